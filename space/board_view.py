@@ -17,7 +17,7 @@ from markupsafe import Markup
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.leaderboard import pictures, table
-from podeval.leaderboard.columns import ARROWS, Column, dimension_title
+from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import NOT_STATED
 from podeval.leaderboard.table_index import Index, Key
@@ -52,16 +52,15 @@ class Words:
 
     def dimension(self, name: str) -> str:
         """`speech.quality` as a reader says it."""
-        return str(self.texts["dimensions"].get(name, dimension_title(name)))
+        return dimension_title(name, self.language)
 
     def column(self, column: Column) -> str:
         """Name and direction of a column, with its unit."""
-        title = self.texts["metrics"].get(column.id, column.title)
-        return f"{title}{ARROWS[column.better]}" + (f" ({column.unit})" if column.unit else "")
+        return column.header_in(self.language)
 
     def title(self, column: Column) -> str:
         """The name of a column alone."""
-        return str(self.texts["metrics"].get(column.id, column.title))
+        return column.title_in(self.language)
 
     def group(self, slice_: str) -> str:
         """The group of `scenario=news`, in words."""

@@ -28,13 +28,13 @@ def build(folder: RunsFolder) -> tuple[Any, list[Any]]:
 
     def shown(chosen: str | None, of: str | None) -> tuple[Any, Any, pd.DataFrame]:
         """The rows of a benchmark under a profile; what is not known falls to the first."""
-        found = settled(folder, chosen or "", of or "")
-        if found is None:
+        view = settle_view(folder, chosen or "", of or "")
+        if view is None:
             return gr.Dropdown([]), gr.Dropdown([]), pd.DataFrame({"": ["Nothing has been measured here yet."]})
-        rows = table.build(found)
+        rows = table.build(view)
         return (
-            gr.Dropdown(list(found.choices.boards), value=found.view.board),
-            gr.Dropdown(list(found.choices.profiles), value=found.view.profile),
+            gr.Dropdown(list(view.choices.boards), value=view.view.board),
+            gr.Dropdown(list(view.choices.profiles), value=view.view.profile),
             gr.Dataframe(
                 pd.DataFrame(rows.display, columns=list(rows.headers)),
                 column_widths=[_width(texts) for texts in zip(rows.headers, *rows.display, strict=True)],
@@ -61,14 +61,14 @@ def rows(folder: RunsFolder, board: str = "", profile: str = "") -> list[dict[st
         board: `benchmark/split`; empty for the first.
         profile: `embedded`, `reference` or `paper`; empty for the first there is.
     """
-    found = settled(folder, board, profile)
-    if found is None:
+    view = settle_view(folder, board, profile)
+    if view is None:
         return []
-    frame = table.tidy(found)
+    frame = table.tidy(view)
     return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
 
 
-def settled(folder: RunsFolder, board: str, profile: str) -> ResolvedView | None:
+def settle_view(folder: RunsFolder, board: str, profile: str) -> ResolvedView | None:
     """The view of a benchmark under a profile; None where nothing has been measured."""
     try:
         index = folder.index()

@@ -14,6 +14,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import own_profile, range_text
+from podeval.metrics.inputs import MetricInputs
 
 HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Why not")
 WIDTHS = (160, 160, 110, 90, 130, 120, 320)
@@ -23,28 +24,28 @@ SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 """One recording and one script at a time, whoever asks: the board and its votes share the machine."""
 
 
-def offered(inputs: Iterable[str]) -> list[Metric]:
+def list_offered(inputs: Iterable[str]) -> list[Metric]:
     """Metrics of the embedded profile that these inputs suffice for."""
-    known = set(inputs)
+    names = set(inputs)
     return [
         metric
         for metric in catalogue.all_metrics()
-        if set(metric.inputs) <= known and not metric.asks and own_profile(metric) == "embedded"
+        if set(metric.inputs) <= names and not metric.asks and own_profile(metric) == "embedded"
     ]
 
 
 def choices(inputs: Iterable[str]) -> list[tuple[str, str]]:
     """The same as what a reader chooses from: title and name."""
-    return [(metric.title, metric.name) for metric in offered(inputs)]
+    return [(metric.title, metric.name) for metric in list_offered(inputs)]
 
 
-def measured(name: str, inputs: Mapping[str, Any]) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+def measure_item(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
     """One metric of one item: its rows under `HEADERS`, and the whole result."""
     metric = catalogue.get(name)
-    given = {known: inputs[known] for known in (*metric.inputs, *metric.optional_inputs) if known in inputs}
-    result = compute(metric, [given], given=tuple(given))
+    selected = inputs.select(metric)
+    result = compute(metric, [selected], input_names=tuple(selected))
     (item,) = result["items"]
-    why = item.get("reason", "")
+    why = item.get("unscored", "")
     rows = [
         (metric.title, key.name, _text(item.get(key.name)), key.unit, range_text(key), key.better, why)
         for key in metric.keys
@@ -77,7 +78,9 @@ def _text(value: Any) -> str:
 
 def timeline(result: Mapping[str, Any]) -> pd.DataFrame:
     """The values of a windowed metric over time: columns seconds (the middle of a window), value, key."""
-    found = result["items"][0].get("timeline") or {"starts": [], "window": 0.0, "values": {}}
-    middles = [start + found["window"] / 2 for start in found["starts"]]
-    parts = [pd.DataFrame({"seconds": middles, "value": values, "key": key}) for key, values in found["values"].items()]
+    windows = result["items"][0].get("timeline") or {"starts": [], "window": 0.0, "values": {}}
+    middles = [start + windows["window"] / 2 for start in windows["starts"]]
+    parts = [
+        pd.DataFrame({"seconds": middles, "value": values, "key": key}) for key, values in windows["values"].items()
+    ]
     return pd.concat(parts) if parts else pd.DataFrame({"seconds": [], "value": [], "key": []})

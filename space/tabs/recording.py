@@ -12,13 +12,12 @@ from typing import Any
 import gradio as gr
 import pandas as pd
 
-from podeval.analysis import Recording
 from podeval.audio import transcode
 from podeval.audio.formats.duration import container_and_seconds
 from podeval.errors import BadInput, PodevalError
-from podeval.metrics.read_inputs import read_input
+from podeval.metrics.inputs import MetricInputs
 from podeval.submissions import sandbox
-from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values, timeline
+from tabs.measuring import SINGLE, choices, measure_item, place_of_problem, problem, table_of_values, timeline
 
 SECONDS = 300
 """The longest recording: the machine is that of the board."""
@@ -54,18 +53,18 @@ def build() -> None:
     with gr.Accordion("Protocols", open=False):
         protocols = gr.JSON(label="How each value came about")
     run.click(measure, [audio, words, names], [wrong, values, results, which, course, protocols], **SINGLE)
-    which.change(plotted, [which, results], course, **PRIVATE)
+    which.change(plot_course, [which, results], course, **PRIVATE)
 
 
 def measure(audio: str | None, words: str, names: list[str], progress: Any = None) -> Iterator[tuple[Any, ...]]:
     """Metric by metric, what was found so far, and before it what is wrong."""
     progress = progress or gr.Progress()
     rows: list[tuple[Any, ...]] = []
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
 
     def so_far(wrong: str = "") -> tuple[Any, ...]:
-        protocols = {name: result["protocol"] for name, result in found.items()}
-        return problem(wrong), rows, found, *_courses(found), protocols
+        protocols = {name: result["protocol"] for name, result in results.items()}
+        return problem(wrong), rows, results, *_courses(results), protocols
 
     if missing := _missing(audio, words, names):
         yield so_far(missing)
@@ -73,13 +72,13 @@ def measure(audio: str | None, words: str, names: list[str], progress: Any = Non
     assert audio
     copy = None
     try:
-        copy = decoded_apart(Path(audio))
-        inputs: dict[str, Any] = {"recording": Recording.open(copy)}
-        if words.strip():
-            inputs["reference_text"] = read_input("reference_text", words)
+        copy = decode_apart(Path(audio))
+        sources = {"recording": copy, **({"reference_text": words} if words.strip() else {})}
+        inputs = MetricInputs(sources, keep=True)
+        inputs.read()  # what cannot be read is said before anything is measured
         for number, name in enumerate(names):
             progress((number, len(names)), desc=name)
-            more, found[name] = measured(name, inputs)
+            more, results[name] = measure_item(name, inputs)
             rows += more
             yield so_far()
     except PodevalError as error:
@@ -101,7 +100,7 @@ def _missing(audio: str | None, words: str, names: list[str]) -> str:
     return ""
 
 
-def decoded_apart(path: Path) -> Path:
+def decode_apart(path: Path) -> Path:
     """A copy of a stranger's file in FLAC of our own making, in a new folder, which belongs to who called.
 
     Its header is read here, which bounds what it may decode to. It is decoded in a process of its own, with an end to
@@ -136,25 +135,25 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
     """
     try:
         with (out / transcode.REPORT).open("rb") as report:
-            told = transcode.Transcoded(**json.loads(report.readline(2**16)))
+            report_data = transcode.Transcoded(**json.loads(report.readline(2**16)))
     except (OSError, ValueError, TypeError):
         raise BadInput(f"{name} cannot be decoded here ({failure or 'it said nothing'}); export it again") from None
-    if told.refused:
-        raise BadInput(told.refused.replace("recording", name, 1))
-    made = out / f"recording.{'wav' if str(told.file).endswith('.wav') else 'flac'}"
-    if made.is_symlink() or not made.is_file():
+    if report_data.refused:
+        raise BadInput(report_data.refused.replace("recording", name, 1))
+    copy = out / f"recording.{'wav' if str(report_data.file).endswith('.wav') else 'flac'}"
+    if copy.is_symlink() or not copy.is_file():
         raise BadInput(f"{name} cannot be decoded here; export it again")
-    return made.rename(out.parent / made.name)
+    return copy.rename(out.parent / copy.name)
 
 
-def plotted(name: str | None, results: dict[str, Any]) -> gr.LinePlot:
+def plot_course(name: str | None, results: dict[str, Any]) -> gr.LinePlot:
     """The course of a metric."""
     frame = timeline(results[name]) if name in results else pd.DataFrame()
     return gr.LinePlot(frame, x="seconds", y="value", color="key", visible=len(frame) > 1)
 
 
-def _courses(found: dict[str, Any]) -> tuple[gr.Dropdown, gr.LinePlot]:
+def _courses(results: dict[str, Any]) -> tuple[gr.Dropdown, gr.LinePlot]:
     """The metrics that have one to choose from, and that of the last."""
-    known = [name for name, result in found.items() if len(timeline(result)) > 1]
-    last = known[-1] if known else None
-    return gr.Dropdown(known, value=last, visible=bool(known)), plotted(last, found)
+    names = [name for name, result in results.items() if len(timeline(result)) > 1]
+    last = names[-1] if names else None
+    return gr.Dropdown(names, value=last, visible=bool(names)), plot_course(last, results)

@@ -7,9 +7,8 @@ from typing import Any
 import gradio as gr
 
 from podeval.errors import PodevalError
-from podeval.metrics import catalogue
-from podeval.metrics.read_inputs import read_input
-from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values
+from podeval.metrics.inputs import MetricInputs
+from tabs.measuring import SINGLE, choices, measure_item, place_of_problem, problem, table_of_values
 
 INPUTS = ("text", "passage")
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
@@ -19,8 +18,8 @@ def build() -> None:
     """Put the tab's components where they are called for."""
     gr.Markdown("Measure a script: lines of `Name: words`, plain text, or a list of turns as JSON.")
     text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label="Script")
-    known = choices(INPUTS)
-    names = gr.CheckboxGroup(known, value=[name for _, name in known], label="Metrics")
+    metric_choices = choices(INPUTS)
+    names = gr.CheckboxGroup(metric_choices, value=[name for _, name in metric_choices], label="Metrics")
     run = gr.Button("Measure", variant="primary")
     wrong = place_of_problem()
     values = table_of_values()
@@ -36,9 +35,10 @@ def measure(text: str, names: list[str]) -> tuple[gr.HTML, list[tuple[Any, ...]]
     if not text.strip():
         return problem("Enter a script first."), rows, protocols
     try:
+        inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
+        inputs.read()  # what cannot be read is said before anything is measured
         for name in names:
-            inputs = {one: read_input(one, text) for one in catalogue.get(name).inputs}
-            more, result = measured(name, inputs)
+            more, result = measure_item(name, inputs)
             rows += more
             protocols[name] = result["protocol"]
     except PodevalError as error:

@@ -51,7 +51,7 @@ def test_a_metric_names_the_commits_it_was_computed_by(recording: Recording) -> 
     found = compute(
         catalogue.get("wer"),
         [{"recording": recording, "reference_text": "why is the sea salty"}],
-        given=("recording", "reference_text"),
+        input_names=("recording", "reference_text"),
         profile="reference",
     )
     assert found["scored"] == 1

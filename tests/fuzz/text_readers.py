@@ -140,21 +140,21 @@ def said_plainly(text: str) -> None:
 
 def judged(text: str) -> None:
     """Material for a judge."""
-    from podeval.judges.prompt import harmless, mark_for
+    from podeval.judges.prompt import break_control_words, mark_for
 
-    whole = harmless(text)
+    whole = break_control_words(text)
     # No input of the fuzzer is longer; a megabyte is not read twice.
-    assert harmless(whole[:20_000]) == whole[:20_000]
+    assert break_control_words(whole[:20_000]) == whole[:20_000]
     mark_for({"script": whole})
 
 
 def quoted(text: str) -> None:
     """What a judge quotes of it."""
-    from podeval.metrics.citations import letters, unfound
+    from podeval.metrics.citations import letters, list_missing
     from podeval.text.script import Script, Turn
 
     letters(text)
-    unfound([text[:500], text], Script((Turn("1", text),)))
+    list_missing([text[:500], text], Script((Turn("1", text),)))
 
 
 def injected(text: str) -> None:
@@ -167,8 +167,8 @@ def injected(text: str) -> None:
 def divided(text: str) -> None:
     """An answer and the clauses that a judge divides it into, and criteria as prompts list them."""
     from podeval.metrics.checklists import Requirement
-    from podeval.metrics.density_prompt import _difference
-    from podeval.metrics.quality_prompt import Item
+    from podeval.metrics.content_density import _difference
+    from podeval.metrics.script_quality import Item
     from podeval.metrics.spoken_dialogue import criteria_in
 
     _difference(text, f"x {text[::-1]}")

@@ -15,7 +15,7 @@ from podeval.judges.judge import judge_named
 from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
 from podeval.leaderboard.judge_audit import audit, between_judges, compare_orders, shown
 from podeval.leaderboard.judge_audit_page import reported
-from podeval.metrics import dialogue_prompt, pairwise_judge
+from podeval.metrics import dialogue_judge, pairwise_judge
 from podeval.metrics.judge_answers import JudgeReply, answer_model, leaves, measure_of, read_answers
 from podeval.stats.agreement import Estimate
 
@@ -24,7 +24,7 @@ Prefer = Callable[[str, str], float]
 
 def comparison(first: str, second: str, overall: float, seed: int = 0) -> JudgeReply:
     """An answer of the dialogue judge: positive where the second is better."""
-    value = dialogue_prompt.Comparison(
+    value = dialogue_judge.Comparison(
         analysis="x",
         coherence=overall,
         engagingness=0,
@@ -140,7 +140,7 @@ def judged(serve: Any, scripted: Any, tmp_path: Path) -> Callable[..., Path]:
         judge = replace(judge_named(f"{model}@{serve(script).url}"), trial=trial)
         texts = [(f"text {number}", f"text {number} longer") for number in range(count)]
         asked = [
-            JudgeRequest(dialogue_prompt.COMPARE, {"first": first, "second": second}, seed)
+            JudgeRequest(dialogue_judge.COMPARE, {"first": first, "second": second}, seed)
             for one, other in texts
             for first, second in ((one, other), (other, one))
             for seed in seeds
@@ -173,14 +173,14 @@ def test_fewer_pairs_a_trial_model_or_chance_are_unfit(judged: Any) -> None:
 def test_repeats_over_seeds_are_compared_by_measure(judged: Any) -> None:
     (judge,) = read_answers([judged(5, longer)])
     found = {item.measure: item for item in audit(judge).steadiness}
-    assert set(found) == {*dialogue_prompt.KEYS}
+    assert set(found) == {*dialogue_judge.KEYS}
     assert (found["overall"].identical.value, found["overall"].identical.count) == (1.0, 10)
     assert found["overall"].alpha
     assert found["overall"].alpha.value == pytest.approx(1.0)
 
 
 def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any, judging: Any, tmp_path: Path) -> None:
-    good = json.dumps({"analysis": "x", **dict.fromkeys(dialogue_prompt.KEYS, 1)})
+    good = json.dumps({"analysis": "x", **dict.fromkeys(dialogue_judge.KEYS, 1)})
 
     def script(call: Any) -> Any:
         if call.number == 0:
@@ -190,7 +190,7 @@ def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any
         return scripted.Answer("no idea" if call.number == 1 else good)
 
     texts = [("a", "b"), ("never", "b"), ("c", "d"), ("e", "f")]
-    asked = [JudgeRequest(dialogue_prompt.COMPARE, {"first": one, "second": other}) for one, other in texts]
+    asked = [JudgeRequest(dialogue_judge.COMPARE, {"first": one, "second": other}) for one, other in texts]
     judging(serve(script), tmp_path, workers=1).ask(asked)
     (judge,) = read_answers([tmp_path])
     assert (judge.asked, judge.unusable, judge.unanswered, judge.failed_calls) == (4, 2, 1, 1)
@@ -210,8 +210,8 @@ def test_judges_are_compared_on_the_questions_both_were_asked(judged: Any) -> No
 
 
 def test_prose_is_no_measure_and_items_are_pooled() -> None:
-    value = dialogue_prompt.Comparison(analysis="long prose", **dict.fromkeys(dialogue_prompt.KEYS, 1.0))
-    assert set(dict(leaves(value))) == set(dialogue_prompt.KEYS)
+    value = dialogue_judge.Comparison(analysis="long prose", **dict.fromkeys(dialogue_judge.KEYS, 1.0))
+    assert set(dict(leaves(value))) == set(dialogue_judge.KEYS)
     assert dict(leaves(pairwise_judge.Choice(reason="why", winner="B"))) == {"winner": "B"}
     assert measure_of("verdicts.3.met") == "verdicts.met"
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from typer.testing import CliRunner
 
+from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 
@@ -186,17 +188,29 @@ def test_what_cannot_be_read_is_an_unscored_item_with_its_reason(loudness: Any, 
     missing = tmp_path / "absent.wav"
     result = loudness.compute(predictions=[str(wav), str(missing), str(text), b"", silence, nothing])
     assert (result["scored"], result["unscored"]) == (1, 5)
-    reasons = [item["reason"] for item in result["items"][1:]]
+    reasons = [item["unscored"] for item in result["items"][1:]]
     assert str(missing) in reasons[0]
     assert "silence" in reasons[3]
     assert {item["cause"] for item in result["items"][1:]} == {"system"}
     assert result["true_peak"] == result["items"][0]["true_peak"]
 
 
+def test_an_unscored_item_is_the_same_data_from_python_and_from_the_command_line(loudness: Any, tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "silence.wav", np.zeros(16_000), 16_000)
+    (item,) = loudness.compute(predictions=[str(tmp_path / "silence.wav")])["items"]
+    said = CliRunner().invoke(app, ["measure", "loudness", str(tmp_path / "silence.wav"), "--json"])
+    line = json.loads(said.stdout)
+    assert said.exit_code == 1
+    # Until the version after 0.1, data of `evaluate` say why in `reason` too, as they did before.
+    assert item.pop("reason") == item["unscored"]
+    assert item == {key: line[key] for key in ("unscored", "cause")}
+    assert item["cause"] == "system"
+
+
 def test_a_text_without_words_is_an_unscored_item(mattr: Any) -> None:
     result = mattr.compute(predictions=["a b", "", '[{"speaker": "Ann"'])
     assert (result["scored"], result["unscored"]) == (1, 2)
-    assert "no words" in result["items"][1]["reason"]
+    assert "no words" in result["items"][1]["unscored"]
 
 
 @pytest.mark.parametrize(
@@ -393,5 +407,5 @@ def test_reference_voices_travel_by_speaker_and_in_every_form_of_audio(
 def test_a_reference_voice_that_cannot_be_read_is_not_the_system_s_fault(tmp_path: Path, wav: Path) -> None:
     sim = module("sim")(cache_dir=str(tmp_path / "evaluate"))
     item = sim.compute(predictions=[str(wav)], references=[str(tmp_path / "gone.wav")])["items"][0]
-    assert "gone.wav' does not exist" in item["reason"]
+    assert "gone.wav' does not exist" in item["unscored"]
     assert item["cause"] == "ours"

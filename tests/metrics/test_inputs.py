@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.cli.measure import _inputs
 from podeval.metrics import catalogue
-from podeval.metrics.read_inputs import read_input
+from podeval.metrics.declaration import INPUTS
+from podeval.metrics.inputs import MetricInputs, inputs_from_files, read_input
 
 LABELLED = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt.\nThey never stop."
 WORDS = "Why is the sea salty? Rivers carry salt. They never stop."
@@ -38,6 +38,43 @@ def test_the_command_line_reads_the_speakers_of_a_text(tmp_path: Path, metric: s
     (tmp_path / "script.txt").write_text(LABELLED, encoding="utf-8")
     audio = tmp_path / "a.wav"
     soundfile.write(audio, np.zeros(16_000), 16_000)
-    found = _inputs(catalogue.get(metric), audio, tmp_path / "script.txt", {})
-    assert found["reference_text"] == WORDS
-    assert found["script"].speakers == ("1", "2")
+    ((file, inputs),) = inputs_from_files(catalogue.get(metric), [audio], [], [tmp_path / "script.txt"])
+    assert file == audio
+    if metric == "wer":
+        assert inputs["reference_text"] == WORDS
+    else:
+        assert inputs["script"].speakers == ("1", "2")
+
+
+def test_inputs_are_read_when_a_metric_asks_and_kept_where_several_do(tmp_path: Path) -> None:
+    audio = tmp_path / "a.wav"
+    soundfile.write(audio, np.zeros(16_000), 16_000)
+    opened = []
+
+    def path() -> Path:
+        opened.append(audio)
+        return audio
+
+    for keep, times in ((False, 2), (True, 1)):
+        opened.clear()
+        inputs = MetricInputs({"recording": path, "reference_text": WORDS, "script": LABELLED}, keep=keep)
+        assert "recording" in inputs
+        assert not opened
+        for name, names in (("loudness", ["recording"]), ("wer", ["recording", "reference_text"])):
+            selected = inputs.select(catalogue.get(name))
+            assert list(selected) == names
+            assert selected["recording"].duration == 1.0
+        assert len(opened) == times
+
+
+def test_every_input_a_metric_may_ask_for_has_a_reader() -> None:
+    sources = {
+        "generation_log": {"wall_seconds": 1.0, "audio_seconds": 2.0},
+        "dialogue": {"turns": [{"user": "Why?", "answer": "So."}]},
+        "reference_votes": [{"first": "a", "second": "b", "outcome": "a", "voter": "p"}],
+        "reference_marks": [{"rater": "p", "page": "Arts", "stimulus": "a", "value": 7}],
+        "reference_answers": [{"rater": "p", "item": "Arts", "system": "a", "question": "quality", "mark": 4}],
+    }
+    for name in INPUTS:
+        if name not in ("recording", "reference_voices"):
+            assert read_input(name, sources.get(name, LABELLED)) is not None

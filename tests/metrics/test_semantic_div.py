@@ -147,7 +147,7 @@ def test_bert_of_the_reference_profile(load_reference: Callable[..., Any], tiny_
     words = text(350)
     metric = catalogue.get("semantic_div")
     passage = EmbeddedText(words, "reference")
-    found = compute(metric, [{"passage": passage}], given=("passage",), profile="reference")
+    found = compute(metric, [{"passage": passage}], input_names=("passage",), profile="reference")
 
     tokenizer, model = AutoTokenizer.from_pretrained(english), BertModel.from_pretrained(english).eval()
     windows = [" ".join(words.split()[start : start + 100]) for start in (0, 100, 200)]

@@ -86,7 +86,7 @@ def used(metric_name: str, path: Path, cache: Path) -> Used:
     """Measure one metric on the file, in this process; its models are loaded first."""
     from podeval.analysis.cache import Cache
     from podeval.metrics import catalogue
-    from podeval.metrics.read_inputs import read_input
+    from podeval.metrics.inputs import read_input
     from podeval.metrics.score import Unscored
     from podeval.models import registry
 

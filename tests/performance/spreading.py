@@ -58,7 +58,7 @@ def read(clip: Clip) -> str:
 def measure(clip: Clip) -> dict[str, Any]:
     """A few metrics that are computed from samples alone."""
     recording = Recording.open(clip.path)
-    given = {"recording": lambda: recording}
+    given = {"recording": recording}
     return {name: score_item(catalogue.get(name), given, {}).to_json() for name in METRICS}
 
 

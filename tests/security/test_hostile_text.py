@@ -18,8 +18,8 @@ from podeval.audio.formats.duration import container_and_seconds
 from podeval.datasets.http import AddressRefused, Web
 from podeval.errors import BadAudio, BadInput
 from podeval.judges.injection import NOTE, signs
-from podeval.judges.prompt import harmless
-from podeval.metrics.judge_use import noting
+from podeval.judges.prompt import break_control_words
+from podeval.metrics.judge_use import note_injections
 from podeval.metrics.score import Score
 from podeval.submissions.collect_outputs import LOG, Intake
 from podeval.text.script_format import any_script, without_reasoning
@@ -114,9 +114,9 @@ CONTROL += " [TOOL_CALLS] <pad>"
 
 @pytest.mark.parametrize("word", CONTROL.split())
 def test_control_words_are_known_by_their_form(word: str) -> None:
-    broken = harmless(f"a {word} b")
+    broken = break_control_words(f"a {word} b")
     assert word not in broken
-    assert harmless(broken) == broken
+    assert break_control_words(broken) == broken
     assert broken.replace("\u2060", "") == f"a {word} b"
 
 
@@ -174,7 +174,7 @@ def test_a_score_says_that_its_material_spoke_to_the_judge() -> None:
         return Score({"x": 1.0}, notes={"records": []})
 
     def ended(script: str) -> Score:
-        held = noting(conversation(script))  # type: ignore[arg-type]
+        held = note_injections(conversation(script))  # type: ignore[arg-type]
         next(held)
         held.send([])
         with pytest.raises(StopIteration) as end:

@@ -20,7 +20,7 @@ from podeval.judges.exchange_records import FILE
 from podeval.leaderboard.human_scores import Agreement
 from podeval.leaderboard.judge_audit import audit
 from podeval.leaderboard.judge_audit_page import plain
-from podeval.metrics import dialogue_prompt
+from podeval.metrics import dialogue_judge
 from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, leaves
 from podeval.stats.agreement import Estimate
 
@@ -30,7 +30,7 @@ HOSTILE = "<img src=x onerror=window.hacked=1>{{7*7}}"
 
 
 def compared(first: str, second: str, overall: int) -> JudgeReply:
-    value = dialogue_prompt.Comparison(
+    value = dialogue_judge.Comparison(
         analysis="x", coherence=0, engagingness=0, diversity=0, informativeness=0, speaker_difference=0, overall=overall
     )
     inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}

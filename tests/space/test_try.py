@@ -109,8 +109,8 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
     for name, channels, rate in (("many", 9, RATE), ("fast", 1, 400_000)):
         soundfile.write(tmp_path / f"{name}.wav", np.full((RATE, channels), 0.1), rate)
         with pytest.raises(BadInput, match=rf"{name}|channels|Hz"):
-            recording.decoded_apart(tmp_path / f"{name}.wav")
-    copy = recording.decoded_apart(tone)
+            recording.decode_apart(tmp_path / f"{name}.wav")
+    copy = recording.decode_apart(tone)
     assert soundfile.info(copy).frames == 6 * 48_000
     assert tone.exists()
     shutil.rmtree(copy.parent)
@@ -118,7 +118,7 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
         recording, "LIMITS", sandbox.SandboxLimits(wall_seconds=20, memory_bytes=64 * 2**20, processes=64)
     )
     with pytest.raises(BadInput, match=r"tone\.wav cannot be decoded here \(.*\); export it again"):
-        recording.decoded_apart(tone)
+        recording.decode_apart(tone)
     assert not list(tmp_path.glob("podeval-try-*")), "nothing of it stays"
 
 

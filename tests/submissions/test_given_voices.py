@@ -43,10 +43,11 @@ def test_a_script_without_voices_comes_with_none(tmp_path: Path) -> None:
 def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> None:
     item = TOPICS[1]
     script = tuple(item.script.to_json()) if item.script else ()
-    voices = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")["reference_voices"]
-    assert list(voices()) == ["Agnes", "Harold", "Tariq"]
-    assert voices() is voices()
-    assert voices()["Tariq"].duration > 3
+    inputs = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")
+    voices = inputs["reference_voices"]
+    assert list(voices) == ["Agnes", "Harold", "Tariq"]
+    assert inputs["reference_voices"] is voices
+    assert voices["Tariq"].duration > 3
 
 
 def test_protocols_tell_given_voices_from_own() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,9 @@ from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcript
-from podeval.text.alignment import speaker_turns
-from podeval.text.script import Script
+
+if TYPE_CHECKING:
+    from podeval.text.script import Script
 
 T = TypeVar("T")
 
@@ -304,7 +305,7 @@ class Recording:
             "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
         )
 
-    def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
+    def turns(self, script: "Script | None" = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         """Who speaks when: by aligning the script's words where there is one, else by diarisation.
 
         Raises:
@@ -312,6 +313,8 @@ class Recording:
         """
         if script is None:
             return self.diarization()
+        from podeval.text.alignment import speaker_turns
+
         transcript = self.transcript(language)
         words = [(word.text, word.start, word.end) for word in transcript.words]
         aligned = speaker_turns(script, words, self.duration)

@@ -7,28 +7,14 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pkgutil import resolve_name
+from typing import Any
 
 import typer
 
-from podeval.cli import (
-    admin,
-    arena,
-    backup,
-    board,
-    datasets,
-    doctor,
-    install,
-    judge,
-    listening,
-    measure,
-    report_evaluators,
-    report_judge,
-    report_system,
-    report_validity,
-    run,
-    submissions,
-    worker,
-)
+from podeval.cli.lazy_commands import lazy_group
 from podeval.errors import PodevalError
 from podeval.text.terminal_safe import Printable
 
@@ -37,8 +23,60 @@ STOPPED = 130
 
 __all__ = ["app", "generate_docs", "main"]
 
+
+@cache
+def _judge() -> typer.Typer:
+    from podeval.cli import judge, report_judge
+
+    judge.judge.command()(report_judge.replay)
+    judge.judge.command()(report_judge.install)
+    return judge.judge
+
+
+@cache
+def _report() -> typer.Typer:
+    from podeval.cli import board, report_evaluators, report_judge, report_system, report_validity
+
+    board.report.command("judge")(report_judge.audit)
+    board.report.command()(report_validity.validity)
+    board.report.command()(report_evaluators.evaluators)
+    board.report.command()(report_evaluators.papers)
+    board.report.command("system")(report_system.system)
+    return board.report
+
+
+_PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
+    "measure": "measure:measure",
+    "demo": "run:demo",
+    "run": "run:run",
+    "serve": "board:serve",
+    "doctor": "doctor:doctor",
+    "submit": "submissions:submit",
+    "queue": "submissions:queue",
+    "worker": "worker:worker",
+    "backup": "backup:backup",
+    "restore": "backup:restore",
+    "retention": "backup:retention",
+    "data": "datasets:data",
+    "judge": _judge,
+    "metrics": "install:metrics",
+    "models": "install:models",
+    "report": _report,
+    "listening": "listening:listening",
+    "arena": "arena:arena",
+    "admin": "admin:admin",
+    "submissions": "submissions:submissions",
+}
+"""Where each command is: a module of this package and a name in it, or what puts it together."""
+
+_IMPORTS: Mapping[str, Callable[[], Any]] = {
+    name: partial(resolve_name, f"{__name__}.{place}") if isinstance(place, str) else place
+    for name, place in _PLACES.items()
+}
+
 app = typer.Typer(
     name="podeval",
+    cls=lazy_group(_IMPORTS),
     help="Judge long-form spoken audio made by machines: podcasts, audiobooks, dialogue, scripts.\n\n"
     "Example: podeval measure loudness episode.wav",
     no_args_is_help=True,
@@ -46,33 +84,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(measure.measure)
-app.command()(run.demo)
-app.command()(run.run)
-app.command()(board.serve)
-app.command()(doctor.doctor)
-app.add_typer(datasets.data, name="data")
-judge.judge.command()(report_judge.replay)
-judge.judge.command()(report_judge.install)
-app.add_typer(judge.judge, name="judge")
-app.add_typer(install.metrics, name="metrics")
-app.add_typer(install.models, name="models")
-board.report.command("judge")(report_judge.audit)
-board.report.command()(report_validity.validity)
-board.report.command()(report_evaluators.evaluators)
-board.report.command()(report_evaluators.papers)
-board.report.command("system")(report_system.system)
-app.add_typer(board.report, name="report")
-app.add_typer(listening.listening, name="listening")
-app.add_typer(arena.arena, name="arena")
-app.add_typer(admin.admin, name="admin")
-app.command()(submissions.submit)
-app.add_typer(submissions.submissions, name="submissions")
-app.command()(submissions.queue)
-app.command()(worker.worker)
-app.command()(backup.backup)
-app.command()(backup.restore)
-app.command()(backup.retention)
+
+
+@app.callback()
+def _podeval() -> None:
+    """Make it a group: typer takes a `Typer` without commands of its own for none."""
 
 
 def main() -> None:

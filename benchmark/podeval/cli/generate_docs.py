@@ -3,7 +3,6 @@
 `python -m podeval.cli.generate_docs` in the checkout writes them; a test fails while they are not current.
 """
 
-import inspect
 import json
 import re
 from pathlib import Path
@@ -93,8 +92,8 @@ def prompts_page() -> str:
         "of its answer and the rules that keep material apart from instructions, and is part of every protocol. To "
         "a system text are added those rules and the schema:\n\n" + _quoted(RULES.strip()),
     ]
-    for title, module, prompts in PROTOCOLS:
-        parts.append(f"## {title}\n\n{inspect.getdoc(module)}")
+    for title, text, prompts in PROTOCOLS:
+        parts.append(f"## {title}\n\n{text.strip()}")
         parts += [_prompt_section(prompt) for prompt in prompts]
     return "\n\n".join(parts) + "\n"
 

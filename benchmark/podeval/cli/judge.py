@@ -223,7 +223,7 @@ def reasons(
     """
     from podeval.metrics.human_records import answers as read_answers
     from podeval.metrics.judge_use import JudgeUse
-    from podeval.metrics.mos_reasons import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
+    from podeval.metrics.mos import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
 
     read = read_answers(answers)
     asked = reasons_by_question(read.answers, read.clips)

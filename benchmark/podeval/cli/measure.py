@@ -11,11 +11,7 @@ from podeval.cli.judge_refresh import Refresh
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
-    from podeval.metrics.declaration import Metric
-    from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Result
-
-TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="audio, or scripts for the script metrics")]
 Name = Annotated[str, typer.Argument(metavar="METRIC", help="its name; `podeval metrics list` shows all")]
@@ -66,144 +62,70 @@ def measure(
     """
     from podeval.cli.progress_bar import listening
     from podeval.metrics import catalogue
-    from podeval.metrics.compute import protocol_for, provenance
+    from podeval.metrics.compute import describe_protocol, score_items
+    from podeval.metrics.inputs import inputs_from_files
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Unscored
     from podeval.models import registry
-    from podeval.store.copies import register
 
     metric = catalogue.get(name)
     registry.require_profile(profile)
-    parameters = metric.read_parameters(_settings(settings or []))
-    bench = _bench(metric, JudgeConfig(judge, records, refresh=refresh.value if refresh else ""))
+    chosen = metric.read_parameters(_parse_settings(settings or []))
+    if metric.asks is None and (judge or records):
+        raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")
+    bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
     if records:
+        from podeval.store.copies import register
+
         register("records", [records], None)
-    asked = bench.judging(metric.asks, parameters) if metric.asks else None
+    client = bench.judging(metric.asks, chosen) if metric.asks else None
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
-    voices = _voices(metric, reference or [], options)
-    files, texts = _with_texts(metric, files, [*(text or []), *([] if voices else reference or [])])
-    given = (*metric.inputs, *(("script",) if texts and "script" in metric.optional_inputs else ()))
-    protocol = protocol_for(metric, parameters, given, profile, bench).to_json() | {"provenance": provenance(profile)}
+    items = inputs_from_files(metric, files, reference or [], text or [], **options)
+    names = tuple(items[0][1]) if items else metric.inputs
+    protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
-    for number, file in enumerate(files):
-        result: Result
+    for file, inputs in items:
+        result: Result | PodevalError
         try:
-            words = texts[number % len(texts)] if texts else None
             with listening(file.name):
-                result = metric(_inputs(metric, file, words, options) | voices, parameters, asked)
-        except PodevalError as refusal:
+                (result,) = score_items(metric, [inputs.read()], chosen, client)
+        except PodevalError as error:
+            result = error
+        if isinstance(result, PodevalError):
             worst = 2
-            result = Unscored(str(refusal), "system" if isinstance(refusal, BadInput) else "ours")
+            result = Unscored(str(result), "system" if isinstance(result, BadInput) else "ours")
         worst = max(worst, int(isinstance(result, Unscored)))
         if as_json:
-            shown = result.to_json() if timeline else result.to_json() | {"timeline": None}
-            line = {"file": str(file), **shown, "protocol": protocol}
-            print(
-                json.dumps(
-                    {k: v for k, v in line.items() if k != "timeline" or v}, ensure_ascii=False, allow_nan=False
-                ),
-                flush=True,
-            )
+            line = {"file": str(file), **result.to_json(), "protocol": protocol}
+            if not timeline or not line.get("timeline"):
+                line.pop("timeline", None)
+            print(json.dumps(line, ensure_ascii=False, allow_nan=False), flush=True)
         else:
-            print(f"{file}: {_said(result)}", flush=True)
+            print(f"{file}: {_describe_result(result)}", flush=True)
     if not as_json:
         print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
     raise typer.Exit(worst)
 
 
-def _bench(metric: "Metric", bench: "JudgeConfig") -> "JudgeConfig":
-    """Who judges.
-
-    Raises:
-        BadInput: the metric asks nobody.
-    """
-    if metric.asks is None and (bench.judge or bench.records):
-        raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")
-    return bench
-
-
-def _voices(metric: "Metric", given: list[Path], options: dict[str, Any]) -> dict[str, Any]:
-    """The reference voices a metric compares with: one recording, one a speaker, or a JSON file of them.
-
-    Raises:
-        BadInput: the metric needs some and there are none, or several without their speakers' names.
-    """
-    from podeval.metrics.read_inputs import read_input
-
-    if metric.reference != "reference_voices":
-        return {}
-    if not given:
-        raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
-    named = [str(path).partition("=") for path in given if not path.exists()]
-    if not named and len(given) == 1:
-        source: Any = str(given[0])
-    elif len(named) == len(given) and all(sign for _, sign, _ in named):
-        source = {speaker: path for speaker, _, path in named}
-    else:
-        source = str(given[0]) if len(given) == 1 else None
-    if source is None:
-        raise BadInput("several reference voices need their speakers: write --reference SPEAKER=FILE for each")
-    return {"reference_voices": read_input("reference_voices", source, **options)}
-
-
-def _with_texts(metric: "Metric", files: list[Path], texts: list[Path]) -> tuple[list[Path], list[Path]]:
-    """What is measured, and the texts that go with it: none, one for all, or one a file.
-
-    Raises:
-        BadInput: the metric has no use for a text, lacks one, or their numbers do not fit.
-    """
-    from podeval.metrics.declaration import INPUTS
-
-    if metric.inputs[0] == "recording" and texts:
-        texts = [*texts, *(path for path in files if path.suffix.lower() in TEXT_SUFFIXES)]
-        files = [path for path in files if path.suffix.lower() not in TEXT_SUFFIXES]
-    wanted = metric.reference if metric.inputs[0] != "recording" else None
-    if wanted and not texts:
-        raise BadInput(f"{metric.name} also needs {INPUTS[wanted]}: add --reference FILE")
-    if texts and not wanted and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
-        raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
-    if "reference_text" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
-    if texts and len(texts) not in (1, len(files)):
-        raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
-    return files, texts
-
-
-def _inputs(metric: "Metric", file: Path, words: Path | None, options: dict[str, Any]) -> dict[str, Any]:
-    """What the metric gets for one file."""
-    from podeval.metrics.read_inputs import read_input
-    from podeval.text.script_format import any_script
-    from podeval.text.text_file import read_text
-
-    first = metric.inputs[0]
-    if first != "recording":
-        against = {metric.reference: words} if metric.reference and words else {}
-        sources = {first: file, **against}
-        return {name: read_input(name, read_text(path), **options) for name, path in sources.items()}
-    script = any_script(read_text(words)) if words else None
-    spoken = {"reference_text": script.text, "script": script} if script else {}
-    return {"recording": read_input("recording", file, **options), **spoken}
-
-
-def _said(result: "Result") -> str:
+def _describe_result(result: "Result") -> str:
     from podeval.metrics.score import Unscored
 
     if isinstance(result, Unscored):
         return f"unscored: {result.reason}"
-    values = "  ".join(f"{key} {_number(value)}" for key, value in result.values.items())
+    values = "  ".join(f"{key} {_format_number(value)}" for key, value in result.values.items())
     drifts = result.timeline.drift if result.timeline else {}
-    slopes = [f"{key} {_slope(trend)}" for key, trend in drifts.items() if key != "per"]
+    slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per"]
     if scored := result.notes.get("scored"):
         values += f"\n  scored: the {scored}, as there are {result.notes.get('music_seconds', 0):.1f} s of music"
     return values + (f"\n  drift per {drifts['per']} [95 %]: {'  '.join(slopes)}" if slopes else "")
 
 
-def _slope(trend: dict[str, Any]) -> str:
+def _format_slope(trend: dict[str, Any]) -> str:
     low, high = trend["ci95"]
     return f"{trend['slope']:+.3g} [{low:+.3g}, {high:+.3g}]"
 
 
-def _settings(pairs: list[str]) -> dict[str, str]:
+def _parse_settings(pairs: list[str]) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
     for key, sign, _ in split:
         if not sign:
@@ -214,5 +136,5 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in split}
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"

@@ -35,11 +35,11 @@ class Account:
 
     @property
     def tokens(self) -> int:
-        """Of questions and answers."""
+        """The tokens of questions and answers together."""
         return self.prompt_tokens + self.answer_tokens
 
     def sentence(self) -> str:
-        """For people."""
+        """Describe the usage in a sentence."""
         priced = f", cost {self.cost:.4g}" if self.cost else ""
         return (
             f"{self.calls} calls, {self.prompt_tokens} tokens asked and {self.answer_tokens} answered{priced}; "
@@ -49,7 +49,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Room kept for one call."""
+    """Tokens and money that are reserved for one call."""
 
     prompt_tokens: int
     answer_tokens: int
@@ -79,7 +79,7 @@ class Budget:
         self._changed = threading.Condition()
 
     def reserve(self, prompt_tokens: int, longest_answer: int, price: Price | None) -> Reservation | None:
-        """Room for a call, as soon as it is certain that there is some; None when there will be none.
+        """Reserve tokens and money for a call, waiting until they are free; None when there will be none.
 
         Args:
             prompt_tokens: as reckoned.
@@ -90,49 +90,49 @@ class Budget:
             while True:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
-                wanted = Reservation(question, answer, price_of(price, question, answer))
-                if self._fits(wanted):
-                    self._open.append(wanted)
-                    return wanted
+                reservation = Reservation(question, answer, price_of(price, question, answer))
+                if self._fits(reservation):
+                    self._open.append(reservation)
+                    return reservation
                 if not self._open:
                     return None
                 self._changed.wait()
 
     def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> None:
-        """Give the room back and book what was used; `answer` None where none came."""
+        """Release a reservation and book what was used; `answer` is None where there was no answer."""
         with self._changed:
             self._open.remove(reservation)
             account = self.account
             if answer is None:
                 account.busy += 1
             else:
-                asked, answered = used_tokens(answer, reservation.prompt_tokens)
+                question_tokens, answered = used_tokens(answer, reservation.prompt_tokens)
                 account.calls += 1
                 account.reckoned += answer.prompt_tokens is None or answer.answer_tokens is None
-                account.prompt_tokens += asked
+                account.prompt_tokens += question_tokens
                 account.answer_tokens += answered
-                account.cost += price_of(price, asked, answered)
+                account.cost += price_of(price, question_tokens, answered)
                 self._longest_answer = max(self._longest_answer, answered)
                 # Where the backend counts more than was reckoned, reckon so from now on.
-                self._dearer *= max(1.0, asked / max(1, reservation.prompt_tokens))
+                self._dearer *= max(1.0, question_tokens / max(1, reservation.prompt_tokens))
             self._changed.notify_all()
 
-    def _fits(self, wanted: Reservation) -> bool:
-        under_way = [*self._open, wanted]
+    def _fits(self, reservation: Reservation) -> bool:
+        under_way = [*self._open, reservation]
         tokens = self.account.tokens + sum(r.prompt_tokens + r.answer_tokens for r in under_way)
         cost = self.account.cost + sum(r.cost for r in under_way)
         return (self.tokens is None or tokens <= self.tokens) and (self.cost is None or cost <= self.cost)
 
 
 def price_of(price: Price | None, prompt_tokens: int, answer_tokens: int) -> float:
-    """What so many tokens cost; 0 without a price."""
+    """Return the cost of tokens; 0 without a price."""
     if price is None:
         return 0.0
     return (prompt_tokens * price.prompt + answer_tokens * price.answer) / 1e6
 
 
 def used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
-    """Tokens of question and answer: as the backend counts, otherwise as reckoned."""
-    asked = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
+    """Return the tokens of question and answer: the backend's count, or else our estimate."""
+    question_tokens = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
     length = round(len((answer.text or "").encode("utf-8", "replace")) / BYTES_A_TOKEN)
-    return asked, length if answer.answer_tokens is None else answer.answer_tokens
+    return question_tokens, length if answer.answer_tokens is None else answer.answer_tokens

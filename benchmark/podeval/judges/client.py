@@ -1,4 +1,4 @@
-"""Asking a judge many things: from the records where it answered before, otherwise several calls at a time.
+"""Ask a judge many questions: read its answer from the records where there is one, and make several calls at a time.
 
 An answer that cannot be read is asked for again, with what was wrong, as often as the judge is given tries; then the
 request is unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped
@@ -26,7 +26,7 @@ from podeval.judges.exchange_records import JudgeExchange, Records, key_of
 from podeval.judges.judge import Judge
 from podeval.judges.materials import AudioClip
 from podeval.judges.parsing import UnreadableAnswer, read_answer
-from podeval.judges.prompt import Prompt, harmless, inputs_digest
+from podeval.judges.prompt import Prompt, break_control_words, inputs_digest
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
 
 _SHOWN_AGAIN = 6000
@@ -40,7 +40,7 @@ Refresh = bool | Literal["failed"]
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """Something to ask.
+    """A question for a judge.
 
     Args:
         prompt: what is asked.
@@ -57,7 +57,7 @@ class JudgeRequest:
 
 @dataclass(frozen=True)
 class UsableAnswer:
-    """An answer that can be used: its value, its record, and how many answers it took."""
+    """A usable answer: its value, its record, and how many answers it took to get it."""
 
     value: pydantic.BaseModel
     record_id: str
@@ -66,7 +66,7 @@ class UsableAnswer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """No answer that can be used; `cause` is always ours, the judged system is not to blame."""
+    """The lack of a usable answer; the cause is always ours, as the judged system is not to blame."""
 
     reason: str
     cause: Literal["ours"] = "ours"
@@ -78,7 +78,7 @@ Outcome = UsableAnswer | Unanswered
 
 @dataclass
 class _Halt:
-    """Why nothing more is asked."""
+    """The reason why no further questions are asked."""
 
     event: threading.Event = field(default_factory=threading.Event)
     reason: str = ""
@@ -90,7 +90,7 @@ class _Halt:
 
 
 class JudgeClient:
-    """A judge at work.
+    """A judge together with its records and budget: it answers questions.
 
     Args:
         judge: who is asked.
@@ -133,11 +133,11 @@ class JudgeClient:
 
     @property
     def account(self) -> Account:
-        """What was used under this budget."""
+        """The calls, tokens and money used under this budget."""
         return self.budget.account
 
     def ask(self, requests: Sequence[JudgeRequest]) -> list[Outcome]:
-        """The outcomes in the order asked; the same request twice is asked once.
+        """Ask the judge and return outcomes in the order of the requests; a request that occurs twice is asked once.
 
         Raises:
             ValueError: a request's inputs are not those of its prompt.
@@ -149,12 +149,12 @@ class JudgeClient:
         missing: list[tuple[str, list[JudgeExchange]]] = []
         for key, request in unique.items():
             before = self._before(key, request)
-            known = self._known(request, before)
-            if known is None:
+            recorded = self._recorded_outcome(request, before)
+            if recorded is None:
                 missing.append((key, before))
             else:
-                outcomes[key] = known
-                self.account.from_records += isinstance(known, UsableAnswer)
+                outcomes[key] = recorded
+                self.account.from_records += isinstance(recorded, UsableAnswer)
         total = len(unique)
         what = f"asking {self.judge.model}"
         progress.report(what, len(outcomes), total)
@@ -164,11 +164,11 @@ class JudgeClient:
         return [outcomes[key] for key in keys]
 
     def key(self, request: JudgeRequest) -> str:
-        """What a request is found by in the records."""
+        """Return the key of a request in the records."""
         return key_of(request.prompt.id, inputs_digest(request.inputs), self.judge.id, request.seed)
 
     def _before(self, key: str, request: JudgeRequest) -> list[JudgeExchange]:
-        """What the records hold of a request, that counts."""
+        """Return the recorded exchanges that count for a request."""
         if not self._refresh or key in self._asked_anew:
             return self.records.exchanges(key)
         if self._refresh != "failed":
@@ -177,13 +177,13 @@ class JudgeClient:
         usable = any(_problem(exchange.answer, request) is None for exchange in before)
         return before if usable or len(before) < self.judge.tries else []
 
-    def _known(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
-        """The outcome that the records give, None where the judge must be asked."""
+    def _recorded_outcome(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
+        """Return the outcome from the records, or None where the judge has to be asked."""
         for exchange in before:
             with contextlib.suppress(UnreadableAnswer):
                 return UsableAnswer(_value(exchange.answer, request), exchange.id, exchange.attempt)
         if len(before) >= self.judge.tries or (before and self.judge.replays):
-            return _unreadable(_problem(before[-1].answer, request), before[-1])
+            return _describe_unreadable(_problem(before[-1].answer, request), before[-1])
         if self.judge.replays:
             return Unanswered(f"{self.records.path} holds no answer of {self.judge.id} to this")
         return None
@@ -191,7 +191,7 @@ class JudgeClient:
     def _answers(
         self, requests: Mapping[str, JudgeRequest], missing: Sequence[tuple[str, list[JudgeExchange]]]
     ) -> Iterator[tuple[str, Outcome]]:
-        """Outcomes of what must be asked, as they come, by threads that end with the process."""
+        """Yield outcomes as they arrive from threads that end with the process."""
         if not missing:
             return
         halt = _Halt()
@@ -213,7 +213,7 @@ class JudgeClient:
                 except queue.Empty:
                     return
                 try:
-                    done.put((key, self._asked(backend, requests[key], key, before, halt)))
+                    done.put((key, self._ask_until_usable(backend, requests[key], key, before, halt)))
                 except BaseException as error:
                     done.put((key, error))
 
@@ -234,15 +234,15 @@ class JudgeClient:
             if self._backend.at_once is not None:
                 self.pace.most = min(self.pace.most, self._backend.at_once)
                 self.pace.limit = min(self.pace.limit, self.pace.most)
-            known, form = self.records.form(self.judge.id), getattr(self._backend, "form", None)
-            if known and form is not None:
-                form.name = known
+            form_name, form = self.records.form(self.judge.id), getattr(self._backend, "form", None)
+            if form_name and form is not None:
+                form.name = form_name
         return self._backend
 
-    def _asked(
+    def _ask_until_usable(
         self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
     ) -> Outcome:
-        """Ask until there is an answer that can be used, or no more tries."""
+        """Ask until an answer is usable or the tries are used up."""
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
                 f"{self.judge.model} is not said to hear audio; name a judge that does, or write hears: true into its "
@@ -255,10 +255,10 @@ class JudgeClient:
         series = before[0].series if before else self.records.series(key) + 1
         exchanges = list(before)
         while len(exchanges) < self.judge.tries:
-            messages = [*question, *_told(exchanges, request)]
-            asked, began = datetime.now(UTC), time.monotonic()
+            messages = [*question, *_repeat_answers(exchanges, request)]
+            started, began = datetime.now(UTC), time.monotonic()
             try:
-                answer = self._called(backend, messages, request, key, halt)
+                answer = self._call_backend(backend, messages, request, key, halt)
             except _NoAnswer as failure:
                 return Unanswered(str(failure), record_id=exchanges[-1].id if exchanges else None)
             problem = _problem(answer, request)
@@ -269,10 +269,10 @@ class JudgeClient:
                 prompt=request.prompt.id,
                 judge=self.judge.id,
                 seed=request.seed,
-                inputs={name: _named(value) for name, value in request.inputs.items()},
-                messages=[_without_audio(message) for message in messages],
+                inputs={name: _describe_input(value) for name, value in request.inputs.items()},
+                messages=[_strip_audio(message) for message in messages],
                 answer=answer,
-                asked=asked.isoformat(timespec="milliseconds"),
+                asked=started.isoformat(timespec="milliseconds"),
                 seconds=round(time.monotonic() - began, 3),
                 problem=problem,
             )
@@ -281,19 +281,19 @@ class JudgeClient:
             exchanges.append(exchange)
             if problem is None:
                 return UsableAnswer(_value(answer, request), exchange.id, exchange.attempt)
-        return _unreadable(exchanges[-1].problem, exchanges[-1])
+        return _describe_unreadable(exchanges[-1].problem, exchanges[-1])
 
-    def _called(
+    def _call_backend(
         self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: JudgeRequest, key: str, halt: _Halt
     ) -> ChatAnswer:
-        """One answer, after as many calls as patience allows.
+        """Get one answer, repeating a failed call as often as patience allows.
 
         Raises:
             _NoAnswer: none came; says why.
         """
         judge = self.judge
         sampling = judge.sampling.with_seed(request.seed)
-        reckoned = _reckoned_tokens(messages, request)
+        reckoned = _estimate_tokens(messages, request)
         for failed in range(1, self._patience.tries + 1):
             with self.pace.call(halt.event) as begun:
                 reservation = None
@@ -303,19 +303,19 @@ class JudgeClient:
                         halt.because(f"the budget is used up: {self.account.sentence()}; raise it and run again")
                 if reservation is None:
                     raise _NoAnswer(halt.reason)
-                asked, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+                started, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
                 answer: ChatAnswer | None = None
                 try:
                     answer = backend.chat(messages, sampling, request.prompt.schema, judge.timeout)
                     self.pace.answered()
                     return answer
                 except ChatRefused as refusal:
-                    self._failed(request, key, str(refusal), asked, began)
+                    self._record_failure(request, key, str(refusal), started, began)
                     if refusal.for_all:
                         halt.because(str(refusal))
                     raise _NoAnswer(str(refusal)) from None
                 except ChatBusy as busy:
-                    self._failed(request, key, str(busy), asked, began)
+                    self._record_failure(request, key, str(busy), started, began)
                     if busy.crowded:
                         self.pace.crowded(begun, min(busy.retry_after or 0.0, self._patience.longest_wait))
                     reason, retry_after = str(busy), busy.retry_after or 0.0
@@ -328,17 +328,17 @@ class JudgeClient:
                 halt.event.wait(self._patience.wait(failed, self._chance.random()))
         raise _NoAnswer(f"no answer in {self._patience.tries} calls; the last: {reason}")
 
-    def _failed(self, request: JudgeRequest, key: str, reason: str, asked: str, began: float) -> None:
+    def _record_failure(self, request: JudgeRequest, key: str, reason: str, started: str, began: float) -> None:
         seconds = round(time.monotonic() - began, 3)
-        self.records.add_failure(key, request.prompt.id, self.judge.id, reason, asked, seconds)
+        self.records.add_failure(key, request.prompt.id, self.judge.id, reason, started, seconds)
 
 
 class _NoAnswer(Exception):
-    """A call stays without an answer."""
+    """Raised when a call gets no answer."""
 
 
 def _value(answer: ChatAnswer, request: JudgeRequest) -> pydantic.BaseModel:
-    """The typed and checked answer.
+    """Parse an answer into its type and check it.
 
     Raises:
         UnreadableAnswer: it cannot be used.
@@ -360,33 +360,33 @@ def _problem(answer: ChatAnswer, request: JudgeRequest) -> str | None:
     return None
 
 
-def _unreadable(problem: str | None, last: JudgeExchange) -> Unanswered:
+def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered:
     tries = "1 try" if last.attempt == 1 else f"{last.attempt} tries"
     return Unanswered(f"the judge gave no usable answer in {tries}; the last: {problem}", record_id=last.id)
 
 
-def _told(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """What the judge answered before and what was wrong with it; an answer given twice would only be copied again."""
-    said = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
-    for exchange, text in zip(exchanges, said, strict=True):
-        shown = _TWICE if said.count(text) > 1 else harmless(text[:_SHOWN_AGAIN])
-        yield {"role": "assistant", "content": shown}
-        problem = harmless((_problem(exchange.answer, request) or "")[:1000])
+def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
+    """Yield the earlier answers and their faults; what was answered twice is left out, or it would be copied again."""
+    texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
+    for exchange, text in zip(exchanges, texts, strict=True):
+        repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])
+        yield {"role": "assistant", "content": repeated}
+        problem = break_control_words((_problem(exchange.answer, request) or "")[:1000])
         yield {
             "role": "user",
             "content": f"This answer cannot be used: {problem}\nJudge again; answer with the whole JSON object only.",
         }
 
 
-def _named(value: str | AudioClip) -> dict[str, Any]:
-    """What a record says of an input apart from the messages."""
+def _describe_input(value: str | AudioClip) -> dict[str, Any]:
+    """Describe an input for the record, which holds the messages too."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": inputs_digest({"": value}), "characters": len(value)}
 
 
-def _without_audio(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with the SHA-256 of each clip, as sent, in its place."""
+def _strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
     import base64
     import hashlib
 
@@ -397,23 +397,23 @@ def _without_audio(message: Mapping[str, Any]) -> dict[str, Any]:
     for part in content:
         if part["type"] == "input_audio":
             data = base64.b64decode(part["input_audio"]["data"])
-            named = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-            part = {"type": "input_audio", "input_audio": named | {"format": part["input_audio"]["format"]}}
+            digest = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+            part = {"type": "input_audio", "input_audio": digest | {"format": part["input_audio"]["format"]}}
         kept.append(part)
     return {"role": message["role"], "content": kept}
 
 
-def _reckoned_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
-    """Tokens of a question, on the careful side."""
+def _estimate_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
+    """Estimate the tokens of a question, rather too many than too few."""
     size = 0
     for message in messages:
         content = message["content"]
         texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
         size += sum(len(text.encode("utf-8", "replace")) for text in texts)
-    heard = sum(value.seconds for value in request.inputs.values() if isinstance(value, AudioClip))
-    return round(size / BYTES_A_TOKEN + heard * TOKENS_A_SECOND)
+    seconds = sum(value.seconds for value in request.inputs.values() if isinstance(value, AudioClip))
+    return round(size / BYTES_A_TOKEN + seconds * TOKENS_A_SECOND)
 
 
 def answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:
-    """Those that were answered."""
+    """Return the outcomes that are answers."""
     return cast(list[UsableAnswer], [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)])

@@ -1,4 +1,4 @@
-"""How many calls at a time: as many as the backend bears, found by trying.
+"""Limit the number of concurrent calls to what the backend bears, which is found by trying.
 
 Additive increase, multiplicative decrease, as networks do it: every round of answers allows one call more, a sign of
 crowding (too many requests, a server's error, a timeout) halves them, at most once for the calls that were under way
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to try.
+    """How long failed calls are repeated.
 
     Args:
         tries: calls for one answer, when none comes.
@@ -27,13 +27,13 @@ class Patience:
     longest_wait: float = 120.0
 
     def wait(self, failed: int, chance: float) -> float:
-        """Seconds after so many failed calls; `chance` is drawn from 0..1."""
+        """Return the seconds to wait after so many failed calls; `chance` is drawn from 0 to 1."""
         full = min(self.longest_wait, self.first_wait * 2.0 ** (failed - 1))
         return full * (0.5 + 0.5 * chance)
 
 
 class AdaptiveConcurrency:
-    """Calls at a time, between 1 and `most`; starts at `most`."""
+    """A limit on concurrent calls, between 1 and `most`; it starts at `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -46,7 +46,7 @@ class AdaptiveConcurrency:
 
     @contextmanager
     def call(self, stop: threading.Event) -> Iterator[int]:
-        """A place among the calls under way, once there is one; gives the round it belongs to."""
+        """Wait until another call may start, and give the round that it belongs to."""
         with self._changed:
             while not stop.is_set():
                 wait = self._open_from - time.monotonic()
@@ -63,13 +63,13 @@ class AdaptiveConcurrency:
                 self._changed.notify_all()
 
     def answered(self) -> None:
-        """A call went well."""
+        """Note that a call succeeded."""
         with self._changed:
             self.limit = min(float(self.most), self.limit + 1.0 / self.limit)
             self._changed.notify_all()
 
     def crowded(self, begun: int, retry_after: float | None) -> None:
-        """A call of this round was turned away; `retry_after` seconds hold for everyone."""
+        """Note that the backend rejected a call of this round; all calls wait `retry_after` seconds."""
         with self._changed:
             if begun == self._round:
                 self._round += 1

@@ -1,4 +1,4 @@
-"""Every exchange with a judge, as it was: append-only lines of JSON from which scoring can be repeated.
+"""Records of every exchange with a judge: append-only lines of JSON from which scoring can be repeated.
 
 A folder holds `records.jsonl`. A line is of one `kind`: `judge` (who was asked, once a judge), `exchange` (what was
 sent, audio by its SHA-256, and what came back, as it came), `failure` (a call without an answer), `removed` (what was
@@ -31,13 +31,13 @@ _REMOVED = b'{"kind": "removed", "version": 1}'
 
 
 def key_of(prompt: str, inputs: str, judge: str, seed: int) -> str:
-    """The name under which an exchange is found again: ids of prompt and judge, digest of the inputs, seed."""
+    """Return the key of an exchange: ids of prompt and judge, digest of the inputs, seed."""
     return hashlib.sha256(json.dumps([VERSION, prompt, inputs, judge, seed]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class JudgeExchange:
-    """A question and what came back.
+    """A question and its answer.
 
     Args:
         key: what it is found by.
@@ -66,16 +66,16 @@ class JudgeExchange:
 
     @property
     def id(self) -> str:
-        """What a result refers to."""
+        """The id by which a result refers to this exchange."""
         return f"{self.key[:16]}-{self.series}-{self.attempt}"
 
     def to_json(self) -> dict[str, Any]:
-        """A line of the records."""
+        """Return the exchange as a line of the records."""
         return {"kind": "exchange", "version": VERSION, "id": self.id, **asdict(self)}
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> "JudgeExchange":
-        """From a line of the records."""
+        """Read an exchange from a line of the records."""
         fields = {name: line[name] for name in cls.__dataclass_fields__}
         answer = dict(fields["answer"])
         answer["tools"] = tuple(answer["tools"])
@@ -96,61 +96,61 @@ class Records:
         self._places: dict[str, list[tuple[int, int, int]]] = {}
         self._judges: dict[str, dict[str, Any]] = {}
         self._forms: dict[str, str] = {}
-        for place, line in self._read():
-            self._index(place, line)
+        for offset, line in self._read():
+            self._index(offset, line)
 
     @property
     def path(self) -> Path | None:
-        """The file."""
+        """The file of the records."""
         return self.folder / FILE if self.folder else None
 
     def judges(self) -> list[dict[str, Any]]:
-        """Who was asked, as `Judge.described`."""
+        """Return the judges that were asked, as `Judge.described` describes them."""
         return list(self._judges.values())
 
     def form(self, judge: str) -> str | None:
-        """How this judge was last asked for a schema, None where it was not."""
+        """Return the form in which this judge was last asked for a schema, or None."""
         return self._forms.get(judge)
 
     def series(self, key: str) -> int:
-        """The newest series under a key, -1 where there is none."""
+        """Return the number of the newest series under a key, or -1."""
         return max((series for series, _, _ in self._places.get(key, ())), default=-1)
 
     def exchanges(self, key: str) -> list[JudgeExchange]:
-        """Those of the newest series under a key, by attempt."""
+        """Return the exchanges of the newest series under a key, by attempt."""
         with self._lock:
             newest = self.series(key)
-            places = [place for series, _, place in sorted(self._places.get(key, ())) if series == newest]
-        lines = [json.loads(self._line_at(place)) for place in places]
+            places = [offset for series, _, offset in sorted(self._places.get(key, ())) if series == newest]
+        lines = [json.loads(self._line_at(offset)) for offset in places]
         # Another process may have removed one since this one read the file.
         return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
     def all_exchanges(self) -> Iterator[JudgeExchange]:
-        """Every exchange in the order recorded, also those that a newer series replaced."""
+        """Yield all exchanges in the order of recording, including those that a newer series replaced."""
         for _, line in self._read():
             if line["kind"] == "exchange":
                 yield JudgeExchange.from_json(line)
 
     def failures(self) -> Iterator[dict[str, Any]]:
-        """Every call without an answer."""
+        """Yield every call that got no answer."""
         for _, line in self._read():
             if line["kind"] == "failure":
                 yield line
 
     def add_judge(self, described: Mapping[str, Any]) -> None:
-        """Note who is asked, where that is not known yet or was described otherwise."""
-        known = self._judges.get(described["id"])
-        if json.dumps(known, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
+        """Record the description of a judge unless the same one is recorded already."""
+        recorded = self._judges.get(described["id"])
+        if json.dumps(recorded, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
             self._append({"kind": "judge", "version": VERSION, **described})
 
     def add(self, exchange: JudgeExchange) -> None:
-        """Keep an exchange, synced to the disk before this returns."""
+        """Record an exchange; it is synced to the disk before this returns."""
         self._append(exchange.to_json())
 
-    def add_failure(self, key: str, prompt: str, judge: str, reason: str, asked: str, seconds: float) -> None:
-        """Keep that a call brought no answer."""
-        said = {"key": key, "prompt": prompt, "judge": judge, "reason": reason, "asked": asked, "seconds": seconds}
-        self._append({"kind": "failure", "version": VERSION, **said})
+    def add_failure(self, key: str, prompt: str, judge: str, reason: str, started: str, seconds: float) -> None:
+        """Record that a call got no answer."""
+        data = {"key": key, "prompt": prompt, "judge": judge, "reason": reason, "asked": started, "seconds": seconds}
+        self._append({"kind": "failure", "version": VERSION, **data})
 
     def remove(self, unwanted: Callable[[Mapping[str, Any]], bool]) -> int:
         """Overwrite exchanges and failures that must not be kept any more; returns how many lines.
@@ -159,13 +159,13 @@ class Records:
         """
         if self.path is None or not self.path.exists():
             return 0
-        lines = [place for place, line in self._read() if line["kind"] in _OF_CALLS and unwanted(line)]
+        lines = [offset for offset, line in self._read() if line["kind"] in _OF_CALLS and unwanted(line)]
         with self._lock, self.path.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            for place in lines:
-                file.seek(place)
+            for offset in lines:
+                file.seek(offset)
                 length = len(file.readline()) - 1
-                file.seek(place)
+                file.seek(offset)
                 file.write(_REMOVED.ljust(length))
             file.flush()
             os.fsync(file.fileno())
@@ -173,17 +173,17 @@ class Records:
                 self._places[key] = [each for each in kept if each[2] not in lines]
         return len(lines)
 
-    def _index(self, place: int, line: Mapping[str, Any]) -> None:
+    def _index(self, offset: int, line: Mapping[str, Any]) -> None:
         if line["kind"] == "judge":
             self._judges[line["id"]] = {key: value for key, value in line.items() if key not in ("kind", "version")}
         elif line["kind"] == "exchange":
-            self._places.setdefault(line["key"], []).append((line["series"], line["attempt"], place))
+            self._places.setdefault(line["key"], []).append((line["series"], line["attempt"], offset))
             self._forms[line["judge"]] = line["answer"]["form"]
 
     def _read(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Every whole line with its place; a half-written last one is not one."""
+        """Yield every complete line with its offset; a half-written last line is skipped."""
         if self.path is None:
-            yield from ((place, json.loads(line)) for place, line in enumerate(list(self._kept)))
+            yield from ((offset, json.loads(line)) for offset, line in enumerate(list(self._kept)))
             return
         try:
             opened = self.path.open("rb")
@@ -192,33 +192,33 @@ class Records:
         except OSError as error:
             raise BadInput(f"cannot read {self.path}: {error.strerror}; name another folder for records") from None
         with opened as file:
-            place = 0
+            offset = 0
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return
                 if line.strip():
-                    yield place, _parsed(line, self.path, number)
-                place += len(line)
+                    yield offset, _parse_line(line, self.path, number)
+                offset += len(line)
 
-    def _line_at(self, place: int) -> bytes:
+    def _line_at(self, offset: int) -> bytes:
         if self.path is None:
-            return self._kept[place]
+            return self._kept[offset]
         with self.path.open("rb") as file:
-            file.seek(place)
+            file.seek(offset)
             return file.readline()
 
     def _append(self, data: Mapping[str, Any]) -> None:
         line = (json.dumps(data, ensure_ascii=False, allow_nan=False, default=str) + "\n").encode("utf-8", "replace")
         with self._lock:
             if self.path is None:
-                place = len(self._kept)
+                offset = len(self._kept)
                 self._kept.append(line)
             else:
-                place = _appended(self.path, line)
-            self._index(place, data)
+                offset = _append_line(self.path, line)
+            self._index(offset, data)
 
 
-def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         data = json.loads(line)
         if data["kind"] == "exchange":
@@ -231,8 +231,8 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
     return dict(data)
 
 
-def _appended(path: Path, line: bytes) -> int:
-    """Append a line, synced, and give its place; what a killed process left half-written is cut off first."""
+def _append_line(path: Path, line: bytes) -> int:
+    """Append a line, sync it and return its offset; a half-written line of a killed process is cut off first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b", buffering=0) as file:
@@ -259,7 +259,7 @@ def _appended(path: Path, line: bytes) -> int:
 
 
 def _end_of_last_line(file: int) -> int:
-    """Offset after the last newline; only the tail is read."""
+    """Return the offset after the last newline; only the tail of the file is read."""
     end = os.lseek(file, 0, os.SEEK_END)
     while end > 0:
         start = max(0, end - 65536)

@@ -59,13 +59,13 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
 
 
 def signs(text: str) -> Counter[str]:
-    """How often a text shows each sign of speaking to its judge."""
+    """Count how often a text shows each sign of addressing its judge."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in SIGNS.items()}
     return Counter({name: count for name, count in counts.items() if count})
 
 
 def note(texts: Mapping[str, str]) -> dict[str, object]:
-    """What a score's notes say of the material that a judge was shown; empty where it shows no sign.
+    """Return the notes of a score on material that addresses the judge; empty where there is no sign of that.
 
     Args:
         texts: the names of the inputs by their texts. A text that is part of another, as a dialogue up to a turn is,
@@ -81,5 +81,5 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
     total = sum(count.total() for count in counts.values())
     if not total:
         return {}
-    found = {name: dict(count) for name, count in counts.items() if count}
-    return {"spoke_to_the_judge": {"note": NOTE, "count": total, "signs": found}}
+    notes = {name: dict(count) for name, count in counts.items() if count}
+    return {"spoke_to_the_judge": {"note": NOTE, "count": total, "signs": notes}}

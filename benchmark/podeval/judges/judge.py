@@ -89,8 +89,8 @@ class Judge:
         """Model, revision and a hash of everything that changes an answer; the recorded judge's, where it replays."""
         if self.recorded:
             return self.recorded
-        place = None if self.backend == "gguf" else self.endpoint
-        changing: list[Any] = [self.backend, self.model, self.revision, place, asdict(self.sampling)]
+        endpoint = None if self.backend == "gguf" else self.endpoint
+        changing: list[Any] = [self.backend, self.model, self.revision, endpoint, asdict(self.sampling)]
         changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
         text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -98,11 +98,11 @@ class Judge:
 
     @property
     def replays(self) -> bool:
-        """Whether it only reads what was recorded."""
+        """Whether this judge only replays records."""
         return self.backend == "records"
 
     def described(self) -> dict[str, Any]:
-        """Plain data for records and protocols: every field but those about money and patience."""
+        """Return plain data for records and protocols: every field except price, timeout and tries."""
         fields = asdict(self)
         kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
         if self.backend == "gguf":
@@ -135,14 +135,14 @@ class Judge:
 
 
 def key_for(endpoint: str) -> str | None:
-    """The key of an endpoint, from the environment; Hugging Face's token goes to Hugging Face's router only."""
+    """Read the key of an endpoint from the environment; the Hugging Face token goes to Hugging Face's router only."""
     if key := os.environ.get(KEY):
         return key
     return os.environ.get("HF_TOKEN") if urlsplit(endpoint).hostname == ROUTER else None
 
 
 def judge_named(text: str) -> Judge:
-    """The judge that is meant by a name or a file.
+    """Return the judge that a name or a YAML file describes.
 
     Raises:
         BadInput: it is none of the ways to name one, or its file is wrong; says what to write.
@@ -154,22 +154,22 @@ def judge_named(text: str) -> Judge:
     if kind == "transformers" and rest:
         return _transformers(rest)
     if kind == "records" and rest:
-        return _recorded(rest)
-    if found := re.fullmatch("(.*)@(https?://.*)", text):
-        return _at_endpoint(found[1], found[2])
+        return _read_recorded(rest)
+    if match := re.fullmatch("(.*)@(https?://.*)", text):
+        return _at_endpoint(match[1], match[2])
     if Path(text).suffix.lower() in (".yaml", ".yml"):
-        return _from_file(Path(text))
+        return _read_file(Path(text))
     raise BadInput(f"{text!r} names no judge; {_WAYS}")
 
 
 def _at_endpoint(model: str, endpoint: str) -> Judge:
     if not model:
-        raise BadInput(f"name the model at {_without_secrets(endpoint)}: write MODEL@{_without_secrets(endpoint)}")
-    return Judge("endpoint", model, endpoint=_checked_endpoint(endpoint), hears=True)
+        raise BadInput(f"name the model at {_strip_secrets(endpoint)}: write MODEL@{_strip_secrets(endpoint)}")
+    return Judge("endpoint", model, endpoint=_check_endpoint(endpoint), hears=True)
 
 
-def _checked_endpoint(endpoint: str) -> str:
-    """Without a slash at its end.
+def _check_endpoint(endpoint: str) -> str:
+    """Return the endpoint without a slash at its end.
 
     Raises:
         BadInput: it is not a web address, or holds what may be a secret.
@@ -179,13 +179,13 @@ def _checked_endpoint(endpoint: str) -> str:
         raise BadInput("an endpoint is a web address such as https://host/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            f"the endpoint {_without_secrets(endpoint)} carries a user, a password or a query, which would stand "
+            f"the endpoint {_strip_secrets(endpoint)} carries a user, a password or a query, which would stand "
             f"in every record; give the key in the environment as {KEY}"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
 
 
-def _without_secrets(endpoint: str) -> str:
+def _strip_secrets(endpoint: str) -> str:
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
@@ -220,17 +220,17 @@ def _transformers(text: str, **fields: Any) -> Judge:
     return Judge("transformers", repo, revision=commit, **fields)
 
 
-def _recorded(text: str) -> Judge:
+def _read_recorded(text: str) -> Judge:
     from podeval.judges.exchange_records import Records
 
-    folder, _, wanted = text.partition("#")
+    folder, _, judge_id = text.partition("#")
     if not Path(folder).is_dir():
         raise BadInput(f"there is no folder of records {folder}; name the folder that a judge's answers were kept in")
-    known = Records(Path(folder)).judges()
-    chosen = [found for found in known if found["id"] == wanted] if wanted else known
+    judges = Records(Path(folder)).judges()
+    chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
     if len(chosen) != 1:
-        ids = ", ".join(f"records:{folder}#{found['id']}" for found in known) or "none"
-        raise BadInput(f"{folder} holds the records of {len(known)} judges; name one of: {ids}")
+        ids = ", ".join(f"records:{folder}#{judge['id']}" for judge in judges) or "none"
+        raise BadInput(f"{folder} holds the records of {len(judges)} judges; name one of: {ids}")
     (one,) = chosen
     return Judge(
         "records",
@@ -287,8 +287,8 @@ class _JudgeFields(pydantic.BaseModel):
     price: _PriceFields | None = None
 
 
-def _from_file(path: Path) -> Judge:
-    """A judge from its YAML file; a GGUF's path stands in `endpoint`, relative to the YAML file."""
+def _read_file(path: Path) -> Judge:
+    """Read a judge from its YAML file; a GGUF's path stands in `endpoint`, relative to the YAML file."""
     import yaml
 
     try:
@@ -300,8 +300,10 @@ def _from_file(path: Path) -> Judge:
     except pydantic.ValidationError as error:
         # Without the value: somebody may have put a key there.
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise BadInput(f"{path}: {place}: {first['msg']}; fields are {', '.join(_JudgeFields.model_fields)}") from None
+        location = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise BadInput(
+            f"{path}: {location}: {first['msg']}; fields are {', '.join(_JudgeFields.model_fields)}"
+        ) from None
     fields: dict[str, Any] = {
         "sampling": Sampling(**read.sampling.model_dump()),
         "trial": read.trial,
@@ -315,16 +317,16 @@ def _from_file(path: Path) -> Judge:
     }
     _refuse_secrets(read.extra, path)
     if read.backend == "records":
-        return _recorded(str(path.parent / str(read.endpoint)))
+        return _read_recorded(str(path.parent / str(read.endpoint)))
     if read.backend == "gguf":
-        named = {"model": read.model} if read.model else {}
+        model = {"model": read.model} if read.model else {}
         pinned = {"revision": read.revision} if read.revision else {}
-        return _gguf(path.parent / str(read.endpoint), **named, **pinned, **fields)
+        return _gguf(path.parent / str(read.endpoint), **model, **pinned, **fields)
     if read.backend == "transformers":
         return _transformers(f"{read.model}@{read.revision or ''}", **fields)
     if not read.model or not read.endpoint:
         raise BadInput(f"{path}: an endpoint judge needs model and endpoint, such as endpoint: https://host/v1")
-    return Judge("endpoint", read.model, revision=read.revision, endpoint=_checked_endpoint(read.endpoint), **fields)
+    return Judge("endpoint", read.model, revision=read.revision, endpoint=_check_endpoint(read.endpoint), **fields)
 
 
 def _refuse_secrets(extra: Mapping[str, Any], path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a judge is shown: texts, and clips of audio in the form that endpoints take, within bounds."""
+"""Material for a judge: texts, and clips of audio in the form and size that endpoints accept."""
 
 import base64
 import functools
@@ -24,7 +24,7 @@ BYTES = 20_000_000
 
 @dataclass(frozen=True)
 class AudioLimits:
-    """What of audio a judge takes.
+    """Limits on the audio that a judge accepts.
 
     Args:
         format: `wav` (16 bits, what every endpoint takes), `flac` (the same samples, smaller) or `mp3`.
@@ -62,7 +62,7 @@ class AudioClip:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length of the clip in seconds."""
         return len(self.samples) / self.rate
 
     @functools.cached_property
@@ -96,7 +96,7 @@ class AudioClip:
         }
 
     def encoded(self, kind: str) -> bytes:
-        """The clip as a file. Beyond full scale it is turned down as a whole: clipping would be heard as a fault."""
+        """Encode the clip as a file, turned down as a whole where it exceeds full scale: clipping would be a fault."""
         import soundfile
 
         peak = float(np.abs(self.samples).max())

@@ -1,4 +1,4 @@
-"""Reading an answer: tolerant of how it is written, strict about what it says.
+"""Parse the answer of a judge: tolerant of its form, strict about its content.
 
 Tolerated: thinking before the answer, fences, prose around it, trailing commas, comments, full-width colons and
 commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer", bound=pydantic.BaseModel)
 
 
 class UnreadableAnswer(PodevalError):
-    """An answer that is none; says why, in words that the judge can act on."""
+    """Raised for an answer that cannot be read; says why, in words that the judge can act on."""
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
@@ -33,7 +33,7 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
     Raises:
         UnreadableAnswer: there is none, or it does not fit.
     """
-    text = _without_thinking(answer.text or "")
+    text = _strip_thinking(answer.text or "")
     if not text.strip():
         raise UnreadableAnswer(_why_empty(answer))
     if answer.refusal:
@@ -59,16 +59,16 @@ def parse(text: str, model: type[Answer]) -> Answer:
         UnreadableAnswer: see `read_answer`.
     """
     try:
-        return _parsed(text, model)
+        return _parse_object(text, model)
     except RecursionError:
         raise UnreadableAnswer("the answer is nested deeper than any answer that was asked for") from None
 
 
-def _parsed(text: str, model: type[Answer]) -> Answer:
+def _parse_object(text: str, model: type[Answer]) -> Answer:
     # By their canonical form: comparing each with all before it takes quadratic time on an answer of thousands.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
-    for span in _objects(_without_thinking(text)):
+    for span in _objects(_strip_thinking(text)):
         try:
             data = _load(span)
         except ValueError as error:
@@ -80,7 +80,7 @@ def _parsed(text: str, model: type[Answer]) -> Answer:
     valid: dict[str, Answer] = {}
     for data in objects.values():
         try:
-            value = _validated(data, model)
+            value = _validate(data, model)
         except UnreadableAnswer as error:
             problem = error
             continue
@@ -111,22 +111,22 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
-def _without_thinking(text: str) -> str:
-    """What follows the thinking; a thought that never ends leaves nothing. In a whole answer, tags are words."""
+def _strip_thinking(text: str) -> str:
+    """Return the text after the thinking, or nothing where a thought never ends. In a whole answer, tags are words."""
     alone = _ONLY_FENCED.fullmatch(text)
     try:
         if isinstance(json.loads(alone[1] if alone else text), dict):
             return text
     except (ValueError, RecursionError):
         pass
-    text = _without_whole_thoughts(text[_last_end(_FINAL_CHANNEL.finditer(text)) :])
+    text = _strip_whole_thoughts(text[_last_end(_FINAL_CHANNEL.finditer(text)) :])
     text = text[_last_end(tag for tag in _TAG.finditer(text) if tag[1]) :]
     begin = _TAG.search(text)
     return text[: begin.start()] if begin else text
 
 
-def _without_whole_thoughts(text: str) -> str:
-    """Without what stands between an opening tag and the next closing one of its name; in one pass."""
+def _strip_whole_thoughts(text: str) -> str:
+    """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
     tags = list(_TAG.finditer(text))
     ends: dict[str, re.Match[str] | None] = {}
     closing: list[re.Match[str] | None] = []
@@ -143,16 +143,16 @@ def _without_whole_thoughts(text: str) -> str:
     return "".join([*kept, text[position:]])
 
 
-def _last_end(found: Iterable[re.Match[str]]) -> int:
-    """Where the last of some matches ends; 0 where there is none."""
-    return max((match.end() for match in found), default=0)
+def _last_end(matches: Iterable[re.Match[str]]) -> int:
+    """Return the position where the last match ends; 0 where there is none."""
+    return max((match.end() for match in matches), default=0)
 
 
 _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def _objects(text: str) -> Iterator[str]:
-    """The outermost {...} of the text; of its fenced blocks where those hold any.
+    """Yield the outermost {...} of the text, or of its fenced blocks where those have any.
 
     Raises:
         UnreadableAnswer: one breaks off.
@@ -161,18 +161,18 @@ def _objects(text: str) -> Iterator[str]:
     for part in fenced or [text]:
         position = part.find("{")
         while position >= 0:
-            end = _closing(part, position)
+            end = _find_closing(part, position)
             if end is None:
                 raise UnreadableAnswer("the answer breaks off before its JSON object ends")
             yield part[position:end]
             position = part.find("{", end)
 
 
-def _closing(text: str, start: int) -> int | None:
-    """The place after the brace that closes the one at `start`; braces inside strings do not count."""
+def _find_closing(text: str, start: int) -> int | None:
+    """Return the position after the brace that closes the one at `start`; braces inside strings do not count."""
     depth, in_string, escaped = 0, False, False
-    for place in range(start, len(text)):
-        sign = text[place]
+    for position in range(start, len(text)):
+        sign = text[position]
         if in_string:
             if escaped:
                 escaped = False
@@ -187,39 +187,39 @@ def _closing(text: str, start: int) -> int | None:
         elif sign == "}":
             depth -= 1
             if depth == 0:
-                return place + 1
+                return position + 1
     return None
 
 
 def _load(text: str) -> Any:
-    """JSON, as written or mended."""
+    """Decode JSON as it is written, or after mending it."""
     try:
-        return _decoded(text)
+        return _decode(text)
     except json.JSONDecodeError as error:
         try:
-            return _decoded(_mended(text))
+            return _decode(_mend(text))
         except json.JSONDecodeError:
             raise ValueError(
                 f"{error.msg} at character {error.pos}, near {text[error.pos : error.pos + 20]!r}"
             ) from None
 
 
-def _decoded(text: str) -> Any:
+def _decode(text: str) -> Any:
     # Line breaks inside strings are no harm.
-    return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_once)
+    return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no value")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found and found[key] != value:
+        if key in data and data[key] != value:
             raise ValueError(f"the key {key!r} stands there twice, with different values")
-        found[key] = value
-    return found
+        data[key] = value
+    return data
 
 
 _PIECES = re.compile(
@@ -228,13 +228,13 @@ _PIECES = re.compile(
 _HALF_WIDTH = str.maketrans("：，", ":,")
 
 
-def _mended(text: str) -> str:
-    """Without comments and trailing commas, with ASCII punctuation; strings are left as they are."""
+def _mend(text: str) -> str:
+    """Remove comments and trailing commas and use ASCII punctuation; strings stay as they are."""
     pieces: list[str] = []
-    for found in _PIECES.finditer(text):
-        if found["comment"]:
+    for match in _PIECES.finditer(text):
+        if match["comment"]:
             continue
-        pieces.append(found["string"] or found["other"].translate(_HALF_WIDTH))
+        pieces.append(match["string"] or match["other"].translate(_HALF_WIDTH))
     kept: list[str] = []
     following = ""
     for piece in reversed(pieces):
@@ -250,14 +250,14 @@ _REPAIRS = 200
 """More slips of form than any real answer holds."""
 
 
-def _validated(data: Any, model: type[Answer]) -> Answer:
-    """The answer by pydantic's strict rules, after slips of form were put right where pydantic found them.
+def _validate(data: Any, model: type[Answer]) -> Answer:
+    """Validate the answer by pydantic's strict rules, after correcting slips of form that pydantic reports.
 
     Raises:
         UnreadableAnswer: names up to five places and what is wrong there.
     """
     schema = _schema(model)
-    data = _with_canonical_keys(data, model)
+    data = _canonicalise_keys(data, model)
     for _ in range(_REPAIRS):
         try:
             return model.model_validate_json(json.dumps(data), strict=True)
@@ -265,7 +265,7 @@ def _validated(data: Any, model: type[Answer]) -> Answer:
             problems = error.errors(include_url=False, include_context=False)
             # Each is tried: what cannot be put right at once may be when another is.
             if not any([_repair(data, problem, schema) for problem in problems]):
-                raise UnreadableAnswer(_sentence(problems)) from None
+                raise UnreadableAnswer(_describe_problems(problems)) from None
     raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
 
 
@@ -274,14 +274,14 @@ def _schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
     return model.model_json_schema()
 
 
-def _sentence(problems: list[Any]) -> str:
-    said = []
+def _describe_problems(problems: list[Any]) -> str:
+    sentences = []
     for problem in problems[:5]:
-        place = ".".join(str(part) for part in problem["loc"]) or "the answer"
-        given = "" if problem["type"] == "missing" else f", not {_short(json.dumps(problem['input'], default=str))}"
-        said.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}{given}")
+        location = ".".join(str(part) for part in problem["loc"]) or "the answer"
+        value = "" if problem["type"] == "missing" else f", not {_short(json.dumps(problem['input'], default=str))}"
+        sentences.append(f"{location}: {problem['msg'].removeprefix('Value error, ')}{value}")
     more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-    return "; ".join(said) + more
+    return "; ".join(sentences) + more
 
 
 _NUMBERS = {"int_type", "float_type", "int_parsing", "float_parsing", "int_from_float", "literal_error", "enum"}
@@ -290,7 +290,7 @@ _TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "n
 
 
 def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
-    """Put one slip of form right in `data`; False where it is none."""
+    """Correct one slip of form in `data`; return False where it is not one."""
     *path, last = problem["loc"] or (None,)
     holder = _at(data, tuple(path))
     if isinstance(holder, dict):
@@ -311,21 +311,21 @@ def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
 
 
 def _number(value: Any, node: dict[str, Any]) -> int | float | None:
-    """The number that was meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
+    """Return the number that is meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return int(value) if value == int(value) and isinstance(value, float) else None
-    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not found:
+    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
         return None
-    if found[2] is not None and float(found[2]) != node.get("maximum"):
+    if match[2] is not None and float(match[2]) != node.get("maximum"):
         return None
-    number = float(found[1])
+    number = float(match[1])
     return int(number) if number == int(number) else number
 
 
-def _with_canonical_keys(data: Any, kind: Any) -> Any:
+def _canonicalise_keys(data: Any, kind: Any) -> Any:
     """The data with each key as the schema has it: found by the field's name or alias, whatever its case and spacing.
 
     Raises:
@@ -333,36 +333,36 @@ def _with_canonical_keys(data: Any, kind: Any) -> Any:
     """
     models = _models(kind)
     if isinstance(data, list):
-        return [_with_canonical_keys(item, kind) for item in data]
+        return [_canonicalise_keys(item, kind) for item in data]
     if not isinstance(data, dict) or len(models) != 1:
         return data
     (model,) = models
     names: dict[str, tuple[str, Any]] = {}
     for field, about in model.model_fields.items():
         names |= {_plain(name): (_aliases(field, about)[0], about.annotation) for name in _aliases(field, about)}
-    found: dict[str, Any] = {}
+    canonical: dict[str, Any] = {}
     for key, value in data.items():
         name, annotation = names.get(_plain(key), (key, None))
-        if name in found:
+        if name in canonical:
             raise UnreadableAnswer(f"the answer says {name} twice; say it once")
-        found[name] = _with_canonical_keys(value, annotation)
-    return found
+        canonical[name] = _canonicalise_keys(value, annotation)
+    return canonical
 
 
 def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
-    """The models that a type is, lists or may be."""
+    """Return the models that a type is, lists or may be."""
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return [kind]
-    found = [model for part in typing.get_args(kind) for model in _models(part)]
-    return list(dict.fromkeys(found))
+    models = [model for part in typing.get_args(kind) for model in _models(part)]
+    return list(dict.fromkeys(models))
 
 
 def _aliases(field: str, about: FieldInfo) -> list[str]:
-    """Names a field is known by; first the one that the schema has."""
-    given = about.validation_alias
-    choices = list(given.choices) if isinstance(given, pydantic.AliasChoices) else [given]
-    found = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
-    return list(dict.fromkeys(found))
+    """Return the names of a field, the one in the schema first."""
+    alias = about.validation_alias
+    choices = list(alias.choices) if isinstance(alias, pydantic.AliasChoices) else [alias]
+    names = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
+    return list(dict.fromkeys(names))
 
 
 def _plain(key: str) -> str:

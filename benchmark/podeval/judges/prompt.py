@@ -47,7 +47,7 @@ Answer with one JSON object that fits this JSON schema, and with nothing else:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a judge is asked.
+    """A prompt with its version and the type of its answers.
 
     Args:
         name: of the prompt, such as `script_quality`.
@@ -74,7 +74,7 @@ class Prompt:
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON schema that an answer must fit, in the form that strict endpoints ask for."""
-        schema: dict[str, Any] = _strict(self.answer.model_json_schema())
+        schema: dict[str, Any] = _make_strict(self.answer.model_json_schema())
         return schema
 
     @functools.cached_property
@@ -101,7 +101,7 @@ class Prompt:
                 f"the prompt {self.name} asks for {', '.join(self.placeholders) or 'no inputs'}, "
                 f"and was given {', '.join(inputs) or 'none'}"
             )
-        texts = {name: harmless(value) for name, value in inputs.items() if isinstance(value, str)}
+        texts = {name: break_control_words(value) for name, value in inputs.items() if isinstance(value, str)}
         mark = mark_for(texts)
         schema = json.dumps(self.schema, ensure_ascii=False)
         system = self.system.strip() + "\n" + RULES.format(mark=mark, schema=schema)
@@ -114,14 +114,14 @@ class Prompt:
             if isinstance(value, AudioClip):
                 parts.append(value.part(audio or AudioLimits()))
             else:
-                _add_text(parts, delimited(name, texts[name], mark))
+                _add_text(parts, delimit(name, texts[name], mark))
         has_audio = any(part["type"] != "text" for part in parts)
         content: Any = parts if has_audio else "".join(part["text"] for part in parts)
         return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """The mark that delimits these texts: of a hash of all of them, and in none of them."""
+    """Return the mark that delimits these texts: made from a hash of all of them, and contained in none."""
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
@@ -131,13 +131,13 @@ def mark_for(texts: Mapping[str, str]) -> str:
         salt += 1
 
 
-def delimited(name: str, text: str, mark: str) -> str:
-    """A text between its two lines."""
+def delimit(name: str, text: str, mark: str) -> str:
+    """Put a text between its two delimiting lines."""
     return f"\nBEGIN {name} {mark}\n{text}\nEND {name} {mark}\n"
 
 
-def harmless(text: str) -> str:
-    """The text with the control words of chat templates broken by a word joiner, which nobody sees.
+def break_control_words(text: str) -> str:
+    """Break the control words of chat templates in a text by a word joiner, which nobody sees.
 
     Halves of characters, which cannot be sent as UTF-8, become the replacement character.
     """
@@ -146,7 +146,7 @@ def harmless(text: str) -> str:
 
 
 def inputs_digest(inputs: Mapping[str, Text | AudioClip]) -> str:
-    """One hash of all inputs by name: what a cache key says of them."""
+    """Return one hash of all inputs by name, for cache keys."""
     return _digest(
         [
             [name, "text", value] if isinstance(value, str) else [name, "audio", value.sha256]
@@ -169,21 +169,21 @@ def _add_text(parts: list[dict[str, Any]], text: str) -> None:
         parts.append({"type": "text", "text": text})
 
 
-def _strict(schema: Any) -> Any:
-    """Objects closed and their properties required, without titles and defaults: what a strict endpoint insists on."""
+def _make_strict(schema: Any) -> Any:
+    """Close objects, require all properties and drop titles and defaults, as strict endpoints demand."""
     if isinstance(schema, list):
-        return [_strict(part) for part in schema]
+        return [_make_strict(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    found: dict[str, Any] = {}
+    strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
             # What stands here are names, `title` and `default` among them.
-            found[key] = {name: _strict(part) for name, part in value.items()}
+            strict[key] = {name: _make_strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
-            found[key] = value
+            strict[key] = value
         elif key not in ("title", "default"):
-            found[key] = _strict(value)
-    if "properties" in found:
-        found |= {"required": list(found["properties"]), "additionalProperties": False}
-    return found
+            strict[key] = _make_strict(value)
+    if "properties" in strict:
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    return strict

@@ -1,4 +1,4 @@
-"""Conversations with a judge: what a measurement asks, in rounds, without knowing who answers.
+"""Conversations with a judge: a measurement asks in rounds and does not know who answers.
 
 A measurement that needs a judge is a generator. It yields the requests of a round, gets their answers, may yield more,
 and returns what it found. Many are held at the same time, each round of all of them asked together, so that their
@@ -21,10 +21,10 @@ Conversation = Generator[Sequence[JudgeRequest], Sequence[UsableAnswer], T]
 
 
 class Asked(Protocol):
-    """Whoever answers: `podeval.judges.client.JudgeClient`."""
+    """Anything that answers requests, such as `podeval.judges.client.JudgeClient`."""
 
     def ask(self, requests: Sequence[JudgeRequest]) -> Sequence[UsableAnswer | Unanswered]:
-        """An answer, or why there is none, for each request in order."""
+        """Return for each request, in order, an answer or the reason why there is none."""
 
 
 class NoAnswer(PodevalError):
@@ -32,26 +32,26 @@ class NoAnswer(PodevalError):
 
 
 def values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
-    """What was answered to prompts that ask for this kind of answer."""
+    """Return the values of those answers that are of this kind."""
     return [answer.value for answer in answers if isinstance(answer.value, kind)]
 
 
-def hold(conversations: Iterable[Conversation[T]], asked: Asked) -> list[T | PodevalError]:
-    """The finding of each conversation, or the error that ended it.
+def hold(conversations: Iterable[Conversation[T]], client: Asked) -> list[T | PodevalError]:
+    """Hold conversations together and return the finding of each, or the error that ended it.
 
     A conversation ends with `NoAnswer` when one of its requests stays unanswered, unless it catches that: a finding
     rests on every answer it asked for.
     """
     held = [_Held(conversation) for conversation in conversations]
     while waiting := [one for one in held if one.requests]:
-        answers = iter(asked.ask([request for one in waiting for request in one.requests]))
+        answers = iter(client.ask([request for one in waiting for request in one.requests]))
         for one in waiting:
             one.hear([next(answers) for _ in one.requests])
     return [one.outcome for one in held]
 
 
 class _Held(Generic[T]):
-    """A conversation under way: the requests it waits for, or its outcome."""
+    """A running conversation: the requests that it waits for, or its outcome."""
 
     outcome: T | PodevalError
 
@@ -61,7 +61,7 @@ class _Held(Generic[T]):
         self._go_on(None)
 
     def hear(self, answers: Sequence[UsableAnswer | Unanswered]) -> None:
-        """Go on with the answers to its requests."""
+        """Continue with the answers to its requests."""
         missing = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
         if missing:
             several = f" ({len(missing)} of {len(answers)} requests without an answer)" if len(answers) > 1 else ""
@@ -69,15 +69,15 @@ class _Held(Generic[T]):
         else:
             self._go_on([answer for answer in answers if isinstance(answer, UsableAnswer)])
 
-    def _go_on(self, heard: Sequence[UsableAnswer] | NoAnswer | None) -> None:
+    def _go_on(self, answers: Sequence[UsableAnswer] | NoAnswer | None) -> None:
         self.requests = ()
         try:
-            if isinstance(heard, NoAnswer):
-                self.requests = self._conversation.throw(heard)
-            elif heard is None:
+            if isinstance(answers, NoAnswer):
+                self.requests = self._conversation.throw(answers)
+            elif answers is None:
                 self.requests = next(self._conversation)
             else:
-                self.requests = self._conversation.send(heard)
+                self.requests = self._conversation.send(answers)
         except StopIteration as end:
             self.outcome = end.value
         except PodevalError as error:

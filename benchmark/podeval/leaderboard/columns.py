@@ -1,7 +1,7 @@
 """The columns a board can have: one key of one metric each, named and directed by the metric's declaration.
 
-A key that no declaration knows (a figure some paper reports, a metric of a later version) is still a column:
-its direction comes from `UNDECLARED` where the papers say it, else it is shown without one.
+A key that no declaration knows (a figure some paper reports, a metric of a later version) is still a column: a spread
+over groups is better when it is lower, everything else is shown without a direction.
 """
 
 from __future__ import annotations
@@ -14,59 +14,11 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Metric
+from podeval.metrics.dimension_groups import DIMENSION_GROUPS
 from podeval.runs import composite_scores
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """How a header says which direction is better."""
-
-GROUPS = (
-    "script",
-    "speech",
-    "acoustics",
-    "semantics",
-    "expressiveness",
-    "audio",
-    "dialogue",
-    "human",
-    "efficiency",
-)
-"""Groups of dimensions in the order of the board; others follow by name."""
-
-UNDECLARED: dict[str, Better] = {
-    "semantic_div": "higher",
-    "smr": "higher",
-    "smr_score": "higher",
-    "casp": "higher",
-    "llm_judge": "higher",
-    "coherence": "higher",
-    "engagingness": "higher",
-    "diversity": "higher",
-    "informativeness": "higher",
-    "speaker_difference": "higher",
-    "overall": "higher",
-    "integrated_score": "higher",
-    "true_peak_score": "higher",
-    "range_score": "higher",
-    "sim": "higher",
-    "wsim": "higher",
-    "mushra": "higher",
-    "mos": "higher",
-    "pesq_estimate": "higher",
-    "timbre_similarity": "higher",
-    "reverb_consistency": "lower",
-    "prosodic_coherence": "higher",
-    "expressive_richness": "higher",
-    "expressive_hierarchy": "higher",
-    "rtf": "lower",
-    "pam": "higher",
-    "elo": "higher",
-    "rubric": "higher",
-    "instruction_following": "higher",
-    "script_quality": "higher",
-    "podbench_final": "higher",
-    "spread_input_length": "lower",
-    "spread_speakers": "lower",
-}
 
 
 @dataclass(frozen=True)
@@ -83,6 +35,8 @@ class Column:
     order: tuple[int, int]
     """Place of the metric among all metrics, and of the key within its metric."""
     bounds: tuple[float | None, float | None] = (None, None)
+    zh: str = ""
+    """The title in Chinese, where it is another."""
 
     @property
     def id(self) -> str:
@@ -92,7 +46,15 @@ class Column:
     @property
     def header(self) -> str:
         """Name and direction, with the unit where there is one."""
-        return f"{self.title}{ARROWS[self.better]}" + (f" ({self.unit})" if self.unit else "")
+        return self.header_in("en")
+
+    def title_in(self, language: str) -> str:
+        """The name in a language of the site."""
+        return self.zh if language == "zh" and self.zh else self.title
+
+    def header_in(self, language: str) -> str:
+        """Name and direction in a language of the site, with the unit where there is one."""
+        return f"{self.title_in(language)}{ARROWS[self.better]}" + (f" ({self.unit})" if self.unit else "")
 
     def badness(self, value: float) -> float:
         """A number that is smaller the better the value is."""
@@ -111,15 +73,16 @@ def column(metric: str, key: str, dimension: str) -> Column:
         rest = key.removeprefix(f"{metric}_").replace("_", " ")
         title = declared.title if key == metric or len(named) == 1 else f"{declared.title} {rest}"
         known = named[key]
-        better, unit, ideal, bounds = known.better, known.unit, known.ideal, known.bounds
+        better, unit, ideal, bounds, zh = known.better, known.unit, known.ideal, known.bounds, known.zh
     else:
         place = len(named)
         named_after = declared.title if declared else metric
         title = key if key == metric or key.startswith(metric) else f"{named_after} {key}"
         title = title.replace("_", " ")
-        better, unit, ideal, bounds = UNDECLARED.get(key, "informative"), "", None, (None, None)
+        better = "lower" if key.startswith(composite_scores.SPREAD) else "informative"
+        unit, ideal, bounds, zh = "", None, (None, None), ""
     position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
-    return Column(metric, key, dimension, title, better, unit, ideal, (position, place), bounds)
+    return Column(metric, key, dimension, title, better, unit, ideal, (position, place), bounds, zh)
 
 
 def ordered(columns: Iterable[Column]) -> list[Column]:
@@ -138,13 +101,18 @@ def headlines(columns: Iterable[Column]) -> list[Column]:
 
 
 def dimension_place(dimension: str) -> tuple[int, str]:
-    """Where a dimension stands on the board."""
+    """Where a dimension stands on the board: in the order of the groups, others after them by name."""
     group = dimension.partition(".")[0]
-    return (GROUPS.index(group) if group in GROUPS else len(GROUPS), group)
+    groups = list(DIMENSION_GROUPS)
+    return (groups.index(group) if group in groups else len(groups), group)
 
 
-def dimension_title(dimension: str) -> str:
+def dimension_title(dimension: str, language: str = "en") -> str:
     """`speech.timbre_difference` as a reader says it: `Speech · timbre difference`."""
+    if language == "zh":
+        for metric in catalogue.all_metrics():
+            if metric.dimension == dimension and metric.dimension_zh:
+                return f"{metric.group.zh} · {metric.dimension_zh}"
     group, _, name = dimension.replace("_", " ").partition(".")
     return f"{group.capitalize()} · {name}" if name else group.capitalize()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from podeval.metrics.dialogue_prompt import Comparison
+from podeval.metrics.dialogue_judge import Comparison
 from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
 from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement

@@ -1,4 +1,4 @@
-"""From items to one number: the mean over scored items, its 95 % interval, and what was not scored and why."""
+"""Aggregate items: the mean over scored items, its 95 % interval, and why items are unscored."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,25 +29,28 @@ class Aggregate:
 
     @property
     def unscored(self) -> int:
-        """Items without a score, whoever's cause it is."""
+        """The number of items without a score, whatever the cause."""
         return self.unscored_system + self.unscored_ours
 
     @property
     def rankable(self) -> bool:
-        """No item missing by our fault and the share `COMPLETE` scored: what is unscored must not pay."""
+        """Whether no item is missing by our fault and the share `COMPLETE` is scored: unscored must not pay."""
         total = self.scored + self.unscored
         return total > 0 and self.unscored_ours == 0 and self.scored >= COMPLETE * total
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:
-    """The aggregate of one metric's results; `groups[i]` names what item i was resampled with (its episode)."""
+    """Aggregate one metric's results; `groups[i]` names what item i is resampled with (its episode)."""
     groups = groups if groups is not None else [str(number) for number in range(len(results))]
     scored = [(result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)]
     refused = [result for result in results if isinstance(result, Unscored)]
     declared = [key.name for key in metric.keys]
     bounds = {key.name: key.bounds for key in metric.keys}
-    found = dict.fromkeys(key for score, _ in scored for key in score.values)
-    keys = [*(key for key in declared if key in found), *(key for key in found if key not in declared)] or declared
+    scored_keys = dict.fromkeys(key for score, _ in scored for key in score.values)
+    keys = [
+        *(key for key in declared if key in scored_keys),
+        *(key for key in scored_keys if key not in declared),
+    ] or declared
     intervals: dict[str, Interval | None] = {}
     for key in keys:
         present = [

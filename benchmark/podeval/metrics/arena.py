@@ -25,8 +25,15 @@ from podeval.stats.elo import Elo, elo
     title="Arena",
     version="1.1",
     dimension="human.preference",
+    dimension_zh="偏好",
     keys=(
-        Key("rating", "higher", "Elo points", about="Bradley–Terry strength; the mean of all systems is 1000"),
+        Key(
+            "rating",
+            "higher",
+            "Elo points",
+            about="Bradley–Terry strength; the mean of all systems is 1000",
+            zh="竞技场评分",
+        ),
         Key("rating_low", "higher", "Elo points", about="lower end of its 95 % interval, clustered by voter"),
         Key("rating_high", "higher", "Elo points", about="upper end of the interval"),
         Key("rank_best", "lower", "", (1, None), about="best rank that the votes allow"),
@@ -52,24 +59,24 @@ def arena(
         position: take out what being heard first does, and show it in the notes.
     """
     if variant == "default":
-        ratings = _rated(reference_votes, position)
-        found = next((rating for rating in ratings.systems if rating.system == system), None)
-        if found is None:
+        ratings = _rate(reference_votes, position)
+        of_system = next((rating for rating in ratings.systems if rating.system == system), None)
+        if of_system is None:
             raise CannotScore(f"{system} was in no battle")
         return Score(
             values={
-                "rating": found.rating,
-                "rating_low": found.low,
-                "rating_high": found.high,
-                "rank_best": found.best,
-                "rank_worst": found.worst,
-                "wins": found.wins,
-                "battles": found.battles,
+                "rating": of_system.rating,
+                "rating_low": of_system.low,
+                "rating_high": of_system.high,
+                "rank_best": of_system.best,
+                "rank_worst": of_system.worst,
+                "wins": of_system.wins,
+                "battles": of_system.battles,
             },
             notes={
-                "losses": found.losses,
-                "ties": found.ties,
-                "both_bad": found.both_bad,
+                "losses": of_system.losses,
+                "ties": of_system.ties,
+                "both_bad": of_system.both_bad,
                 "votes": ratings.votes,
                 "voters": ratings.voters,
                 "effects": {e.name: {"points": e.points, "ci95": [e.low, e.high]} for e in ratings.effects},
@@ -84,7 +91,7 @@ def arena(
 
 
 @lru_cache(maxsize=4)
-def _rated(votes: Battles, position: bool) -> Ratings:
+def _rate(votes: Battles, position: bool) -> Ratings:
     """All systems are rated at once; the next system of the same votes finds them rated."""
     return rate(votes, position=position)
 

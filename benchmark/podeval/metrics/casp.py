@@ -48,6 +48,7 @@ NO_MUSIC = -60.0
     title="CASP",
     version="1.0",
     dimension="audio.harmony",
+    dimension_zh="语音与音乐和谐",
     keys=(Key("casp", "higher", "cosine", (-1, 1), about="harmony of speech and what sounds under it"),),
     needs=("harmony", "separator", "music_detector", "voice_activity"),
     paper="PodEval",
@@ -71,7 +72,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     if variant == "podeval":
         cosines, kept = (cosines + 1) / 2, np.full(len(cosines), True)
     else:
-        kept = _counted(recording, len(cosines))
+        kept = _count(recording, len(cosines))
     return Score(
         values={"casp": float(cosines[kept].mean())},
         notes={"windows": int(kept.sum()), "windows_left_out": int((~kept).sum())},
@@ -83,7 +84,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     )
 
 
-def _counted(recording: Recording, count: int) -> NDArray[np.bool_]:
+def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
     """Of every stretch of 10 s whether it holds speech and music.
 
     Raises:

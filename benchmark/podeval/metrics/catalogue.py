@@ -1,12 +1,13 @@
-"""All metrics of podeval, by name."""
+"""All metrics of podeval, by name: every file of this room that declares one."""
 
 import importlib
 from difflib import get_close_matches
+from pathlib import Path
 
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Metric, registered
+from podeval.metrics.declaration import Metric, registered_metrics
 
-NAMES = (
+_ORDER = (
     "distinct_n",
     "mattr",
     "info_dens",
@@ -38,7 +39,22 @@ NAMES = (
     "mushra",
     "mos",
 )
-"""Every module, in the order of the board."""
+"""Where the order of the board is not that of names; a metric that is not here comes after these."""
+
+_DECLARES = "\n@metric(\n"
+
+
+def _names() -> tuple[str, ...]:
+    """The files that declare a metric, which are read and not imported: some need packages of judges."""
+    import podeval.metrics
+
+    paths = [path for folder in podeval.metrics.__path__ for path in sorted(Path(folder).glob("*.py"))]
+    declaring = [path.stem for path in paths if _DECLARES in path.read_text(encoding="utf-8")]
+    return (*(name for name in _ORDER if name in declaring), *(name for name in declaring if name not in _ORDER))
+
+
+NAMES = _names()
+"""Every metric, in the order of the board."""
 
 
 def get(name: str) -> Metric:
@@ -52,9 +68,9 @@ def get(name: str) -> Metric:
         close = get_close_matches(name, NAMES, n=1, cutoff=0.4)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise BadInput(f"there is no metric {name!r}; {hint}`podeval metrics list` shows all of them")
-    if name not in registered():
+    if name not in registered_metrics():
         importlib.import_module(f"podeval.metrics.{name}")
-    return registered()[name]
+    return registered_metrics()[name]
 
 
 def all_metrics() -> tuple[Metric, ...]:

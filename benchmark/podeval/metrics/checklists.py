@@ -9,6 +9,8 @@ Differs from the paper, whose judge derives the list anew with each script befor
 (`acceptance`, the variant `podbench`). A list without knowledge of podcasts, from the paper's table 4, is `generic`.
 """
 
+# Apart from the metric `instruction_following`: together they have 430 lines, and `rubric_writing` derives lists too.
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -236,56 +238,58 @@ class ChecklistResult:
 
 def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
     """Ask for the checklist of a request."""
-    answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)]
+    answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)]
     return values(Checklist, answers)[0].checklist
 
 
 def audit(
-    request: PodcastRequest, script: Script, shown: str, counted: str, *, generic: bool = False, seed: int = 0
+    request: PodcastRequest, script: Script, shown_text: str, counted: str, *, generic: bool = False, seed: int = 0
 ) -> Conversation[ChecklistResult]:
     """Derive the checklist, unless the request has an approved one, and audit the script against it.
 
     Args:
         request: what was asked for.
         script: the whole script, in which evidence is looked for.
-        shown: what of it the judge reads.
+        shown_text: what of it the judge reads.
         counted: what was counted, in words.
         generic: derive the list without knowledge of podcasts.
         seed: of the judge.
     """
     records: list[str] = []
     if request.checklist:
-        wanted = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
+        requirements = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
     else:
         answers: Sequence[UsableAnswer] = yield [
-            JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)
+            JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)
         ]
-        wanted = values(Checklist, answers)[0].checklist
+        requirements = values(Checklist, answers)[0].checklist
         records.append(answers[0].record_id)
-    listed = "\n".join(f"{number}. ({item.kind}) {item.requirement}" for number, item in enumerate(wanted, 1))
-    inputs = {**_asked_for(request), "checklist": listed, "script": shown, "counted": counted}
-    answers = yield [JudgeRequest(AUDIT, inputs, seed, check=_complete(len(wanted), script))]
-    found = values(Audit, answers)[0].items
+    numbered = "\n".join(f"{number}. ({item.kind}) {item.requirement}" for number, item in enumerate(requirements, 1))
+    inputs = {**_request_inputs(request), "checklist": numbered, "script": shown_text, "counted": counted}
+    answers = yield [JudgeRequest(AUDIT, inputs, seed, check=_complete(len(requirements), script))]
+    graded = values(Audit, answers)[0].items
     return ChecklistResult(
         tuple(
             RequirementFinding(item.requirement, item.kind, one.score, one.reason, tuple(one.quotes))
-            for item, one in zip(wanted, found, strict=True)
+            for item, one in zip(requirements, graded, strict=True)
         ),
         (*records, answers[0].record_id),
     )
 
 
-def accept(request: PodcastRequest, script: Script, shown: str, seed: int = 0) -> Conversation[ChecklistResult]:
+def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) -> Conversation[ChecklistResult]:
     """Checklist and audit in one answer, as the paper's judge gives it."""
-    answers = yield [JudgeRequest(ACCEPT, {"request": request.text, "script": shown}, seed, check=_evidence(script))]
-    found = values(Acceptance, answers)[0].checklist
+    answers = yield [JudgeRequest(ACCEPT, {"request": request.text, "script": text}, seed, check=_evidence(script))]
+    graded = values(Acceptance, answers)[0].checklist
     return ChecklistResult(
-        tuple(RequirementFinding(one.requirement, one.kind, one.score, one.reason, tuple(one.quotes)) for one in found),
+        tuple(
+            RequirementFinding(one.requirement, one.kind, one.score, one.reason, tuple(one.quotes)) for one in graded
+        ),
         (answers[0].record_id,),
     )
 
 
-def _asked_for(request: PodcastRequest) -> dict[str, str]:
+def _request_inputs(request: PodcastRequest) -> dict[str, str]:
     numbered = (f"[{number}] {source}" for number, source in enumerate(request.sources, 1))
     return {"request": request.text, "sources": "\n\n".join(numbered) or "(nothing was given)"}
 

@@ -16,18 +16,20 @@ _LEAST = 4
 """Letters and digits a quote needs to say anything; a Chinese character counts as two."""
 
 
-def unfound(quotes: Iterable[str], script: Script) -> list[str]:
-    """The quotes that do not occur in the script, with or without its speakers' names; and those that quote nothing."""
+def list_missing(quotes: Iterable[str], script: Script) -> list[str]:
+    """Return the quotes that do not occur in the script, with or without speakers' names, or are too short."""
     texts = [letters(script.lines), letters(script.text)]
     return [
-        quote for quote in quotes if not any(_occurs(quote, text) for text in texts) and not _said_by(quote, script)
+        quote
+        for quote in quotes
+        if not any(_contains(quote, text) for text in texts) and not _is_said_by(quote, script)
     ]
 
 
 def require_found(
     quotes: Iterable[str], script: Script, advice: str = "Copy the words exactly as they are there."
 ) -> None:
-    """Refuse evidence that is none.
+    """Refuse quotes that do not occur in the script.
 
     Args:
         quotes: what a judge put in quotation marks.
@@ -37,33 +39,33 @@ def require_found(
     Raises:
         ValueError: a quote is not in the script; names it, for the judge.
     """
-    if missing := unfound(quotes, script):
-        shown = "; ".join(f"“{quote[:80]}”" for quote in missing[:3])
-        raise ValueError(f"these quotes do not stand in the script: {shown}. {advice}")
+    if missing := list_missing(quotes, script):
+        quoted = "; ".join(f"“{quote[:80]}”" for quote in missing[:3])
+        raise ValueError(f"these quotes do not stand in the script: {quoted}. {advice}")
 
 
-def _said_by(quote: str, script: Script) -> bool:
+def _is_said_by(quote: str, script: Script) -> bool:
     """Whether it is a speaker's name, a colon, and words from inside one of that speaker's turns."""
     name, *words = re.split("[:：]", quote, maxsplit=1)
     turns = (turn for turn in script.turns if words and letters(turn.speaker) == letters(name))
-    return any(_occurs(words[0], letters(turn.text)) for turn in turns)
+    return any(_contains(words[0], letters(turn.text)) for turn in turns)
 
 
-def _occurs(quote: str, text: str) -> bool:
+def _contains(quote: str, text: str) -> bool:
     parts = [part for piece in _GAP.split(quote) if (part := letters(piece))]
     if sum(map(_weight, parts)) < _LEAST:
         return False
-    place = 0
+    start = 0
     for part in parts:
-        found = text.find(part, place)
-        if found < 0:
+        position = text.find(part, start)
+        if position < 0:
             return False
-        place = found + len(part)
+        start = position + len(part)
     return True
 
 
 def letters(text: str) -> str:
-    """Letters and digits alone, without case and in compatibility form."""
+    """Return letters and digits alone, without case and in compatibility form."""
     return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())
 
 

@@ -1,4 +1,4 @@
-"""One metric over many items: the result every face shows, from the library's dict to the command line's JSON."""
+"""Compute one metric over many items: the result that the library, the command line, `evaluate` and the Space share."""
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from podeval import __version__
 from podeval.errors import BadInput, PodevalError
-from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
@@ -25,76 +24,108 @@ _AT_ONCE = {True: 4, False: 64}
 """Items whose judge is asked together: recordings are held in memory meanwhile, scripts are small."""
 
 
+def score_items(
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None" = None
+) -> Iterator[Result | PodevalError]:
+    """Yield the result of each item as it comes; an item that is refused yields the error.
+
+    Args:
+        metric: the metric.
+        items: of each item its inputs by name.
+        chosen: every parameter with its value.
+        client: the judge at work, for a metric that asks one.
+    """
+    if metric.asks:
+        yield from score_judged(metric, items, chosen, client)
+        return
+    for item in items:
+        try:
+            yield score_item(metric, item, chosen)
+        except PodevalError as refusal:
+            yield refusal
+
+
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
-    """One item's result; where what is measured cannot be read, the system's output is missing: unscored as that."""
-    opened = _all_opened(metric, inputs)
+    """Score one item; where the measured input cannot be read, it is unscored with the cause `system`."""
+    opened = _open_inputs(metric, inputs)
     return opened if isinstance(opened, Unscored) else metric(opened, parameters)
 
 
 def score_judged(
-    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], asked: "Asked | None"
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None"
 ) -> Iterator[Result | PodevalError]:
-    """The results of a metric that asks a judge, which hears about many items at the same time.
+    """Yield the results of a metric that asks a judge about many items at a time.
 
     An item that is refused has the error in its place: what others were asked is paid for.
     """
-    if asked is None:
+    if client is None:
         yield from (Unscored(NO_JUDGE, "ours") for _ in items)
         return
     from podeval.judges.rounds import hold
 
     size = _AT_ONCE[metric.inputs[0] == "recording"]
     for start in range(0, len(items), size):
-        opened = [_all_opened(metric, item) for item in items[start : start + size]]
+        opened = [_open_inputs(metric, item) for item in items[start : start + size]]
         ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
-        found = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], asked))
+        outcomes = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], client))
         for inputs in opened:
             try:
-                yield inputs if isinstance(inputs, Unscored) else metric.settled(next(found), inputs)
+                yield inputs if isinstance(inputs, Unscored) else metric.settled(next(outcomes), inputs)
             except PodevalError as refusal:
                 yield refusal
 
 
-def _or_raised(result: Result | PodevalError) -> Result:
+def _raise_error(result: Result | PodevalError) -> Result:
     if isinstance(result, PodevalError):
         raise result
     return result
 
 
-def _all_opened(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """An item's inputs; where what is measured cannot be read, the system's output is missing."""
+def _open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
+    """Read an item's inputs; where the measured one cannot be read, the system's output counts as missing."""
     opened = {}
-    for name, value in inputs.items():
+    for name in inputs:
         try:
-            opened[name] = _opened(value)
+            opened[name] = inputs[name]
         except BadInput as refusal:
             return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
     return opened
 
 
-def _opened(value: Any) -> Any:
-    """An input, made now if it was handed in as a promise (so that one recording is in memory at a time)."""
-    return value() if callable(value) else value
-
-
 def protocol_for(
-    metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str, bench: JudgeConfig = NOBODY
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    input_names: tuple[str, ...],
+    profile: str,
+    bench: JudgeConfig = NOBODY,
 ) -> Protocol:
-    """The protocol of a metric outside a benchmark: no dataset, nothing generated."""
+    """Return the protocol of a metric outside a benchmark, where there is no dataset and nothing is generated."""
     models = registry.identities(metric.jobs(parameters), profile)
     judged = bench.identity(metric.asks, metric.read_parameters(parameters))
-    return protocol_of(metric, parameters, given, {**models, **judged})
+    return protocol_of(metric, parameters, input_names, {**models, **judged})
+
+
+def describe_protocol(
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    input_names: tuple[str, ...],
+    profile: str,
+    bench: JudgeConfig = NOBODY,
+) -> dict[str, Any]:
+    """Return the protocol of a metric outside a benchmark as data, together with the provenance."""
+    protocol = protocol_for(metric, parameters, input_names, profile, bench)
+    return {**protocol.to_json(), "provenance": provenance(profile)}
 
 
 def provenance(profile: str) -> dict[str, Any]:
-    """What does not change a protocol but travels beside it."""
+    """Return the facts that accompany a protocol without changing it: profile, versions, machine."""
     return {
         "profile": profile,
         "podeval": __version__,
         "intervals": METHOD,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
-        "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},
+        "libraries": {name: installed for name in _LIBRARIES if (installed := _version(name))},
     }
 
 
@@ -102,18 +133,18 @@ def compute(
     metric: Metric,
     items: Iterable[Mapping[str, Any]],
     *,
-    given: tuple[str, ...],
+    input_names: tuple[str, ...],
     parameters: Mapping[str, Any] | None = None,
     profile: str = "embedded",
     groups: Sequence[str] | None = None,
     bench: JudgeConfig = NOBODY,
 ) -> dict[str, Any]:
-    """Score items and say everything about it in one flat dict.
+    """Score items and return values, intervals, items and protocol in one flat dict.
 
     Args:
         metric: the metric.
-        items: of each item its inputs by name; a callable is called when its turn comes.
-        given: names of the inputs every item has.
+        items: of each item its inputs by name; those of `MetricInputs` are read when its turn comes.
+        input_names: of the inputs every item has.
         parameters: the metric's value-changing choices.
         profile: whose models to use.
         groups: what each item was resampled with (its episode); intervals are clustered by it.
@@ -125,27 +156,23 @@ def compute(
     Raises:
         BadInput: an unknown parameter, a value it cannot take, an unknown profile, or not one group an item.
     """
+    from podeval.metrics.aggregate import aggregate
+
     chosen = metric.read_parameters(parameters or {})
     registry.require_profile(profile)
     items = list(items)
     if groups is not None and len(groups) != len(items):
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
-    if metric.asks:
-        asked = bench.judging(metric.asks, chosen)
-        results = [_or_raised(result) for result in score_judged(metric, items, chosen, asked)]
-    else:
-        results = [score_item(metric, item, chosen) for item in items]
-    found = aggregate(metric, results, groups)
+    client = bench.judging(metric.asks, chosen) if metric.asks else None
+    results = [_raise_error(result) for result in score_items(metric, items, chosen, client)]
+    summary = aggregate(metric, results, groups)
     return {
-        **{key: interval.mean if interval else None for key, interval in found.intervals.items()},
-        "ci95": {key: _bounds(interval) for key, interval in found.intervals.items()},
-        "scored": found.scored,
-        "unscored": found.unscored,
-        "items": [_item(result) for result in results],
-        "protocol": {
-            **protocol_for(metric, chosen, given, profile, bench).to_json(),
-            "provenance": provenance(profile),
-        },
+        **{key: interval.mean if interval else None for key, interval in summary.intervals.items()},
+        "ci95": {key: _bounds(interval) for key, interval in summary.intervals.items()},
+        "scored": summary.scored,
+        "unscored": summary.unscored,
+        "items": [_describe_item(result) for result in results],
+        "protocol": describe_protocol(metric, chosen, input_names, profile, bench),
     }
 
 
@@ -155,10 +182,11 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high]
 
 
-def _item(result: Result) -> dict[str, Any]:
+def _describe_item(result: Result) -> dict[str, Any]:
     if isinstance(result, Score):
         return result.to_json()
-    return {"reason": result.reason, "cause": result.cause}
+    # `reason` is what `unscored` was called in version 0.1; it goes with the next version.
+    return {**result.to_json(), "reason": result.reason}
 
 
 def _version(name: str) -> str | None:

@@ -8,12 +8,163 @@ appendix D.2.
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in reading transcripts.
 """
 
-from podeval.judges.rounds import Conversation
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from pydantic import Field
+
+from podeval.errors import CannotScore
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
+from podeval.metrics.citations import letters
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.density_prompt import DIVIDE, divide
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
+from podeval.text.script_format import count_length
+from podeval.text.tokens import HAN
+
+PROTOCOL = """\
+How much of an answer is needed: its clauses, and which of them could go without loss (MTalk-Bench, appendix D.2).
+
+The dialogue is cut off at a turn, and the answer of that turn is divided into complete clauses, each essential or not.
+The clauses together have to be the answer, word for word: an answer of the judge that drops or rewrites words is asked
+again. Content density is the words of the essential clauses by all words.
+
+Differs from the paper, which prints no prompt, in that check.
+"""
+"""What is asked, for the page of prompts in the docs."""
+
+_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+_COMPARED = 200
+"""Words of either text that are compared, from where they begin to differ, to say what is missing."""
+_SHOWN = 40
+"""Characters of a stretch that the judge is told about: enough to find it, too few to be told anything by it."""
+
+
+class Clause(JudgeAnswer):
+    """A stretch of the answer, and whether something is lost without it."""
+
+    text: str = Field(description="the clause, word for word")
+    reason: str = Field(default="", description="what would be lost without it, or why nothing would")
+    essential: bool
+
+
+class Clauses(JudgeAnswer):
+    """The whole answer in its order."""
+
+    clauses: list[Clause] = Field(min_length=1)
+
+
+DIVIDE = Prompt(
+    name="essential_clauses",
+    version="1.0",
+    system=(
+        "You edit spoken answers for economy. You know which clause carries something the listener needs for the goal "
+        "of the conversation, and which could be struck without loss."
+    ),
+    template="""\
+A user speaks with a system. This is the dialogue up to its last answer:
+{dialogue}
+
+The system's last answer again:
+{answer}
+
+Divide this last answer into its complete clauses, in order, copied word for word so that together they are the whole \
+answer. For each clause say whether it is essential: true if striking it would lose information, an instruction, or an \
+act (such as an apology that is due) that matters for the user's goal in this dialogue; false if it repeats, pads, or \
+could go unnoticed.""",
+    answer=Clauses,
+    source="MTalk-Bench appendix D.2 (content density); the paper prints no prompt",
+)
+
+
+@dataclass(frozen=True)
+class Density:
+    """Words of essential clauses and all words, of each turn's answer."""
+
+    words: tuple[tuple[int, int], ...]
+    records: tuple[str, ...]
+
+    @property
+    def percent(self) -> tuple[float, ...]:
+        """By turn, 0 to 100."""
+        return tuple(100 * essential / total for essential, total in self.words)
+
+
+def divide(dialogue: SpokenDialogue, seed: int = 0) -> Conversation[Density]:
+    """Ask about every turn's answer, each with the dialogue before it."""
+    for number, turn in enumerate(dialogue.turns, 1):
+        if not count_length(turn.answer):
+            raise CannotScore(f"the system's answer of turn {number} has no words to read")
+    answers = yield [
+        JudgeRequest(
+            DIVIDE,
+            {"dialogue": dialogue.until(number).transcript, "answer": turn.answer},
+            seed,
+            check=_whole(turn.answer),
+        )
+        for number, turn in enumerate(dialogue.turns, 1)
+    ]
+    counted = []
+    for answer in values(Clauses, answers):
+        words = [(clause.essential, count_length(clause.text)) for clause in answer.clauses]
+        counted.append((sum(count for essential, count in words if essential), sum(count for _, count in words)))
+    return Density(tuple(counted), tuple(answer.record_id for answer in answers))
+
+
+def _whole(text: str) -> Callable[[Any], None]:
+    expected = letters(text)
+
+    def check(answer: Any) -> None:
+        joined = " ".join(clause.text for clause in answer.clauses)
+        if letters(joined) != expected:
+            raise ValueError(
+                f"the clauses together are not the answer: {_difference(text, joined)}. "
+                "Copy every word, in order, and add none; words that are not essential are a clause too."
+            )
+
+    return check
+
+
+def _difference(text: str, answer: str) -> str:
+    """What was left out and what was added, in words that can be looked for."""
+    words, answer_words = list(_WORD.finditer(text)), list(_WORD.finditer(answer))
+    out, added = [], []
+    for what, first, end, first_given, end_given in _edits([w[0] for w in words], [w[0] for w in answer_words]):
+        if what == "equal":
+            continue
+        if first < end:
+            out.append(text[words[first].start() : words[end - 1].end()])
+        if first_given < end_given:
+            added.append(answer[answer_words[first_given].start() : answer_words[end_given - 1].end()])
+    sentences = [f"{name} {_quote(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
+    return "; ".join(sentences) or "words are joined or cut apart otherwise"
+
+
+def _edits(text_words: Sequence[str], answer_words: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """What turns one list of words into another; of long ones only where they begin to differ.
+
+    difflib says it in the stretches that people would name, in time that grows as the third power of their number.
+    """
+    same = 0
+    if max(len(text_words), len(answer_words)) > _COMPARED:
+        pairs = enumerate(zip(text_words, answer_words, strict=False))
+        same = next((at for at, (a, b) in pairs if a != b and letters(a) != letters(b)), 0)
+    before, after = (list(map(letters, words[same : same + _COMPARED])) for words in (text_words, answer_words))
+    for what, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        first, end, first_given, end_given = (position + same for position in places)
+        yield what, first, end, first_given, end_given
+
+
+def _quote(parts: list[str]) -> str:
+    quotes = ", ".join(f"“{part if len(part) <= _SHOWN else part[:_SHOWN] + '…'}”" for part in parts[:2])
+    return quotes + (f" and {len(parts) - 2} more" if len(parts) > 2 else "")
 
 
 @metric(
@@ -21,7 +172,8 @@ from podeval.metrics.spoken_dialogue import SpokenDialogue
     title="Content density",
     version="1.0",
     dimension="dialogue.efficiency",
-    keys=(Key("content_density", "higher", "% of words", (0, 100), about="words in essential clauses"),),
+    dimension_zh="效率",
+    keys=(Key("content_density", "higher", "% of words", (0, 100), about="words in essential clauses", zh="内容密度"),),
     paper="MTalk-Bench",
     asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
 )
@@ -31,12 +183,12 @@ def content_density(dialogue: SpokenDialogue) -> Conversation[Result]:
     Args:
         dialogue: what the user and the system say.
     """
-    found = yield from divide(dialogue)
-    by_turn = found.percent
+    density = yield from divide(dialogue)
+    by_turn = density.percent
     return Score(
         values={
             "content_density": sum(by_turn) / len(by_turn),
             **{f"turn_{number}": value for number, value in enumerate(by_turn, 1)},
         },
-        notes={"words": [list(words) for words in found.words], "records": list(found.records)},
+        notes={"words": [list(words) for words in density.words], "records": list(density.records)},
     )

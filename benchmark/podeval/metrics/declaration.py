@@ -1,4 +1,4 @@
-"""The declaration of a metric: everything about it that is not its formula, said once.
+"""The declaration of a metric: every fact about it except its formula, stated once.
 
 From it are made the `evaluate` module, the metric card's facts, the command line's help, the docs table and the
 board's column. A metric's function takes its inputs as positional parameters and its value-changing choices as
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
-from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, noting
+from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
+from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections
 from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Key:
     bounds: tuple[float | None, float | None] = (None, None)
     ideal: tuple[float, float] | None = None
     about: str = ""
+    zh: str = ""
+    """What the column is called in Chinese, where the English title is not used there too."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Parameter:
     about: str
 
     def read(self, value: Any) -> Any:
-        """The value, from text or data, checked.
+        """Read a value from text or data and check it.
 
         Raises:
             BadInput: not one of the choices, or not of the parameter's kind.
@@ -107,6 +110,12 @@ class Metric:
     optional_inputs: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
+    dimension_zh: str = ""
+
+    @property
+    def group(self) -> DimensionGroup:
+        """The group of its dimension."""
+        return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     @property
     def about(self) -> str:
@@ -119,7 +128,7 @@ class Metric:
         return inspect.getdoc(inspect.getmodule(self.function)) or ""
 
     def jobs(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """The model jobs that can change its values under these choices.
+        """Return the model jobs that can change its values under these choices.
 
         A recording that is scored as it is (`source="mix"`) is not looked at for music, so that the same network in two
         profiles is one protocol.
@@ -138,86 +147,86 @@ class Metric:
         return self.keys[0]
 
     def key(self, name: str) -> Key:
-        """The declaration of one key."""
+        """Return the declaration of one key."""
         return next(key for key in self.keys if key.name == name)
 
-    def read_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Every parameter with its value: the given ones checked, the others at their default.
+    def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every parameter with its value: those given are checked, the others have their default.
 
         Raises:
             BadInput: an unknown parameter, or a value it cannot take.
         """
-        known = {parameter.name: parameter for parameter in self.parameters}
-        for name in given:
-            if name not in known:
-                raise BadInput(f"{self.name} has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+        parameters = {parameter.name: parameter for parameter in self.parameters}
+        for name in values:
+            if name not in parameters:
+                raise BadInput(f"{self.name} has no parameter {name!r}; it has {', '.join(parameters) or 'none'}")
         return {
-            name: parameter.read(given[name]) if name in given else parameter.default
-            for name, parameter in known.items()
+            name: parameter.read(values[name]) if name in values else parameter.default
+            for name, parameter in parameters.items()
         }
 
     def __call__(
         self,
         inputs: Mapping[str, Any],
         parameters: Mapping[str, Any] | None = None,
-        asked: "Asked | None" = None,
+        client: "Asked | None" = None,
     ) -> Result:
         """Score one item; what cannot be scored comes back as unscored, with whose cause it is.
 
         Args:
             inputs: the item's, by name.
             parameters: the choices that are not at their default.
-            asked: the judge, for a metric that asks one.
+            client: the judge at work, for a metric that asks one.
         """
         chosen = self.read_parameters(parameters or {})
         if self.asks:
-            if asked is None:
+            if client is None:
                 return Unscored(NO_JUDGE, "ours")
             from podeval.judges.rounds import hold
 
-            return self.settled(hold([self.conversation(inputs, chosen)], asked)[0], inputs)
+            return self.settled(hold([self.conversation(inputs, chosen)], client)[0], inputs)
         try:
-            return self.settled(self.function(**self._taken(inputs), **chosen), inputs)  # type: ignore[arg-type]
+            return self.settled(self.function(**self._arguments(inputs), **chosen), inputs)  # type: ignore[arg-type]
         except (CannotScore, ModelMissing) as error:
             return self.settled(error, inputs)
 
     def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
-        """What a metric that asks a judge has to say about one item, to be held with others of its kind.
+        """Return the conversation about one item of a metric that asks a judge, to be held together with others.
 
         Its score's notes say where the material that the judge was shown speaks to the judge.
         """
-        return noting(self.function(**self._taken(inputs), **chosen))  # type: ignore[arg-type]
+        return note_injections(self.function(**self._arguments(inputs), **chosen))  # type: ignore[arg-type]
 
-    def settled(self, found: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
-        """The result of what was found, or of the error that ended it.
+    def settled(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
+        """Turn the outcome of a measurement, a result or an error, into a result.
 
         Raises:
             PodevalError: it is none that makes an item unscored.
         """
-        if isinstance(found, CannotScore):
-            return Unscored(str(found), "system")
-        if isinstance(found, PodevalError):
+        if isinstance(outcome, CannotScore):
+            return Unscored(str(outcome), "system")
+        if isinstance(outcome, PodevalError):
             from podeval.judges.rounds import NoAnswer
 
-            if isinstance(found, ModelMissing | NoAnswer):
-                return Unscored(str(found), "ours")
-            raise found
-        return self._checked(found, inputs.get("recording"))
+            if isinstance(outcome, ModelMissing | NoAnswer):
+                return Unscored(str(outcome), "ours")
+            raise outcome
+        return self._check_values(outcome, inputs.get("recording"))
 
-    def _taken(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs it uses.
+    def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs that the function takes.
 
         Raises:
             BadInput: one is missing.
         """
-        taken = {name: inputs[name] for name in (*self.inputs, *self.optional_inputs) if name in inputs}
-        missing = [INPUTS[name] for name in self.inputs if name not in taken]
+        arguments = {name: inputs[name] for name in (*self.inputs, *self.optional_inputs) if name in inputs}
+        missing = [INPUTS[name] for name in self.inputs if name not in arguments]
         if missing:
             raise BadInput(f"{self.name} also needs {' and '.join(missing)}")
-        return taken
+        return arguments
 
-    def _checked(self, result: Result, recording: Any) -> Result:
-        """The result if it is numbers, saying so where the recording was upsampled for a model."""
+    def _check_values(self, result: Result, recording: Any) -> Result:
+        """Check that the values are numbers, and note where the recording was upsampled for a model."""
         if not isinstance(result, Score):
             return result
         for key, value in result.values.items():
@@ -241,6 +250,7 @@ def metric(
     paper: str,
     needs: tuple[str, ...] = (),
     asks: JudgeUse | None = None,
+    dimension_zh: str = "",
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
@@ -253,12 +263,18 @@ def metric(
         paper: where it comes from.
         needs: the model jobs it uses; their weights become part of the protocol.
         asks: what it asks of a judge, if it does.
+        dimension_zh: what the column is called in Chinese; said by one of the metrics that share a dimension.
+
+    Raises:
+        ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
     """
+    if dimension.partition(".")[0] not in DIMENSION_GROUPS:
+        raise ValueError(f"{name}: the dimension's group is one of {', '.join(DIMENSION_GROUPS)}, not {dimension!r}")
 
     def declare(function: "Callable[..., Result | Conversation[Result]]") -> Metric:
         signature = inspect.signature(function)
         hints = typing.get_type_hints(function)
-        described = _described_arguments(inspect.getdoc(function) or "")
+        described = _read_arguments(inspect.getdoc(function) or "")
         positional = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         declared = Metric(
             name=name,
@@ -277,6 +293,7 @@ def metric(
                 if p.kind is p.KEYWORD_ONLY
             ),
             asks=asks,
+            dimension_zh=dimension_zh,
         )
         _registered[name] = declared
         return declared
@@ -290,8 +307,8 @@ def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter
     return Parameter(parameter.name, parameter.default, choices, kind, about)
 
 
-def _described_arguments(docstring: str) -> dict[str, str]:
-    """The lines of a docstring's `Args` section, by argument."""
+def _read_arguments(docstring: str) -> dict[str, str]:
+    """Read the lines of a docstring's `Args` section, by argument."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
     if not section:
         return {}
@@ -299,6 +316,6 @@ def _described_arguments(docstring: str) -> dict[str, str]:
     return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}
 
 
-def registered() -> dict[str, Metric]:
-    """The metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all."""
+def registered_metrics() -> dict[str, Metric]:
+    """Return the metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all."""
     return _registered

@@ -9,25 +9,25 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS
 from podeval.metrics.description import own_profile
+from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.read_inputs import read_input
 
 
 def page(name: str) -> gr.Interface:
-    """The page of a metric: what it takes, and its result as JSON."""
+    """Build the page of a metric: fields for its inputs, and its result as JSON."""
     metric = catalogue.get(name)
     profile = own_profile(metric)
     fields = {name: _field(name) for name in metric.inputs}
     judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if metric.asks else []
 
     def score(*entered: Any) -> dict[str, Any]:
-        given, named = entered[: len(fields)], entered[len(fields) :]
-        if empty := [INPUTS[name] for name, item in zip(fields, given, strict=True) if not item]:
+        entries, judge = entered[: len(fields)], entered[len(fields) :]
+        if empty := [INPUTS[name] for name, item in zip(fields, entries, strict=True) if not item]:
             raise gr.Error(f"Choose a file or enter a text first: {' and '.join(empty)}.")
         try:
-            inputs = {name: read_input(name, item, profile=profile) for name, item in zip(fields, given, strict=True)}
-            bench = JudgeConfig(str(named[0] or "")) if named else JudgeConfig()
-            result = compute(metric, [inputs], given=tuple(inputs), profile=profile, bench=bench)
+            inputs = MetricInputs(dict(zip(fields, entries, strict=True)), profile=profile).read()
+            bench = JudgeConfig(str(judge[0] or "")) if judge else JudgeConfig()
+            result = compute(metric, [inputs], input_names=tuple(inputs), profile=profile, bench=bench)
         except PodevalError as error:
             raise gr.Error(str(error)) from error
         result["items"] = [{k: v for k, v in item.items() if k != "timeline"} for item in result["items"]]
@@ -39,7 +39,7 @@ def page(name: str) -> gr.Interface:
 
 
 def _field(name: str) -> gr.components.Component:
-    """What an input is entered with."""
+    """Return the component in which an input is entered."""
     label = INPUTS[name][0].upper() + INPUTS[name][1:]
     if name in ("recording", "reference_voices"):
         return gr.Audio(type="filepath", label=label)

@@ -21,31 +21,33 @@ class Argument:
 
 
 def arguments(metric: Metric) -> tuple[Argument, ...]:
-    """What `compute` of the metric's module takes, inputs first."""
+    """Return the arguments of `compute` of the metric's module, inputs first."""
     first = metric.inputs[0]
-    found = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
+    rows = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
     if compared := metric.reference:
         about = f"{INPUTS[compared]}; one entry an item, {_FORMS[compared]}"
-        found.append(Argument("references", "required", about))
+        rows.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
-        found.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
-    found += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
-    found.append(
+        rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+    rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
+    rows.append(
         Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
     )
     if metric.asks:
-        found += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
+        rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
     if metric.needs:
-        found.append(Argument("profile", _listed(PROFILES), "whose models to use"))
+        rows.append(Argument("profile", _list_values(PROFILES), "whose models to use"))
     if metric.needs and first == "recording":
-        found.append(
-            Argument("allow_upsampling", _listed((False, True)), "score recordings below a model's rate all the same")
+        rows.append(
+            Argument(
+                "allow_upsampling", _list_values((False, True)), "score recordings below a model's rate all the same"
+            )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
 def facts(metric: Metric) -> dict[str, Any]:
-    """Plain data: name, title, version, dimension, paper, keys, inputs, parameters, models by profile."""
+    """Return plain data: name, title, version, dimension, paper, keys, inputs, parameters, models by profile."""
     return {
         "name": metric.name,
         "title": metric.title,
@@ -75,7 +77,7 @@ def facts(metric: Metric) -> dict[str, Any]:
 
 
 def own_profile(metric: Metric) -> Profile:
-    """The profile to begin with: `embedded`, or the first that has a model for all the metric needs."""
+    """Return the profile to begin with: `embedded`, or the first that has a model for every job of the metric."""
     return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
 
 
@@ -86,19 +88,19 @@ def range_text(key: Key) -> str:
 
 def _between(low: float | None, high: float | None) -> str:
     low = None if low == float("-inf") else low
-    shown = [f"{bound:g}".replace("-", "−") if bound is not None else "" for bound in (low, high)]
+    texts = [f"{bound:g}".replace("-", "−") if bound is not None else "" for bound in (low, high)]
     if low is None:
-        return f"up to {shown[1]}" if high is not None else ""
-    return f"{shown[0]} to {shown[1]}" if high is not None else f"{shown[0]} and more"
+        return f"up to {texts[1]}" if high is not None else ""
+    return f"{texts[0]} to {texts[1]}" if high is not None else f"{texts[0]} and more"
 
 
 def _choices(parameter: Parameter) -> str:
     if parameter.default == "":
         return "optional"
-    return _listed((parameter.default, *(choice for choice in parameter.choices if choice != parameter.default)))
+    return _list_values((parameter.default, *(choice for choice in parameter.choices if choice != parameter.default)))
 
 
-def _listed(values: Iterable[Any]) -> str:
+def _list_values(values: Iterable[Any]) -> str:
     return ", ".join(f"`{value}`" for value in values)
 
 

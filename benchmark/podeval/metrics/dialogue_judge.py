@@ -9,12 +9,108 @@ Differs from the public code in fixing how answers are drawn (temperature 0 and 
 prompt's wording (`docs/judge-prompts.md`), and in asking again what it could not read.
 """
 
-from podeval.judges.rounds import Conversation
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.dialogue_prompt import COMPARE, KEYS, compare
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
+
+PROTOCOL = """\
+Two scripts compared by a judge, of which the first is the zero (PodEval, section 4, after PodAgent).
+
+Six ratings from −3 to 3, positive where the second is better; analysis before ratings. Both orders are asked, and half
+the difference is what does not depend on the order: a judge that prefers a place and no script gives 0.
+
+Differs from the public prompt in wording, in defining every rating, in a system text that says what is material, and
+in what is validated: a rating outside the scale is asked again.
+"""
+"""What is asked, for the page of prompts in the docs."""
+
+Rating = Annotated[float, Field(ge=-3, le=3)]
+
+
+class Comparison(JudgeAnswer):
+    """How the second dialogue compares with the first."""
+
+    analysis: str = Field(description="what each dialogue does well and badly, with words from it, before any rating")
+    coherence: Rating
+    engagingness: Rating
+    diversity: Rating
+    informativeness: Rating
+    speaker_difference: Rating
+    overall: Rating
+
+
+KEYS = ("overall", "coherence", "engagingness", "diversity", "informativeness", "speaker_difference")
+
+COMPARE = Prompt(
+    name="dialogue_compare",
+    version="1.0",
+    system=(
+        "You compare written podcast dialogues. You weigh what is on the page, explain yourself before you rate, and "
+        "neither the order in which dialogues are shown nor their length counts for anything by itself."
+    ),
+    template="""\
+Here are two podcast dialogues on the same topic.
+
+First dialogue, the reference; it counts as 0 in every rating:
+{first}
+
+Second dialogue:
+{second}
+
+Rate how the second dialogue compares with the first, from -3 (far worse) over 0 (equally good) to 3 (far better):
+
+- coherence: turns follow from one another, and the whole keeps to a thread.
+- engagingness: a listener wants to go on listening.
+- diversity: words, ideas and ways of putting them vary.
+- informativeness: there is something to learn, and it is substantial.
+- speaker_difference: those who speak, the host left out, hold views that differ from one another.
+- overall: the quality of the dialogue as a whole; a rating of its own, not a mean of the others.
+
+Write your analysis of both dialogues first, then the six ratings.""",
+    answer=Comparison,
+    source="PodEval section 4 and its public prompt for comparing dialogues (PodAgent)",
+)
+
+
+@dataclass(frozen=True)
+class BothOrders:
+    """A candidate against a reference: `forward` with the reference first, `backward` with it second."""
+
+    forward: Comparison
+    backward: Comparison
+    records: tuple[str, ...]
+
+    @property
+    def ratings(self) -> Mapping[str, float]:
+        """Half the difference of the two orders by key, −3 to 3, positive where the candidate is better."""
+        return {key: (getattr(self.forward, key) - getattr(self.backward, key)) / 2 for key in KEYS}
+
+    @property
+    def disagreeing(self) -> tuple[str, ...]:
+        """Keys for which the two orders prefer different scripts."""
+        return tuple(key for key in KEYS if getattr(self.forward, key) * getattr(self.backward, key) > 0)
+
+
+def compare(candidate: Script, reference: Script, seed: int = 0) -> Conversation[BothOrders]:
+    """Ask for both orders."""
+    answers = yield [
+        JudgeRequest(COMPARE, {"first": first.lines, "second": second.lines}, seed)
+        for first, second in ((reference, candidate), (candidate, reference))
+    ]
+    forward, backward = values(Comparison, answers)
+    return BothOrders(forward, backward, tuple(answer.record_id for answer in answers))
+
 
 _ABOUT = {
     "overall": "the whole, a rating of its own",
@@ -24,6 +120,7 @@ _ABOUT = {
     "informativeness": "there is something to learn",
     "speaker_difference": "the speakers' views differ, the host left out",
 }
+_ZH = {"overall": "对话评审"}
 
 
 @metric(
@@ -31,7 +128,8 @@ _ABOUT = {
     title="Dialogue judge",
     version="1.0",
     dimension="script.judged",
-    keys=tuple(Key(key, "higher", "", (-3, 3), about=_ABOUT[key]) for key in KEYS),
+    dimension_zh="评审",
+    keys=tuple(Key(key, "higher", "", (-3, 3), about=_ABOUT[key], zh=_ZH.get(key, "")) for key in KEYS),
     paper="PodEval",
     asks=JudgeUse(prompts=lambda _: (COMPARE,)),
 )
@@ -42,14 +140,14 @@ def dialogue_judge(script: Script, reference_script: Script) -> Conversation[Res
         script: what is judged.
         reference_script: what it is compared with, which counts as 0.
     """
-    found = yield from compare(script, reference_script)
+    comparison = yield from compare(script, reference_script)
     return Score(
-        values=found.ratings,
+        values=comparison.ratings,
         notes={
-            "reference_first": {key: getattr(found.forward, key) for key in KEYS},
-            "script_first": {key: getattr(found.backward, key) for key in KEYS},
-            "orders_disagree": list(found.disagreeing),
-            "analyses": [found.forward.analysis, found.backward.analysis],
-            "records": list(found.records),
+            "reference_first": {key: getattr(comparison.forward, key) for key in KEYS},
+            "script_first": {key: getattr(comparison.backward, key) for key in KEYS},
+            "orders_disagree": list(comparison.disagreeing),
+            "analyses": [comparison.forward.analysis, comparison.backward.analysis],
+            "records": list(comparison.records),
         },
     )

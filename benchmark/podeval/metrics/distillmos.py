@@ -53,6 +53,7 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
     title="DistillMOS",
     version="1.3",
     dimension="speech.naturalness",
+    dimension_zh="自然度",
     keys=(Key("distillmos", "higher", "MOS", (1, 5), about="naturalness and quality of the speech"),),
     needs=(*speech_track.NEEDS, "naturalness"),
     paper="ours",
@@ -75,15 +76,15 @@ def distillmos(
     require_speech(track, SHORTEST)
     samples = track.mono(RATE)
     starts = window_starts(len(samples), spread=windows == "spread")
-    heard = [samples[start : start + WINDOW] for start in starts]
-    found = track.array_from("naturalness", lambda model: model.score(heard), window=WINDOW, windows=len(starts))
+    excerpts = [samples[start : start + WINDOW] for start in starts]
+    scores = track.array_from("naturalness", lambda model: model.score(excerpts), window=WINDOW, windows=len(starts))
     return Score(
-        values={"distillmos": float(np.mean(found, dtype=np.float64))},
+        values={"distillmos": float(np.mean(scores, dtype=np.float64))},
         notes={"windows": len(starts), **track.notes},
         timeline=Timeline(
             starts=[round(start / RATE, 3) for start in starts],
             window=WINDOW / RATE,
-            values={"distillmos": [round(float(value), 4) for value in found]},
+            values={"distillmos": [round(float(value), 4) for value in scores]},
         ),
     )
 

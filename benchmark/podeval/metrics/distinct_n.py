@@ -29,6 +29,7 @@ MOST_POINTS = 300
     title="Distinct-n",
     version="1.1",
     dimension="script.lexical_diversity",
+    dimension_zh="词汇多样性",
     keys=(
         Key(
             "distinct_2",
@@ -58,11 +59,11 @@ def distinct_n(
         variant: `podeval` scores a text shorter than the window 0.
     """
     tokens, written = read_tokens(text, language)
-    found = lexical_diversity.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
+    richness = lexical_diversity.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
     return Score(
-        values={f"distinct_{n}": found.value},
-        notes=token_notes(len(tokens), written, found.short),
-        timeline=token_timeline(f"distinct_{n}", found),
+        values={f"distinct_{n}": richness.value},
+        notes=token_notes(len(tokens), written, richness.short),
+        timeline=token_timeline(f"distinct_{n}", richness),
     )
 
 
@@ -72,12 +73,12 @@ def token_notes(tokens: int, language: str, short: bool = False) -> dict[str, ob
     return {"tokens": tokens, **({"short": True} if short else {}), **other}
 
 
-def token_timeline(key: str, found: lexical_diversity.WindowedRichness) -> Timeline:
+def token_timeline(key: str, richness: lexical_diversity.WindowedRichness) -> Timeline:
     """Windows over a text: starts and window are in tokens, thinned to at most `MOST_POINTS`."""
-    step = max(1, math.ceil(len(found.windows) / MOST_POINTS))
+    step = max(1, math.ceil(len(richness.windows) / MOST_POINTS))
     return Timeline(
-        starts=list(range(0, len(found.windows), step)),
-        window=found.window,
-        values={key: [round(float(value), 4) for value in found.windows[::step]]},
+        starts=list(range(0, len(richness.windows), step)),
+        window=richness.window,
+        values={key: [round(float(value), 4) for value in richness.windows[::step]]},
         unit="tokens",
     )

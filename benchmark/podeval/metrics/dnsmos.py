@@ -29,6 +29,7 @@ SHORTEST = 0.5
     title="DNSMOS",
     version="1.1",
     dimension="speech.quality",
+    dimension_zh="质量",
     keys=(
         Key("ovrl", "higher", "MOS", (1, 5), about="overall quality (P.835)"),
         Key("sig", "higher", "MOS", (1, 5), about="quality of the speech (P.835)"),
@@ -53,8 +54,8 @@ def dnsmos(
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    found = track.speech_quality(windows)
-    starts, columns = found[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), found[:, 1:].T, strict=True))
+    quality = track.speech_quality(windows)
+    starts, columns = quality[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), quality[:, 1:].T, strict=True))
     return Score(
         values={key: float(np.mean(columns[key])) for key in ("ovrl", "sig", "bak", "p808")},
         notes={"windows": len(starts), **track.notes},

@@ -11,7 +11,6 @@ import json
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +23,16 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.description import arguments
+from podeval.metrics.inputs import as_text, inputs_from_lists
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.read_inputs import read_input
-from podeval.text.script import Script
-from podeval.text.script_format import any_script
-from podeval.text.text_file import read_text, refuse_file_name
 
-_NAMES = {"system", "reference_votes", "reference_marks", "reference_answers"}
-"""Inputs that are a name, or that open a file by its name."""
 _AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
 
 CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
 
 
 def module(name: str) -> type[evaluate.Metric]:
-    """The `evaluate` module of a metric.
+    """Return the `evaluate` module of a metric.
 
     Raises:
         BadInput: there is no such metric.
@@ -47,7 +41,7 @@ def module(name: str) -> type[evaluate.Metric]:
 
 
 class _Module(evaluate.Metric):  # type: ignore[misc]
-    """What all modules share; `metric` is set by `module`."""
+    """The base of all modules; `module` sets `metric`."""
 
     metric: Metric
 
@@ -73,11 +67,11 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         Raises:
             BadInput: not a list, no references where they are needed, or audio in a form without a rate.
         """
-        batch = {"predictions": [self._as_string(item) for item in _listed("predictions", predictions)]}
+        batch = {"predictions": [self._as_string(item) for item in _require_list("predictions", predictions)]}
         if self.metric.reference:
             if references is None:
                 raise BadInput(f"{self.metric.name} needs references: of each item, {INPUTS[self.metric.reference]}")
-            batch["references"] = [self._reference(item) for item in _listed("references", references)]
+            batch["references"] = [self._reference(item) for item in _require_list("references", references)]
         super().add_batch(**batch, **kwargs)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
@@ -107,36 +101,30 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         records: str = "",
         **parameters: Any,
     ) -> dict[str, Any]:
-        options = {"profile": profile, "allow_upsampling": allow_upsampling}
-        first = self.metric.inputs[0]
-        items: list[dict[str, Any]] = [{first: partial(read_input, first, item, **options)} for item in predictions]
-        given = self.metric.inputs
-        if references is not None and (compared := self.metric.reference):
-            for item, reference in zip(items, references, strict=True):
-                item[compared] = partial(read_input, compared, reference, **options)
-        if scripts is not None:
-            if "script" not in self.metric.optional_inputs:
-                raise BadInput(f"{self.metric.name} has no use for scripts")
-            if len(scripts) != len(items) or any(script is None for script in scripts):
-                known = sum(script is not None for script in scripts)
-                raise BadInput(f"there are {len(items)} predictions and {known} scripts; give one for each, or none")
-            for item, script in zip(items, scripts, strict=True):
-                item["script"] = any_script(_text(script))
-            given = (*given, "script")
+        items = inputs_from_lists(
+            self.metric, predictions, references, scripts, profile=profile, allow_upsampling=allow_upsampling
+        )
+        input_names = (*self.metric.inputs, *(() if scripts is None else ("script",)))
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
         return compute(
-            self.metric, items, given=given, parameters=parameters, profile=profile, groups=groups, bench=bench
+            self.metric,
+            items,
+            input_names=input_names,
+            parameters=parameters,
+            profile=profile,
+            groups=groups,
+            bench=bench,
         )
 
     def _as_string(self, item: Any) -> str:
         first = self.metric.inputs[0]
-        return self._as_path(item) if first == "recording" else _text(item, first)
+        return self._as_path(item) if first == "recording" else as_text(item, first)
 
     def _reference(self, item: Any) -> str:
         if self.metric.reference != "reference_voices":
-            return _text(item, self.metric.reference or "")
+            return as_text(item, self.metric.reference or "")
         if isinstance(item, Mapping) and not _AUDIO_KEYS & set(item):
             return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
         return self._as_path(item)
@@ -154,35 +142,15 @@ def inputs_description(metric: Metric) -> str:
     return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in arguments(metric))
 
 
-def _listed(name: str, items: Any) -> Any:
-    """The items, unless they are one item where a list of them belongs."""
+def _require_list(name: str, items: Any) -> Any:
+    """Return the items, and refuse a single item where a list belongs."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
     return items
 
 
-def _text(item: Any, wanted: str = "script") -> str:
-    """A text, or data as JSON; of a `Path` what is in the file, unless the input takes names of files itself.
-
-    Raises:
-        BadInput: neither, a file that cannot be read, or the name of a file where its words belong.
-    """
-    if wanted in _NAMES and isinstance(item, str | Path):
-        return str(item)
-    if isinstance(item, Path):
-        return read_text(item)
-    if isinstance(item, str):
-        return refuse_file_name(item)
-    if isinstance(item, Script):
-        item = item.to_json()
-    try:
-        return json.dumps(item, ensure_ascii=False)
-    except TypeError:
-        raise BadInput(f"a text is a string, or a script as data, not {type(item).__name__}") from None
-
-
 def _write_audio(item: Any, path: Path) -> Path:
-    """Audio in another form as a file, samples unharmed; the path of the file.
+    """Write audio of another form to a file, with its samples unchanged, and return the path.
 
     Raises:
         BadInput: a form without a sampling rate, or none that is known.
@@ -194,26 +162,26 @@ def _write_audio(item: Any, path: Path) -> Path:
         decoded = item.get_all_samples()
         return _write_samples(np.asarray(decoded.data).T, decoded.sample_rate, path)
     try:
-        found = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
+        audio = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
     except (TypeError, LookupError):
         raise BadInput(
             f"audio is a path, bytes, or {{'array', 'sampling_rate'}}, not {type(item).__name__}; "
             "samples without their rate cannot be measured"
         ) from None
-    if found.get("bytes") is not None:
-        path.write_bytes(found["bytes"])
+    if audio.get("bytes") is not None:
+        path.write_bytes(audio["bytes"])
         return path
-    if found.get("array") is not None:
-        samples = np.asarray(found["array"])
+    if audio.get("array") is not None:
+        samples = np.asarray(audio["array"])
         channels_first = samples.ndim == 2 and samples.shape[0] < samples.shape[1]
-        return _write_samples(samples.T if channels_first else samples, found.get("sampling_rate"), path)
-    if found.get("path"):
-        return Path(found["path"])
+        return _write_samples(samples.T if channels_first else samples, audio.get("sampling_rate"), path)
+    if audio.get("path"):
+        return Path(audio["path"])
     raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
 
 
 def _write_samples(samples: Any, rate: Any, path: Path) -> Path:
-    """Samples of shape (frames,) or (frames, channels) as a float WAV file."""
+    """Write samples of shape (frames,) or (frames, channels) to a float WAV file."""
     import soundfile
 
     if not rate or rate < 0:

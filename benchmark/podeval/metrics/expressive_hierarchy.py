@@ -8,14 +8,78 @@ judge takes is unscored and not cut.
 
 from typing import Literal
 
+from pydantic import AliasChoices, Field
+
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
+from podeval.judges.answer_model import HalfStep, JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
-from podeval.judges.rounds import Conversation
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.hierarchy_prompt import HEAR, hear_hierarchy
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.score import Result, Score
+
+PROTOCOL = """\
+How a long performance develops, heard by a judge as a whole (LFS-Bench, figure 13).
+
+One score from 1 to 5 in halves, after notes on the course of feeling, on dynamics, and on how it fits its content.
+
+Differs from the paper's prompt in wording, and in leaving out its recommendation, which is used for nothing.
+"""
+"""What is asked, for the page of prompts in the docs."""
+
+
+class HierarchyNotes(JudgeAnswer):
+    """What is heard, before the score."""
+
+    arc: str = Field(validation_alias=AliasChoices("arc", "Emotional_Arc"))
+    dynamics: str = Field(validation_alias=AliasChoices("dynamics", "Dynamics_and_Rhythm"))
+    fit: str = Field(validation_alias=AliasChoices("fit", "Scene_Fit"))
+
+
+class Hierarchy(JudgeAnswer):
+    """Notes and score."""
+
+    impression: str = Field(default="", validation_alias=AliasChoices("impression", "Overall_Impression"))
+    notes: HierarchyNotes = Field(validation_alias=AliasChoices("notes", "Hierarchy_Analysis"))
+    score: HalfStep = Field(validation_alias=AliasChoices("score", "Score"))
+
+
+HEAR = Prompt(
+    name="expressive_hierarchy",
+    version="1.0",
+    system=(
+        "You direct long recordings: audiobooks, documentaries. You hear at once when a voice repeats its patterns, "
+        "stays on one note, or goes nowhere."
+    ),
+    template="""\
+The whole recording:
+{recording}
+
+Judge how the performance develops over its time:
+- arc: does feeling move from beginning to end, do the high points stand out from what leads to them, or is it all on \
+one note?
+- dynamics: do loudness and tempo change, in the small and in the large?
+- fit: does the manner follow what is said and how it is built, and could one listen for long?
+
+Then give one score, in steps of 0.5:
+5: a journey, rich in variety, nothing repeats itself; made for long listening.
+4: good dynamics, clear changes of feeling, no plain monotony.
+3: pleasant and static; may bore in the long run.
+2: the same intonation comes back with every sentence.
+1: lifeless; neither dynamics nor feeling change.""",
+    answer=Hierarchy,
+    source="LFS-Bench figure 13, wording of our own",
+)
+
+
+def hear_hierarchy(clip: AudioClip, seed: int = 0) -> Conversation[Hierarchy]:
+    """Ask once."""
+    answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed)]
+    return values(Hierarchy, answers)[0]
+
 
 RATE = 16_000
 
@@ -25,7 +89,8 @@ RATE = 16_000
     title="Expressive hierarchy",
     version="1.0",
     dimension="expressiveness.hierarchy",
-    keys=(Key("expressive_hierarchy", "higher", "", (1, 5), about="the whole recording, once"),),
+    dimension_zh="层次",
+    keys=(Key("expressive_hierarchy", "higher", "", (1, 5), about="the whole recording, once", zh="表现层次"),),
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
@@ -39,8 +104,8 @@ def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"]
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    heard = yield from hear_hierarchy(AudioClip(track.mono(RATE), RATE))
+    answer = yield from hear_hierarchy(AudioClip(track.mono(RATE), RATE))
     return Score(
-        values={"expressive_hierarchy": heard.score},
-        notes={"impression": heard.impression, "notes": heard.notes.model_dump(), **track.notes},
+        values={"expressive_hierarchy": answer.score},
+        notes={"impression": answer.impression, "notes": answer.notes.model_dump(), **track.notes},
     )

@@ -1,4 +1,4 @@
-"""What people gave, as a metric's input: votes, marks, answers, from a file or as data; the same text is read once.
+"""Records of people as a metric's input: votes, marks and answers, from a file or as data; the same text is read once.
 
     {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}                           a vote, one line each
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
@@ -34,45 +34,45 @@ class QuestionnaireAnswers:
 
 
 def votes(source: Any) -> Battles:
-    """Votes from JSON lines, a JSON list, data, or the path of a file of such.
+    """Read votes from JSON lines, a JSON list, data, or the path of a file of such.
 
     Raises:
         BadInput: it is none of these, or holds something that is no vote.
     """
-    return source if isinstance(source, Battles) else _votes(_text(source, "votes"))
+    return source if isinstance(source, Battles) else _parse_votes(_read_source(source, "votes"))
 
 
 def marks(source: Any) -> tuple[Mark, ...]:
-    """Marks, in the same forms.
+    """Read marks, in the same forms.
 
     Raises:
         BadInput: it is none of these, or holds something that is no mark.
     """
-    return _marks(_text(source, "marks"))
+    return _parse_marks(_read_source(source, "marks"))
 
 
 def answers(source: Any) -> QuestionnaireAnswers:
-    """Answers, in the same forms.
+    """Read answers, in the same forms.
 
     Raises:
         BadInput: it is none of these, or holds something that is no answer.
     """
-    return source if isinstance(source, QuestionnaireAnswers) else _answers(_text(source, "answers"))
+    return source if isinstance(source, QuestionnaireAnswers) else _parse_answers(_read_source(source, "answers"))
 
 
 @lru_cache(maxsize=_KEPT)
-def _votes(text: str) -> Battles:
+def _parse_votes(text: str) -> Battles:
     return Battles.of_records(_records(text, "vote"))
 
 
 @lru_cache(maxsize=_KEPT)
-def _marks(text: str) -> tuple[Mark, ...]:
-    found = []
+def _parse_marks(text: str) -> tuple[Mark, ...]:
+    marks_read = []
     for number, record in enumerate(_records(text, "mark"), start=1):
         value, seconds = record.get("value"), record.get("seconds")
         if not _is_number(value):
             raise BadInput(f"mark {number}: its value is a number, not {value!r}")
-        found.append(
+        marks_read.append(
             Mark(
                 rater=_word(record, "rater", number),
                 page=_word(record, "page", number),
@@ -82,12 +82,12 @@ def _marks(text: str) -> tuple[Mark, ...]:
                 seconds=float(seconds) if _is_number(seconds) else None,
             )
         )
-    return tuple(found)
+    return tuple(marks_read)
 
 
 @lru_cache(maxsize=_KEPT)
-def _answers(text: str) -> QuestionnaireAnswers:
-    found: list[QuestionnaireAnswer] = []
+def _parse_answers(text: str) -> QuestionnaireAnswers:
+    answers_read: list[QuestionnaireAnswer] = []
     clips: dict[tuple[str, str], ClipFacts] = {}
     judged: dict[tuple[str, str], float] = {}
     for number, record in enumerate(_records(text, "answer"), start=1):
@@ -105,17 +105,17 @@ def _answers(text: str) -> QuestionnaireAnswers:
         if question in RATED and not (mark is None or (_is_number(mark) and mark in (1, 2, 3, 4, 5))):
             raise BadInput(f"answer {number}: the mark of {question} is 1, 2, 3, 4, 5 or null, not {mark!r}")
         if question in (*RATED, SPEAKERS):
-            told = None if mark is None else int(mark)
-            found.append(
+            whole_mark = None if mark is None else int(mark)
+            answers_read.append(
                 QuestionnaireAnswer(
-                    _word(record, "rater", number), item, system, question, told, str(record.get("reason") or "")
+                    _word(record, "rater", number), item, system, question, whole_mark, str(record.get("reason") or "")
                 )
             )
-    return QuestionnaireAnswers(tuple(found), clips, judged)
+    return QuestionnaireAnswers(tuple(answers_read), clips, judged)
 
 
-def _text(source: Any, what: str) -> str:
-    """The text of a source: a file's content, a text itself, or data as JSON."""
+def _read_source(source: Any, what: str) -> str:
+    """Return the text of a source: a file's content, a text itself, or data as JSON."""
     if isinstance(source, Path) or (isinstance(source, str) and "{" not in source):
         try:
             return Path(source).read_text(encoding="utf-8-sig")
@@ -130,21 +130,21 @@ def _text(source: Any, what: str) -> str:
 
 
 def _records(text: str, what: str) -> Iterable[Mapping[str, Any]]:
-    """The objects of a JSON list or of JSON lines."""
+    """Return the objects of a JSON list or of JSON lines."""
     if text.lstrip().startswith("["):
-        found = _parsed(text, what, 1)
+        records = _parse_line(text, what, 1)
     else:
         lines = enumerate(text.splitlines(), start=1)
-        found = [_parsed(line, what, number) for number, line in lines if line.strip()]
-    for number, record in enumerate(found, start=1):
+        records = [_parse_line(line, what, number) for number, line in lines if line.strip()]
+    for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
             raise BadInput(f"{what} {number} is no object")
-    if not found:
+    if not records:
         raise BadInput(f"there is no {what} in it")
-    return list(found)
+    return list(records)
 
 
-def _parsed(text: str, what: str, number: int) -> Any:
+def _parse_line(text: str, what: str, number: int) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

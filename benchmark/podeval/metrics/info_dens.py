@@ -26,8 +26,16 @@ from podeval.text.tokens import stop_words
     title="Information density",
     version="1.2",
     dimension="script.information_density",
+    dimension_zh="信息密度",
     keys=(
-        Key("info_dens", "higher", "bits", (0, None), about="entropy of the content words; grows with length"),
+        Key(
+            "info_dens",
+            "higher",
+            "bits",
+            (0, None),
+            about="entropy of the content words; grows with length",
+            zh="信息密度",
+        ),
         Key("info_dens_norm", "higher", "", (0, 1), about="the same by its upper bound, log2 of their number"),
     ),
     paper="PodEval",
@@ -40,8 +48,8 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
         language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
-    found = information_density(tokens, frozenset() if written == "other" else stop_words(written))
+    density = information_density(tokens, frozenset() if written == "other" else stop_words(written))
     return Score(
-        values={"info_dens": found.bits, "info_dens_norm": found.normalised},
-        notes=token_notes(found.tokens, written),
+        values={"info_dens": density.bits, "info_dens_norm": density.normalised},
+        notes=token_notes(density.tokens, written),
     )

@@ -30,7 +30,7 @@ from podeval.metrics.checklists import (
 )
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.podbench_judging import Variant, sampling, shown
+from podeval.metrics.podbench_judging import Variant, cut_script, sampling
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count
 from podeval.text.script import Script
@@ -47,8 +47,9 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
     title="Instruction following",
     version="1.2",
     dimension="script.instructions",
+    dimension_zh="指令遵循",
     keys=(
-        Key("instruction_following", "higher", "%", (0, 100), about="the whole checklist"),
+        Key("instruction_following", "higher", "%", (0, 100), about="the whole checklist", zh="指令遵循"),
         Key("explicit", "higher", "%", (0, 100), about="what the request states"),
         Key("implied", "higher", "%", (0, 100), about="what the request implies"),
         Key("language", "higher", "%", (0, 100), about="in the language asked for, counted"),
@@ -76,37 +77,37 @@ def instruction_following(
     if variant == "podbench" and (checklist == "generic" or request.checklist):
         raise BadInput("the variant podbench derives its own checklist in the paper's way; leave out any other")
     counted = count(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
-    text, cut = shown(script, variant)
+    text, cut = cut_script(script, variant)
     if variant == "podbench":
-        found = yield from accept(request, script, text)
+        result = yield from accept(request, script, text)
     else:
         facts = " ".join(counted.sentences)
-        found = yield from audit(request, script, text, facts, generic=checklist == "generic")
+        result = yield from audit(request, script, text, facts, generic=checklist == "generic")
     return Score(
         values={
-            "instruction_following": found.percent(),
-            "explicit": found.percent("explicit"),
-            "implied": found.percent("implied"),
-            **_as_asked(counted),
+            "instruction_following": result.percent(),
+            "explicit": result.percent("explicit"),
+            "implied": result.percent("implied"),
+            **_check_countables(counted),
         },
         notes={
-            "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in found.items],
+            "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in result.items],
             "counted": list(counted.sentences),
             **_languages(counted, request),
             **({"approved_checklist": True} if request.checklist else {}),
             **({"cut": True} if cut else {}),
-            "records": list(found.records),
+            "records": list(result.records),
         },
     )
 
 
-def _as_asked(counted: Counted) -> dict[str, float | None]:
-    found = {
+def _check_countables(counted: Counted) -> dict[str, float | None]:
+    checks = {
         "language": counted.language_as_asked,
         "speakers": counted.speakers_as_asked,
         "length": counted.length_as_asked,
     }
-    return {name: None if fits is None else 100.0 * fits for name, fits in found.items()}
+    return {name: None if fits is None else 100.0 * fits for name, fits in checks.items()}
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pydantic
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.parsing import UnreadableAnswer, read_answer
-from podeval.metrics import pairwise_judge, prompts, rubric_prompt
+from podeval.metrics import pairwise_judge, prompts, rubric
 
 Leaf = float | str
 
@@ -95,30 +95,30 @@ def read_answers(
     Raises:
         BadInput: a folder holds no records, or damaged ones.
     """
-    found: dict[str, JudgeAnswers] = {}
+    answers: dict[str, JudgeAnswers] = {}
     for folder in folders:
         records = Records(folder)
         if not records.judges():
             raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
         for described in records.judges():
-            found.setdefault(described["id"], JudgeAnswers(described))
+            answers.setdefault(described["id"], JudgeAnswers(described))
         for failure in records.failures():
-            _of(found, failure["judge"]).failed_calls += 1
+            _of(answers, failure["judge"]).failed_calls += 1
         newest: dict[str, list[JudgeExchange]] = {}
         for exchange in records.all_exchanges():
-            _count(_of(found, exchange.judge), exchange)
+            _count(_of(answers, exchange.judge), exchange)
             before = newest.get(exchange.key)
             if before is None or before[0].series < exchange.series:
                 newest[exchange.key] = []
             newest[exchange.key].append(_light(exchange))
         for exchanges in newest.values():
-            _add(found[exchanges[0].judge], exchanges, more or {})
-    return list(found.values())
+            _add(answers[exchanges[0].judge], exchanges, more or {})
+    return list(answers.values())
 
 
-def _of(found: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
+def _of(answers: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
     """The judge of an id, also where the line that describes it is gone."""
-    return found.setdefault(judge, JudgeAnswers({"id": judge}))
+    return answers.setdefault(judge, JudgeAnswers({"id": judge}))
 
 
 def _light(exchange: JudgeExchange) -> JudgeExchange:
@@ -167,34 +167,34 @@ def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> t
     name = prompt.partition("@")[0]
     if name in more:
         return more[name]
-    known = {known.name: known.answer for known in prompts.prompts()}
-    for made in (pairwise_judge.hearing, rubric_prompt.hearing):
+    models = {models.name: models.answer for models in prompts.prompts()}
+    for prompt_for_turns in (pairwise_judge.hearing, rubric.hearing):
         # Prompts for dialogues of so many turns differ in nothing else.
-        known[made(1).name.rstrip(string.digits)] = made(1).answer
-    return known.get(name) or known.get(name.rstrip(string.digits))
+        models[prompt_for_turns(1).name.rstrip(string.digits)] = prompt_for_turns(1).answer
+    return models.get(name) or models.get(name.rstrip(string.digits))
 
 
-def leaves(value: pydantic.BaseModel, place: str = "") -> Iterator[tuple[str, Leaf]]:
+def leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
     """What of an answer can be compared, by place such as `items.3.score`; prose is left out."""
     for name, about in type(value).model_fields.items():
-        yield from _leaves(getattr(value, name), about.annotation, f"{place}{name}")
+        yield from _leaves(getattr(value, name), about.annotation, f"{path}{name}")
 
 
-def _leaves(value: Any, kind: Any, place: str) -> Iterator[tuple[str, Leaf]]:
+def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
     if isinstance(value, pydantic.BaseModel):
-        yield from leaves(value, f"{place}.")
+        yield from leaves(value, f"{path}.")
     elif isinstance(value, bool | int | float):
-        yield place, float(value)
+        yield path, float(value)
     elif isinstance(value, str):
         if _is_choice(kind):
-            yield place, value
+            yield path, value
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _leaves(part, (*typing.get_args(kind), None)[-2], f"{place}.{key}")
+            yield from _leaves(part, (*typing.get_args(kind), None)[-2], f"{path}.{key}")
     elif isinstance(value, list | tuple):
         part_kind = (*typing.get_args(kind), None)[0]
         for number, part in enumerate(value):
-            yield from _leaves(part, part_kind, f"{place}.{number}")
+            yield from _leaves(part, part_kind, f"{path}.{number}")
 
 
 def _is_choice(kind: Any) -> bool:
@@ -205,6 +205,6 @@ def _is_choice(kind: Any) -> bool:
     return typing.get_origin(kind) in unions and any(_is_choice(part) for part in typing.get_args(kind))
 
 
-def measure_of(place: str) -> str:
+def measure_of(path: str) -> str:
     """The place without numbers of items: what is pooled, such as `items.score`."""
-    return ".".join(part for part in place.split(".") if not part.isdecimal())
+    return ".".join(part for part in path.split(".") if not part.isdecimal())

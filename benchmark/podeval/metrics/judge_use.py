@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from podeval.judges.judge import Judge
     from podeval.judges.prompt import Prompt
     from podeval.judges.rounds import Conversation
-from podeval.store.files import user_folder
 
 JUDGE, RECORDS = "judge", "records"
 """Keywords of `compute` for a judged metric."""
@@ -50,7 +49,7 @@ class JudgeUse:
 
 @dataclass(frozen=True)
 class JudgeConfig:
-    """Who judges: what names it, and where its records lie; without a name nobody does.
+    """The choice of a judge: its name and the folder of its records; without a name there is no judge.
 
     `refresh` says what is asked anew of what the records hold: nothing, `failed` or `all`.
     """
@@ -61,7 +60,7 @@ class JudgeConfig:
     refresh: Literal["", "failed", "all"] = ""
 
     def seat(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "Judge | None":
-        """The judge as this metric asks it.
+        """Return the judge with the sampling that this metric asks for.
 
         Raises:
             BadInput: the name is none.
@@ -75,7 +74,7 @@ class JudgeConfig:
         return replace(judge, sampling=replace(judge.sampling, **changed)) if changed else judge
 
     def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
-        """The judge at work, with its records; in the user's cache where no folder is named.
+        """Return the client of the judge with its records, in the user's cache where no folder is named.
 
         Raises:
             BadInput: the name is none, or its records cannot be used.
@@ -92,7 +91,7 @@ class JudgeConfig:
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew)
 
     def identity(self, asks: JudgeUse | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """What of judge and prompts is part of a protocol; nothing for a metric that asks none."""
+        """Return the judge and prompts that are part of a protocol; nothing for a metric that asks no judge."""
         if asks is None:
             return {}
         judge = self.seat(asks, parameters)
@@ -105,8 +104,8 @@ class JudgeConfig:
 NOBODY = JudgeConfig()
 
 
-def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
-    """The same conversation, whose score says in its notes where what was shown to the judge speaks to the judge."""
+def note_injections(conversation: "Conversation[Result]") -> "Conversation[Result]":
+    """Wrap a conversation so that the notes of its score say where the material addresses the judge."""
     from podeval.judges.injection import note
 
     texts: dict[str, str] = {}
@@ -126,11 +125,13 @@ def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
                 requests = conversation.send(answers)
     except StopIteration as end:
         result: Result = end.value
-    if isinstance(result, Score) and (told := note(texts)):
-        return replace(result, notes={**result.notes, **told})
+    if isinstance(result, Score) and (injected := note(texts)):
+        return replace(result, notes={**result.notes, **injected})
     return result
 
 
 def default_records() -> Path:
-    """Where judgements are kept unless a folder is named: `PODEVAL_CACHE`, else the user's cache folder."""
+    """Return the folder of judgements where none is named: in `PODEVAL_CACHE`, else in the user's cache folder."""
+    from podeval.store.files import user_folder
+
     return user_folder() / "judgements"

@@ -27,16 +27,18 @@ _TIMELINE_POINTS = 600
     title="Loudness",
     version="1.0",
     dimension="audio.loudness",
+    dimension_zh="响度",
     keys=(
-        Key("integrated", "in range", "LUFS", ideal=(-18, -14), about="loudness of the whole recording"),
+        Key("integrated", "in range", "LUFS", ideal=(-18, -14), about="loudness of the whole recording", zh="综合响度"),
         Key(
             "true_peak",
             "in range",
             "dBTP",
             ideal=(float("-inf"), -1),
             about="highest level, between samples too",
+            zh="真峰值",
         ),
-        Key("range", "in range", "LU", (0, None), ideal=(4, 18), about="spread of loudness over time"),
+        Key("range", "in range", "LU", (0, None), ideal=(4, 18), about="spread of loudness over time", zh="响度范围"),
         Key("integrated_score", "higher", "", (0, 1), about="how well the loudness suits a podcast"),
         Key("true_peak_score", "higher", "", (0, 1), about="how safe the peaks are"),
         Key("range_score", "higher", "", (0, 1), about="how well the range suits a podcast"),
@@ -52,25 +54,25 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
     """
     recording.require_sound(0.4)
     if variant == "standard":
-        found = meter.measure(recording.samples, recording.rate, recording.layout)
-        scored = meter.integrated_score(found.integrated, "paper")
+        levels = meter.measure(recording.samples, recording.rate, recording.layout)
+        scored = meter.integrated_score(levels.integrated, "paper")
     else:
-        found = meter.measure_podeval(recording.samples, recording.rate)
-        scored = meter.integrated_score(found.integrated, "podeval")
-    step = max(1, -(-len(found.short_term) // _TIMELINE_POINTS))
+        levels = meter.measure_podeval(recording.samples, recording.rate)
+        scored = meter.integrated_score(levels.integrated, "podeval")
+    step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
     return Score(
         values={
-            "integrated": found.integrated,
-            "true_peak": found.true_peak,
-            "range": found.range,
+            "integrated": levels.integrated,
+            "true_peak": levels.true_peak,
+            "range": levels.range,
             "integrated_score": scored,
-            "true_peak_score": meter.true_peak_score(found.true_peak),
-            "range_score": None if found.range is None else meter.range_score(found.range),
+            "true_peak_score": meter.true_peak_score(levels.true_peak),
+            "range_score": None if levels.range is None else meter.range_score(levels.range),
         },
-        notes={"channels": recording.channels, "rate": recording.rate, **found.reasons},
+        notes={"channels": recording.channels, "rate": recording.rate, **levels.reasons},
         timeline=Timeline(
-            starts=[round(float(end) - 3, 2) for end in found.short_term_times[::step]],
+            starts=[round(float(end) - 3, 2) for end in levels.short_term_times[::step]],
             window=3.0,
-            values={"integrated": [round(float(v), 2) if v > -200 else None for v in found.short_term[::step]]},
+            values={"integrated": [round(float(v), 2) if v > -200 else None for v in levels.short_term[::step]]},
         ),
     )

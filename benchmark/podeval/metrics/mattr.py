@@ -24,6 +24,7 @@ from podeval.text.language import read_tokens
     title="MATTR",
     version="1.1",
     dimension="script.vocabulary",
+    dimension_zh="词汇量",
     keys=(Key("mattr", "higher", "", (0, 1), about="distinct by all words, in windows of 100"),),
     paper="PodEval",
 )
@@ -36,9 +37,9 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
         language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
-    found = lexical_diversity.mattr(tokens, window)
+    richness = lexical_diversity.mattr(tokens, window)
     return Score(
-        values={"mattr": found.value},
-        notes=token_notes(len(tokens), written, found.short),
-        timeline=token_timeline("mattr", found),
+        values={"mattr": richness.value},
+        notes=token_notes(len(tokens), written, richness.short),
+        timeline=token_timeline("mattr", richness),
     )

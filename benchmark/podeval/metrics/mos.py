@@ -8,13 +8,166 @@ a reason, or the same reason for most of their marks.
 Differs from the paper in not counting the music question where a clip has no music: there it is no mark, not a 3.
 """
 
-from typing import Literal
+import hashlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
 
 from podeval.errors import CannotScore
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
 from podeval.metrics.score import Score
-from podeval.stats.questionnaire_scores import RATED, scores, screen_answers
+from podeval.stats.questionnaire_scores import (
+    MUSIC,
+    RATED,
+    ClipFacts,
+    QuestionnaireAnswer,
+    scores,
+    screen_answers,
+)
+
+PROTOCOL = """\
+Scores from listeners' reasons: one judge call for a question, over all systems (PodEval, section 7.3).
+
+The reasons that listeners gave are grouped by system, the systems shuffled and called by numbers, so that the judge
+sees neither names nor always the same order. It sums up each in a sentence and scores it 1 to 5.
+
+Differs from the paper, whose one-sentence prompt is all it prints, in the shuffling, in naming the ends of the scale,
+and in checking that every system has its score.
+"""
+"""What is asked, for the page of prompts in the docs."""
+
+
+class SystemScore(JudgeAnswer):
+    """What listeners say of one system."""
+
+    system: int = Field(ge=1, description="number of the system")
+    summary: str = Field(min_length=1, description="the comments in one sentence")
+    score: float = Field(ge=1, le=5)
+
+
+class SystemScores(JudgeAnswer):
+    """Every system, in its order."""
+
+    systems: list[SystemScore] = Field(min_length=1)
+
+
+SUMMARISE = Prompt(
+    name="justification_scores",
+    version="1.0",
+    system="You read what listeners wrote about audio they heard, and turn it into figures without adding anything.",
+    template="""\
+Listeners answered this question about several systems, and gave reasons:
+{question}
+
+Their reasons, by system:
+{comments}
+
+For each system in the given order: sum up what its listeners say in one sentence, and give a score from 1 (they are \
+thoroughly dissatisfied) to 5 (they are thoroughly satisfied) for this question, by these reasons alone. Fractions are \
+allowed.""",
+    answer=SystemScores,
+    source="PodEval section 7.3 (score J), wording of our own",
+)
+
+
+QUESTIONS: Mapping[str, str] = {
+    "quality": "How satisfied are listeners with the quality of the audio?",
+    "expression": "Do listeners like how the speakers express themselves?",
+    "delivery": "Is the information delivered well?",
+    "music": "Do music and sound effects help or disturb?",
+    "engagement": "How engaging is the podcast?",
+    "full_episode": "Would listeners like to hear the whole episode?",
+    "human_likeness": "Does it sound as if people made it, or a machine?",
+}
+"""What each question of the questionnaire asks, as the judge reads it."""
+
+
+def reasons_by_question(
+    answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
+) -> dict[str, dict[str, list[str]]]:
+    """By question and system, the reasons of the listeners who pass the screening; none about music that is not there.
+
+    A question stands there only where every system has a reason.
+    """
+    dropped = screen_answers(answers, clips)
+    systems = sorted({answer.system for answer in answers})
+    reasons: dict[str, dict[str, list[str]]] = {question: {system: [] for system in systems} for question in QUESTIONS}
+    for answer in answers:
+        no_music = clips.get((answer.item, answer.system), ClipFacts()).music is False
+        if answer.rater in dropped or answer.question not in reasons or (answer.question == MUSIC and no_music):
+            continue
+        if answer.mark is not None and answer.reason.strip():
+            reasons[answer.question][answer.system].append(answer.reason)
+    return {question: texts for question, texts in reasons.items() if all(texts.values())}
+
+
+@dataclass(frozen=True)
+class Justified:
+    """Score and summary of one system's reasons."""
+
+    score: float
+    summary: str
+    record: str
+
+
+def justification_scores(
+    question: str, comments: Mapping[str, Sequence[str]], seed: int = 0
+) -> Conversation[dict[str, Justified]]:
+    """Ask for the scores of one question.
+
+    Args:
+        question: as listeners read it.
+        comments: by system, the reasons of its listeners.
+        seed: of the shuffle and of the judge.
+
+    Returns:
+        By system, in the order of `comments`.
+
+    Raises:
+        CannotScore: a system has no reasons at all.
+    """
+    reasons = {system: [" ".join(text.split()) for text in texts if text.strip()] for system, texts in comments.items()}
+    if bare := [system for system, texts in reasons.items() if not texts]:
+        raise CannotScore(f"no listener gave a reason about {', '.join(bare)}")
+    shuffled = _shuffle(question, reasons, seed)
+    numbered = "\n\n".join(
+        f"System {number}:\n" + "\n".join(f"- {text}" for text in sorted(reasons[system]))
+        for number, system in enumerate(shuffled, 1)
+    )
+    inputs = {"question": question, "comments": numbered}
+    answers = yield [JudgeRequest(SUMMARISE, inputs, seed, check=_complete(len(shuffled)))]
+    by_number = values(SystemScores, answers)[0].systems
+    by_system = {
+        system: Justified(score.score, score.summary, answers[0].record_id)
+        for system, score in zip(shuffled, by_number, strict=True)
+    }
+    return {system: by_system[system] for system in comments}
+
+
+def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
+    """The systems in an order that their names and the order of the table do not tell."""
+    digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
+    order = sorted(systems)
+    random.Random(digest).shuffle(order)  # noqa: S311
+    return order
+
+
+def _complete(count: int) -> Callable[[Any], None]:
+    def check(answer: Any) -> None:
+        numbers = [score.system for score in answer.systems]
+        if numbers != list(range(1, count + 1)):
+            raise ValueError(f"there are systems 1 to {count}; give each once, in this order, not {numbers}")
+
+    return check
+
 
 _ABOUT = {
     "quality": "audio quality",
@@ -32,8 +185,9 @@ _ABOUT = {
     title="Questionnaire MOS",
     version="1.0",
     dimension="human.experience",
+    dimension_zh="体验",
     keys=(
-        Key("mos", "higher", "", (1, 5), about="mean over the questions"),
+        Key("mos", "higher", "", (1, 5), about="mean over the questions", zh="问卷 MOS"),
         *(Key(question, "higher", "", (1, 5), about=_ABOUT[question]) for question in RATED),
     ),
     paper="PodEval",
@@ -55,16 +209,18 @@ def mos(
     """
     dropped = screen_answers(reference_answers.answers, reference_answers.clips) if screening else {}
     kept = [answer for answer in reference_answers.answers if answer.rater not in dropped]
-    found = scores(kept, reference_answers.clips, reference_answers.judged if variant == "default" else {}).get(system)
-    means = {question: score.mean for question, score in (found or {}).items() if score.mean is not None}
-    if not found or not means:
+    by_question = scores(kept, reference_answers.clips, reference_answers.judged if variant == "default" else {}).get(
+        system
+    )
+    means = {question: score.mean for question, score in (by_question or {}).items() if score.mean is not None}
+    if not by_question or not means:
         raise CannotScore(f"no listener who answered about {system} passed the checks")
-    intervals = {question: score.q for question, score in found.items() if score.q}
+    intervals = {question: score.q for question, score in by_question.items() if score.q}
     return Score(
         values={"mos": sum(means.values()) / len(means), **{question: means.get(question) for question in RATED}},
         notes={
             "q": {name: {"mean": q.mean, "ci95": [q.low, q.high], "answers": q.n} for name, q in intervals.items()},
-            "j": {name: score.j for name, score in found.items() if score.j is not None},
+            "j": {name: score.j for name, score in by_question.items() if score.j is not None},
             "listeners": len({answer.rater for answer in kept if answer.system == system}),
             "left_out": dropped,
         },

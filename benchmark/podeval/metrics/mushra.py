@@ -22,8 +22,15 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
     title="MUSHRA",
     version="1.1",
     dimension="human.naturalness",
+    dimension_zh="自然度",
     keys=(
-        Key("mushra", "higher", "points", (0, 100), about="mean mark of the listeners who pass the screening"),
+        Key(
+            "mushra",
+            "higher",
+            "points",
+            (0, 100),
+            about="mean mark of the listeners who pass the screening",
+        ),
         Key("mushra_low", "higher", "points", (0, 100), about="lower end of its 95 % interval, clustered by listener"),
         Key("mushra_high", "higher", "points", (0, 100), about="upper end of the interval"),
     ),
@@ -50,18 +57,18 @@ def mushra(
     """
     verdicts = screen(reference_marks, MushraRules(low_worst, high_top, alike=alike)) if screening else []
     dropped = {verdict.rater: list(verdict.reasons) for verdict in verdicts if not verdict.kept}
-    own = [mark for mark in reference_marks if mark.stimulus == system and mark.rater not in dropped]
-    if not own:
+    marks = [mark for mark in reference_marks if mark.stimulus == system and mark.rater not in dropped]
+    if not marks:
         marked = any(mark.stimulus == system for mark in reference_marks)
         raise CannotScore(
             f"no listener who marked {system} passed the screening" if marked else f"nobody marked {system}"
         )
-    found = mean_ci([mark.value for mark in own], [mark.rater for mark in own], bounds=(0, 100))
+    interval = mean_ci([mark.value for mark in marks], [mark.rater for mark in marks], bounds=(0, 100))
     return Score(
-        values={"mushra": found.mean, "mushra_low": found.low, "mushra_high": found.high},
+        values={"mushra": interval.mean, "mushra_low": interval.low, "mushra_high": interval.high},
         notes={
-            "marks": found.n,
-            "listeners": found.clusters,
+            "marks": interval.n,
+            "listeners": interval.clusters,
             "left_out": dropped,
             "anchors": {"high": HIGH, "low": LOW} if screening else None,
         },

@@ -21,7 +21,7 @@ from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
-from podeval.metrics.rubric_prompt import Modality
+from podeval.metrics.rubric import Modality
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 
 Variant = Literal["default", "mtalk"]
@@ -79,7 +79,7 @@ Dialogue with system B:
 @cache
 def hearing(turns: int) -> Prompt:
     """The prompt for dialogues of so many turns that are heard."""
-    heard = "\n\n".join(
+    turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
         + "\n".join(
             f"Turn {n}, user:\n{{{side}_user_{n}}}\nTurn {n}, system:\n{{{side}_answer_{n}}}"
@@ -92,7 +92,7 @@ def hearing(turns: int) -> Prompt:
         version="1.0",
         system=_SYSTEM,
         template="Two systems answered the same user. Listen to both dialogues in full: the words, how they are said, "
-        f"and what else can be heard.\n\n{heard}\n{_TASK}",
+        f"and what else can be heard.\n\n{turns_text}\n{_TASK}",
         answer=Choice,
         source=_SOURCE,
     )
@@ -129,8 +129,8 @@ class JudgedBattle:
     @property
     def winner(self) -> str | None:
         """The system preferred in every order; None where the order decides."""
-        found = {ballot.winner for ballot in self.ballots}
-        return found.pop() if len(found) == 1 else None
+        winners = {ballot.winner for ballot in self.ballots}
+        return winners.pop() if len(winners) == 1 else None
 
     @property
     def outcome(self) -> Outcome:
@@ -174,7 +174,7 @@ def battle(
     _require_comparable(one, other)
     pairs = [(one, other), (other, one)]
     if variant == "mtalk":
-        pairs = [pairs[_drawn(one, other, seed)]]
+        pairs = [pairs[_draw_order(one, other, seed)]]
     answers = yield [_question(first, second, modality, seed) for first, second in pairs]
     ballots = tuple(
         JudgeBallot(
@@ -208,7 +208,7 @@ def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:
         raise BadInput(f"{one.system} on {one.id} and {other.system} on {other.id} did not answer the same user turns")
 
 
-def _drawn(one: SpokenDialogue, other: SpokenDialogue, seed: int) -> int:
+def _draw_order(one: SpokenDialogue, other: SpokenDialogue, seed: int) -> int:
     """0 or 1, the same whenever this battle is fought with this seed, whichever system is named first."""
     names = sorted((str(one.system), str(other.system)))
     bit = hashlib.sha256("\n".join([str(seed), one.id, *names]).encode()).digest()[0] & 1

@@ -50,6 +50,7 @@ Floats = NDArray[np.float64]
     title="PAM",
     version="1.0",
     dimension="audio.quality",
+    dimension_zh="质量",
     keys=(
         Key("pam", "higher", bounds=(0, 1), about="quality by one pair of opposite prompts"),
         Key("pam_avg", "higher", bounds=(0, 1), about="mean of the scores by two pairs"),
@@ -71,7 +72,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
     tracks = _tracks(recording, variant)
     frames = sum(len(track) for track in tracks)
     starts = _starts(frames, variant)
-    heard = recording.array_from(
+    audio_embeddings = recording.array_from(
         "audio_text",
         lambda model: model.audio([_chunk(tracks, start) for start in starts]),
         chunks=starts[-1],
@@ -79,9 +80,11 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
         joined=len(tracks),
     ).astype(np.float64)
     texts = [*good, *bad]
-    said = recording.array_from("audio_text", lambda model: model.text(texts), texts=texts).astype(np.float64)
+    text_embeddings = recording.array_from("audio_text", lambda model: model.text(texts), texts=texts).astype(
+        np.float64
+    )
     scale = recording.array_from("audio_text", lambda model: np.array(model.scale), value="scale")
-    likeness = heard @ said.T
+    likeness = audio_embeddings @ text_embeddings.T
     if variant == "naive":
         columns = {"pam": likeness[:, 0]}
     else:
@@ -124,11 +127,11 @@ def _own(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _columns(logits: Floats, count: int) -> dict[str, Floats]:
     """The scores of every chunk, from its logits for `count` good prompts and as many bad ones."""
     good, bad = logits[:, :count], logits[:, count:]
-    found = {"pam": _share(good[:, 0], bad[:, 0])}
+    columns = {"pam": _share(good[:, 0], bad[:, 0])}
     if count > 1:
-        found["pam_avg"] = np.mean([_share(good[:, i], bad[:, j]) for i, j in _PAIRS], axis=0)
-        found["pam_avgsim"] = _share(good.mean(axis=1), bad.mean(axis=1))
-    return found
+        columns["pam_avg"] = np.mean([_share(good[:, i], bad[:, j]) for i, j in _PAIRS], axis=0)
+        columns["pam_avgsim"] = _share(good.mean(axis=1), bad.mean(axis=1))
+    return columns
 
 
 def _share(good: Floats, bad: Floats) -> Floats:

@@ -23,7 +23,7 @@ def sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"temperature": 1.0, "top_p": 0.95, "max_tokens": 16_384}
 
 
-def shown(script: Script, variant: Variant) -> tuple[str, bool]:
+def cut_script(script: Script, variant: Variant) -> tuple[str, bool]:
     """What of a script the judge reads, and whether something was cut off.
 
     The paper's code cuts at 16,000 characters, back to the end of a sentence where that keeps four fifths of them.

@@ -10,16 +10,87 @@ competent, from 4.5 on like a person's.
 """
 
 import statistics
+from collections.abc import Sequence
 from typing import Literal
+
+from pydantic import AliasChoices, Field
 
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
+from podeval.judges.answer_model import HalfStep, JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
-from podeval.judges.rounds import Conversation
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.prosody_prompt import HEAR, hear_prosody
 from podeval.metrics.score import Result, Score
+
+PROTOCOL = """\
+How coherent the prosody of long speech is, heard by a judge (LFS-Bench, section 3 and figure 12).
+
+One clip and its text; a score from 1 to 5 in halves, after notes on flow, on stress and melody, and on naturalness.
+
+Differs from the paper's prompt in wording, in saying that music and the quality of the sound do not count, and in a
+schema that is valid JSON. Its judge, SpeechJudge, was trained to compare two clips on another scale, so that the paper
+itself can be reproduced only approximately.
+"""
+"""What is asked, for the page of prompts in the docs."""
+
+
+class ProsodyNotes(JudgeAnswer):
+    """What is heard, before the score."""
+
+    flow: str = Field(validation_alias=AliasChoices("flow", "Coherence_and_Flow"))
+    stress_and_melody: str = Field(validation_alias=AliasChoices("stress_and_melody", "Hierarchy_and_Layering"))
+    naturalness: str = Field(validation_alias=AliasChoices("naturalness", "Naturalness"))
+
+
+class Prosody(JudgeAnswer):
+    """Notes and score."""
+
+    impression: str = Field(default="", validation_alias=AliasChoices("impression", "Overall_Impression"))
+    notes: ProsodyNotes = Field(validation_alias=AliasChoices("notes", "Detailed_Analysis"))
+    score: HalfStep = Field(validation_alias=AliasChoices("score", "Score"))
+
+
+HEAR = Prompt(
+    name="prosodic_coherence",
+    version="1.0",
+    system=(
+        "You are a phonetician who listens for prosody: how words are joined, where stress falls, how the voice rises "
+        "and falls over sentences. You notice what a machine does that a person would not."
+    ),
+    template="""\
+The text that is to be spoken:
+{text}
+
+The recording of it:
+{recording}
+
+Judge the prosody, not the quality of the sound, and not music if there is any:
+- flow: does speech run on smoothly? Listen for pauses in the wrong place, words or phrases that break apart, \
+intonation that does not lead from one sentence to the next.
+- stress and melody: are the words that carry meaning stressed and the others not? Is there a melody, or a flat or \
+repeating beat?
+- naturalness: are there the small things of living speech, such as breath and slight changes of pitch?
+
+Then give one score, in steps of 0.5:
+5: cannot be told from a professional speaker; fully coherent, rich in its stress and melody.
+4: smooth and pleasant; small flaws that only experts notice.
+3: easy to understand, flows; but flat, or with audible artefacts of synthesis.
+2: mechanical; disjointed, unnatural pauses, stress in wrong places or on every word.
+1: lifeless or broken; hard to listen to.""",
+    answer=Prosody,
+    source="LFS-Bench figure 12, wording of our own",
+)
+
+
+def hear_prosody(clip: AudioClip, text: str, seeds: Sequence[int]) -> Conversation[list[Prosody]]:
+    """Ask once a seed."""
+    answers = yield [JudgeRequest(HEAR, {"text": text, "recording": clip}, seed) for seed in seeds]
+    return values(Prosody, answers)
+
 
 RATE = 16_000
 
@@ -29,8 +100,9 @@ RATE = 16_000
     title="Prosodic coherence",
     version="1.0",
     dimension="semantics.prosody",
+    dimension_zh="韵律",
     keys=(
-        Key("prosodic_coherence", "higher", "", (1, 5), about="the mean over runs"),
+        Key("prosodic_coherence", "higher", "", (1, 5), about="the mean over runs", zh="韵律连贯性"),
         Key("spread", "informative", "", (0, 2), about="standard deviation over runs"),
     ),
     needs=NEEDS,
@@ -58,9 +130,9 @@ def prosodic_coherence(
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    heard = yield from hear_prosody(AudioClip(track.mono(RATE), RATE), reference_text, range(runs))
-    scores = [answer.score for answer in heard]
+    answers = yield from hear_prosody(AudioClip(track.mono(RATE), RATE), reference_text, range(runs))
+    scores = [answer.score for answer in answers]
     return Score(
         values={"prosodic_coherence": statistics.fmean(scores), "spread": statistics.pstdev(scores)},
-        notes={"runs": scores, "impressions": [answer.impression for answer in heard], **track.notes},
+        notes={"runs": scores, "impressions": [answer.impression for answer in answers], **track.notes},
     )

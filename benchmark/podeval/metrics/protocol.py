@@ -34,7 +34,7 @@ class Protocol:
         return f"{self.metric}@{self.version}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
 
     def to_json(self) -> dict[str, Any]:
-        """The id and the content it is made of."""
+        """Return the id and the content that it is made of."""
         return {"id": self.id, **self._content()}
 
     def _content(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def protocol_of(
     dataset: str | None = None,
     generation: Mapping[str, Any] | None = None,
 ) -> Protocol:
-    """The protocol of a metric as it is about to be used.
+    """Return the protocol of a metric as it is about to be used.
 
     Args:
         metric: the metric.

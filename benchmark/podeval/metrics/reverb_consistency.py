@@ -39,9 +39,24 @@ WINDOW, STRIDE = 3.0, 2.0
     title="Reverb consistency",
     version="1.1",
     dimension="acoustics.reverberation",
+    dimension_zh="混响",
     keys=(
-        Key("reverb_consistency", "lower", "", (0, None), about="spread of SRMR over time: how much the room changes"),
-        Key("reverb_consistency_norm", "lower", "", (0, None), about="the same, depending less on the voice"),
+        Key(
+            "reverb_consistency",
+            "lower",
+            "",
+            (0, None),
+            about="spread of SRMR over time: how much the room changes",
+            zh="混响一致性",
+        ),
+        Key(
+            "reverb_consistency_norm",
+            "lower",
+            "",
+            (0, None),
+            about="the same, depending less on the voice",
+            zh="混响一致性（归一化）",
+        ),
         Key("srmr", "informative", "", (0, None), about="mean SRMR: how dry the speech sounds, higher is drier"),
     ),
     needs=speech_track.NEEDS,
@@ -75,9 +90,9 @@ def reverb_consistency(
     starts, values = srmr(norm=norm)
     kept = sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
-        found = "no window" if not kept.any() else "only one window"
+        few = "no window" if not kept.any() else "only one window"
         raise CannotScore(
-            f"{found} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
+            f"{few} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
         )
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]

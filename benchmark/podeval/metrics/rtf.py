@@ -20,7 +20,8 @@ UNSTATED = "unstated"
     title="RTF",
     version="1.0",
     dimension="efficiency.speed",
-    keys=(Key("rtf", "lower", "s/s", (0, None), about="seconds of work for a second of audio"),),
+    dimension_zh="速度",
+    keys=(Key("rtf", "lower", "s/s", (0, None), about="seconds of work for a second of audio", zh="实时率"),),
     paper="LFS-Bench",
 )
 def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:

@@ -11,23 +11,163 @@ dialogues of the mean over criteria (`variant="mtalk"` pools, and draws at tempe
 their reasons.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
+from pydantic import Field, model_validator
+
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
+from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation
+from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.rubric_prompt import (
-    READ,
-    Assessment,
-    Modality,
-    assess,
-    hearing,
-    share,
-)
 from podeval.metrics.score import Result, Score
-from podeval.metrics.spoken_dialogue import LEVELS, SpokenDialogue
+from podeval.metrics.spoken_dialogue import LEVELS, Criterion, Level, SpokenDialogue
+
+PROTOCOL = """\
+Rubrics for spoken dialogues: criteria that are met or not (MTalk-Bench, section 5.2).
+
+Three levels: general (every dialogue), of the dimension, of the sample. A judge decides each criterion on its own and
+says why; the first two levels are one question, the sample's another, as in the paper's code. A dialogue is read, as a
+transcript with sounds and tones in brackets, or heard. Turn scores: the dialogue cut off at a turn, with criteria that
+were written for that.
+
+Differs from the paper's prompts in asking for a reason with each verdict, and in checking that every criterion has one.
+"""
+"""What is asked, for the page of prompts in the docs."""
+
+Modality = Literal["transcript", "audio"]
+
+
+class Verdict(JudgeAnswer):
+    """One criterion: 1 met, 0 not met."""
+
+    criterion: str = Field(description="id of the criterion")
+    reason: str = Field(default="", description="what in the dialogue decides it")
+    met: int = Field(ge=0, le=1)
+
+
+class Verdicts(JudgeAnswer):
+    """Every criterion, in its order."""
+
+    verdicts: list[Verdict] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_paper_writes(cls, data: Any) -> Any:
+        """`{"criteria_s_1": 1, …}`."""
+        if isinstance(data, Mapping) and "verdicts" not in data and any(str(k).startswith("criteria_") for k in data):
+            return {"verdicts": [{"criterion": name, "met": met} for name, met in data.items()]}
+        return data
+
+
+_SYSTEM = (
+    "You check the answers of a spoken dialogue system against criteria. You decide each criterion on its own, by what "
+    "the dialogue holds and nothing else; you do not guess what was meant."
+)
+_SOURCE = "MTalk-Bench figures 16 to 18, wording of our own"
+_TASK = """\
+
+The criteria:
+{criteria}
+
+Decide each criterion, in the given order, under its id: what in the system's answers decides it, then
+1 if the answers satisfy it (also where the dialogue gives no occasion for it and nothing goes against it),
+0 if there was an occasion and they do not."""
+
+READ = Prompt(
+    name="rubric_transcript",
+    version="1.0",
+    system=_SYSTEM,
+    template="""\
+A user speaks with a system that answers in speech. Below is what was said, turn by turn; sounds and tones stand in \
+square brackets or parentheses.
+{dialogue}
+"""
+    + _TASK,
+    answer=Verdicts,
+    source=_SOURCE,
+)
+
+
+@cache
+def hearing(turns: int) -> Prompt:
+    """The prompt for a dialogue of so many turns that is heard."""
+    turns_text = "\n".join(
+        f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
+    )
+    return Prompt(
+        name=f"rubric_audio_{turns}",
+        version="1.0",
+        system=_SYSTEM,
+        template="A user speaks with a system that answers in speech. Listen to all of it, turn by turn: the words, "
+        f"how they are said, and what else can be heard.\n{turns_text}\n{_TASK}",
+        answer=Verdicts,
+        source=_SOURCE,
+    )
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What became of the criteria of a dialogue, and of the dialogue cut off at a turn."""
+
+    verdicts: Mapping[Criterion, Verdict]
+    turns: Mapping[int, Mapping[Criterion, Verdict]]
+    records: tuple[str, ...]
+
+
+def share(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
+    """How many criteria are met, and how many there are, of one level or of all."""
+    marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
+    return sum(marks), len(marks)
+
+
+def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0) -> Conversation[Assessment]:
+    """Ask about the whole dialogue, and about each turn that criteria were written for."""
+    parts = [dialogue, *(dialogue.until(turn) for turn in dialogue.turn_criteria if turn < len(dialogue.turns))]
+    questions = [(part, group) for part in parts for group in _groups(part.criteria)]
+    clips = dialogue.clips() if modality == "audio" else {}
+    answers = yield [_question(part, group, modality, clips, seed) for part, group in questions]
+    by_turns: dict[int, dict[Criterion, Verdict]] = {}
+    for (part, group), answer in zip(questions, values(Verdicts, answers), strict=True):
+        by_turns.setdefault(len(part.turns), {}).update(zip(group, answer.verdicts, strict=True))
+    last = len(dialogue.turns)
+    by_turn = {turn: by_turns[turn] for turn in sorted(by_turns)} if dialogue.turn_criteria else {}
+    return Assessment(by_turns[last], by_turn, tuple(answer.record_id for answer in answers))
+
+
+def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
+    """What is asked together: the standing criteria, and those of the sample."""
+    standing = [criterion for criterion in criteria if criterion.level != "sample"]
+    sample = [criterion for criterion in criteria if criterion.level == "sample"]
+    return [group for group in (standing, sample) if group]
+
+
+def _question(
+    dialogue: SpokenDialogue, group: list[Criterion], modality: Modality, recordings: Mapping[str, AudioClip], seed: int
+) -> JudgeRequest:
+    numbered = "\n".join(f"{criterion.id}: {criterion.text}" for criterion in group)
+    check = _complete([criterion.id for criterion in group])
+    if modality == "transcript":
+        return JudgeRequest(READ, {"dialogue": dialogue.transcript, "criteria": numbered}, seed, check=check)
+    prompt = hearing(len(dialogue.turns))
+    clips = {name: recordings[name] for name in prompt.placeholders if name in recordings}
+    return JudgeRequest(prompt, {**clips, "criteria": numbered}, seed, check=check)
+
+
+def _complete(ids: list[str]) -> Callable[[Any], None]:
+    def check(answer: Any) -> None:
+        answered = [verdict.criterion for verdict in answer.verdicts]
+        if answered != ids:
+            raise ValueError(
+                f"give a verdict for {', '.join(ids)}, each once and in this order, not {', '.join(answered)}"
+            )
+
+    return check
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
@@ -44,8 +184,9 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     title="Rubric",
     version="1.0",
     dimension="dialogue.rubric",
+    dimension_zh="评分细则",
     keys=(
-        Key("rubric", "higher", "%", (0, 100), about="all criteria"),
+        Key("rubric", "higher", "%", (0, 100), about="all criteria", zh="评分细则"),
         Key("general", "higher", "%", (0, 100), about="criteria for every dialogue"),
         Key("dimension", "higher", "%", (0, 100), about="criteria of the dialogue's dimension"),
         Key("sample", "higher", "%", (0, 100), about="criteria written for the dialogue"),
@@ -69,29 +210,29 @@ def rubric(
         modality: `transcript` is read, `audio` is heard.
         variant: `mtalk` pools over criteria, as the printed figures are, at the temperature of the public code.
     """
-    found = yield from assess(dialogue, modality)
-    shares = _shares(dialogue, found)
+    assessment = yield from assess(dialogue, modality)
+    shares = _shares(dialogue, assessment)
     return Score(
         values={key: 100 * met / count for key, (met, count) in shares.items()},
         weights={key: float(count) for key, (_, count) in shares.items()} if variant == "mtalk" else {},
         notes={
             "criteria": {
                 criterion.id: {"criterion": criterion.text, "met": verdict.met, "reason": verdict.reason}
-                for criterion, verdict in found.verdicts.items()
+                for criterion, verdict in assessment.verdicts.items()
             },
-            "records": list(found.records),
+            "records": list(assessment.records),
         },
     )
 
 
-def _shares(dialogue: SpokenDialogue, found: Assessment) -> dict[str, tuple[int, int]]:
+def _shares(dialogue: SpokenDialogue, assessment: Assessment) -> dict[str, tuple[int, int]]:
     """Criteria met and criteria there are, by key."""
-    whole = share(found.verdicts)
+    whole = share(assessment.verdicts)
     shares: dict[str, tuple[int, int]] = {"rubric": whole}
-    shares |= {level: share(found.verdicts, level) for level in LEVELS}
+    shares |= {level: share(assessment.verdicts, level) for level in LEVELS}
     shares[dialogue.dimension] = whole
     for name in ("capability", "scenario"):
         if value := getattr(dialogue, name):
             shares[f"{name}.{value}"] = whole
-    shares |= {f"turn_{turn}": share(verdicts) for turn, verdicts in found.turns.items()}
+    shares |= {f"turn_{turn}": share(verdicts) for turn, verdicts in assessment.turns.items()}
     return {key: counted for key, counted in shares.items() if counted[1]}

@@ -114,38 +114,38 @@ class ReviewFile(BaseModel):
         """
         if self.open:
             raise BadInput(f"{self.open} entries of the review are open; set each decision to accept or reject first")
-        found = [item for item in self.items if (item.id, item.turn) == (name, turn)]
-        return [entry for item in found for entry in item.entries if entry.decision == "accept"] if found else None
+        items = [item for item in self.items if (item.id, item.turn) == (name, turn)]
+        return [entry for item in items for entry in item.entries if entry.decision == "accept"] if items else None
 
 
 def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int = 0) -> Conversation[ReviewItem]:
     """Ask for the criteria of a dialogue, or of the dialogue cut off at a turn."""
     turns = dialogue.turns if turn is None else dialogue.turns[:turn]
-    said = "\n".join(
+    transcript = "\n".join(
         f"Turn {number}: {exchange.user}{''.join(f' [{tag}]' for tag in exchange.user_tags)}"
         for number, exchange in enumerate(turns, 1)
     )
     existing = [*GENERAL[dialogue.dimension], *DIMENSION[dialogue.dimension]]
     capability = CAPABILITIES.get(dialogue.capability or "")
     aim = _ABOUT[dialogue.dimension] + (f"; in particular {capability}" if capability else "")
-    inputs = {"user_turns": said, "aim": aim, "existing": "\n".join(existing)}
+    inputs = {"user_turns": transcript, "aim": aim, "existing": "\n".join(existing)}
     answers = yield [JudgeRequest(WRITE, inputs, seed, check=_new(existing))]
-    found = values(WrittenCriteria, answers)[0].criteria
-    return ReviewItem(id=dialogue.id, turn=turn, entries=[ReviewedCriterion(text=one.criterion) for one in found])
+    written = values(WrittenCriteria, answers)[0].criteria
+    return ReviewItem(id=dialogue.id, turn=turn, entries=[ReviewedCriterion(text=one.criterion) for one in written])
 
 
 def write_checklist(name: str, request: PodcastRequest, seed: int = 0) -> Conversation[ReviewItem]:
     """Ask for the checklist of a request."""
-    found = yield from derive(request, seed=seed)
-    return ReviewItem(id=name, entries=[ReviewedCriterion(text=one.requirement, kind=one.kind) for one in found])
+    requirements = yield from derive(request, seed=seed)
+    return ReviewItem(id=name, entries=[ReviewedCriterion(text=one.requirement, kind=one.kind) for one in requirements])
 
 
 def _new(existing: Sequence[str]) -> Callable[[Any], None]:
-    known = {letters(text) for text in existing}
+    spelled = {letters(text) for text in existing}
 
     def check(answer: Any) -> None:
         texts = [letters(one.criterion) for one in answer.criteria]
-        if len(set(texts)) < len(texts) or known & set(texts):
+        if len(set(texts)) < len(texts) or spelled & set(texts):
             raise ValueError("a criterion stands there twice, or exists already; write different ones")
 
     return check

@@ -1,4 +1,4 @@
-"""What one metric says of one item: a score, or why there is none.
+"""The result of one metric on one item: a score, or the reason why there is none.
 
 Unscored is a value, not an absence: it is counted, shown with its reason and cause, and never becomes 0.
 """
@@ -29,10 +29,10 @@ class Timeline:
     def drift(self) -> dict[str, Any]:
         """How each key changes over the recording: `slope` per `per`, and its `ci95`; no keys where it is too short."""
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
-        found = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}
+        trends = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}
         slopes = {
             key: {"slope": trend.slope * units, "ci95": [trend.low * units, trend.high * units]}
-            for key, trend in found.items()
+            for key, trend in trends.items()
             if trend
         }
         return {"per": per, **slopes}
@@ -49,7 +49,7 @@ class Score:
     """How much a value counts in the mean over items, by key; 1 where nothing is said."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: the keys first, then `notes`, `drift`, `timeline` and `weights` where there are any."""
+        """Return plain data: the keys first, then `notes`, `drift`, `timeline` and `weights` where there are any."""
         data: dict[str, Any] = dict(self.values)
         if self.notes:
             data["notes"] = dict(self.notes)
@@ -68,13 +68,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Unscored:
-    """No score, the reason as a sentence a person can act on, and whose cause it is."""
+    """The absence of a score: the reason, as a sentence that a person can act on, and its cause."""
 
     reason: str
     cause: Cause
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: `unscored` (the reason) and `cause`."""
+        """Return plain data: `unscored` (the reason) and `cause`."""
         return {"unscored": self.reason, "cause": self.cause}
 
 
@@ -84,7 +84,7 @@ _BESIDE_VALUES = ("notes", "drift", "timeline", "weights")
 
 
 def result_from_json(data: Mapping[str, Any]) -> Result:
-    """The result that `to_json` wrote."""
+    """Read a result that `to_json` wrote."""
     if "unscored" in data:
         return Unscored(data["unscored"], data["cause"])
     timeline = data.get("timeline")

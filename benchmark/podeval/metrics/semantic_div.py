@@ -32,7 +32,17 @@ WINDOW = 100
     title="Semantic diversity",
     version="1.2",
     dimension="script.semantic_diversity",
-    keys=(Key("semantic_div", "higher", "", (0, 2), about="mean distance in meaning between parts of 100 words"),),
+    dimension_zh="语义多样性",
+    keys=(
+        Key(
+            "semantic_div",
+            "higher",
+            "",
+            (0, 2),
+            about="mean distance in meaning between parts of 100 words",
+            zh="语义多样性",
+        ),
+    ),
     needs=("sentence_encoder",),
     paper="PodEval",
 )

@@ -14,45 +14,16 @@ Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"
 similar reference, and then fails.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from podeval.analysis import Recording, SpeakerVoice
-from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
-from podeval.analysis.reference_voices import ONLY, ReferenceVoices
-from podeval.analysis.speaker_turns import who_speaks
-from podeval.analysis.speech_windows import require_speech, spoken_voices
-from podeval.errors import BadInput, CannotScore
+from podeval.analysis import Recording
+from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score, Timeline
-from podeval.models.interfaces import SpeakerTurn
-from podeval.text.script import Script, speaker_key
-
-NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
-
-
-@dataclass(frozen=True)
-class Match:
-    """A speaker with its reference voice's embedding."""
-
-    voice: SpeakerVoice
-    reference: NDArray[np.float32]
-
-    @property
-    def cosine(self) -> float:
-        """Between the mean embeddings."""
-        return cosine(self.voice.embedding, self.reference)
-
-    @property
-    def over_time(self) -> NDArray[np.float64]:
-        """Of every window the cosine with the reference."""
-        windows, target = self.voice.embeddings.astype(np.float64), self.reference.astype(np.float64)
-        cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
-        return cosines
+from podeval.metrics.score import Score
+from podeval.metrics.voice_match import NEEDS, compare_voices
+from podeval.text.script import Script
 
 
 @metric(
@@ -60,6 +31,7 @@ class Match:
     title="SIM",
     version="1.1",
     dimension="speech.voice_fidelity",
+    dimension_zh="音色保真",
     keys=(Key("sim", "higher", "cosine", (-1, 1), about="likeness of each speaker to its reference voice"),),
     needs=NEEDS,
     paper="PodEval",
@@ -81,98 +53,6 @@ def sim(
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does.
     """
-    recording.require_sound()
-    track = recording.speech_track(source)
-    found, who = matches(track, reference_voices, script)
-    value = float(np.mean([match.cosine for match in found]))
-    return Score(
-        values={"sim": (1 + value) / 2 if variant == "podeval" else value},
-        notes={**match_notes(found), **who, **track.notes},
-        timeline=timeline_of(found, "sim", variant == "podeval"),
-    )
-
-
-def matches(
-    recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
-) -> tuple[list[Match], dict[str, Any]]:
-    """Every reference voice with the speaker that should have it, and notes on how many speakers there are.
-
-    Args:
-        recording: who is matched.
-        references: with whom.
-        script: whose names are those of the references.
-        silence: whether speakers keep the windows that are mostly silence.
-
-    Raises:
-        BadInput: the references' names are not those of the script's speakers.
-        CannotScore: no speech, or a speaker with a reference is not heard.
-    """
-    recording.require_sound(SHORTEST_VOICE)
-
-    def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
-        return recording.voices(turns) if silence else spoken_voices(recording, turns)
-
-    if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
-        require_speech(recording)
-        voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
-        if not voices:
-            raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
-        return [Match(voices[0], next(iter(references.embeddings.values())))], {}
-    if script is None:
-        voices = heard_in(recording.turns())
-        return _assigned(voices, references), {"speakers_found": len(voices)}
-    spelt = {speaker_key(name): name for name in script.speakers}
-    named = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
-    if not named:
-        raise BadInput(
-            f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
-            f"({', '.join(script.speakers)})"
-        )
-    turns, who = who_speaks(recording, script)
-    heard = {voice.speaker: voice for voice in heard_in(turns)}
-    if silent := [name for name in named if named[name] not in heard]:
-        raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
-    found = [Match(heard[speaker], references.embeddings[name]) for name, speaker in named.items()]
-    return found, {"speakers_found": len(heard), **who}
-
-
-def _assigned(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
-    """Found speakers and references, matched so that the similarities add up to the most."""
-    from scipy.optimize import linear_sum_assignment
-
-    if len(voices) < len(references):
-        found = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
-        raise CannotScore(f"there are {len(references)} reference voices, {found} found in the recording")
-    targets = list(references.embeddings.values())
-    likeness = [[cosine(voice.embedding, target) for target in targets] for voice in voices]
-    rows, columns = linear_sum_assignment(likeness, maximize=True)
-    return [Match(voices[row], targets[column]) for row, column in zip(rows, columns, strict=True)]
-
-
-def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
-    """Of the angle between two vectors."""
-    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
-
-
-def timeline_of(found: Sequence[Match], key: str, positive: bool = False) -> Timeline:
-    """Every window's cosine with the reference of its speaker, in order of time; `positive` maps it to 0…1."""
-    points = sorted(
-        (clip[0].start, float(value))
-        for match in found
-        for clip, value in zip(match.voice.clips, match.over_time, strict=True)
-    )
-    return Timeline(
-        starts=[round(start, 3) for start, _ in points],
-        window=VOICE_WINDOW,
-        values={key: [round((1 + value) / 2 if positive else value, 4) for _, value in points]},
-    )
-
-
-def match_notes(found: Sequence[Match]) -> dict[str, Any]:
-    """Similarity and seconds of speech by speaker, and how many windows these are of."""
-    return {
-        "speakers": {match.voice.speaker: round(match.cosine, 4) for match in found},
-        "seconds": {match.voice.speaker: round(match.voice.seconds, 2) for match in found},
-        "windows": sum(len(match.voice.clips) for match in found),
-        "windows_left_out": sum(match.voice.left_out for match in found),
-    }
+    comparison = compare_voices(recording, reference_voices, script, source)
+    value = float(np.mean([match.cosine for match in comparison.matches]))
+    return comparison.cosine_score("sim", value, positive=variant == "podeval")

@@ -48,6 +48,7 @@ Meter = Callable[[Span], float]
     title="SMR",
     version="1.1",
     dimension="audio.speech_over_music",
+    dimension_zh="语音与音乐比",
     keys=(
         Key("smr", "higher", "LU", about="loudness of speech over that of the music under it, mean over segments"),
         Key("smr_score", "higher", "", (0, 1), about="share of segments in which speech is the louder"),
@@ -83,10 +84,10 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
             if held >= LEAST_MUSIC * s.duration
         ]
     )
-    found = _ratios(recording, over, variant)
-    if not found:
+    measured_ratios = _ratios(recording, over, variant)
+    if not measured_ratios:
         raise CannotScore("no music is heard under speech")
-    ratios = np.array(list(found.values()))
+    ratios = np.array(list(measured_ratios.values()))
     return Score(
         values={
             "smr": float(ratios.mean()),
@@ -96,14 +97,14 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
             "smr_max": float(ratios.max()),
         },
         notes={
-            "segments": [[round(s.start, 2), round(s.end, 2), round(ratio, 2)] for s, ratio in found.items()],
-            "segments_without_music": len(segments) - len(found),
+            "segments": [[round(s.start, 2), round(s.end, 2), round(ratio, 2)] for s, ratio in measured_ratios.items()],
+            "segments_without_music": len(segments) - len(measured_ratios),
             "music_seconds": round(sum(span.duration for span in music), 2),
             **({"upsampled_from": recording.rate} if recording.rate < rate else {}),
         },
         timeline=Timeline(
-            starts=[round(segment.start, 3) for segment in found],
-            window=round(max(segment.duration for segment in found), 3),
+            starts=[round(segment.start, 3) for segment in measured_ratios],
+            window=round(max(segment.duration for segment in measured_ratios), 3),
             values={"smr": [round(float(ratio), 3) for ratio in ratios]},
         ),
     )
@@ -136,14 +137,14 @@ def _ratios(recording: Recording, segments: Sequence[Span], variant: str) -> dic
         _podeval_meter(stem, stems.rate) if variant == "podeval" else _meter(stem, stems.rate, recording.layout)
         for stem in (stems.speech, stems.accompaniment)
     )
-    found = {}
+    ratios = {}
     for number, segment in enumerate(segments, 1):
         below = accompaniment(segment)
         above = speech(segment)
         if below >= QUIETEST_MUSIC and math.isfinite(above):
-            found[segment] = above - below
+            ratios[segment] = above - below
         progress.report("speech over music, segments", number, len(segments))
-    return found
+    return ratios
 
 
 def _meter(stem: Any, rate: int, layout: str | None) -> Meter:

@@ -36,7 +36,12 @@ QUIET = -40.0
     title="Sound fidelity",
     version="1.1",
     dimension="acoustics.fidelity",
-    keys=(Key("pesq_estimate", "higher", "PESQ", (1, 4.64), about="wide-band PESQ as SQUIM estimates it"),),
+    dimension_zh="保真度",
+    keys=(
+        Key(
+            "pesq_estimate", "higher", "PESQ", (1, 4.64), about="wide-band PESQ as SQUIM estimates it", zh="声音保真度"
+        ),
+    ),
     needs=("pesq_estimator", *NEEDS),
     paper="LFS-Bench",
 )
@@ -60,13 +65,13 @@ def sound_fidelity(
     require_speech(track)
     if variant == "lfs":
         track = track.through(LFS_RATE)
-    found = track.array_from(
+    estimates = track.array_from(
         "pesq_estimator", lambda model: _windows(model, track.mono(RATE)), window=WINDOW, stride=STRIDE, quiet=QUIET
     )
-    starts, values = found[np.isfinite(found[:, 1])].T
+    starts, values = estimates[np.isfinite(estimates[:, 1])].T
     return Score(
         values={"pesq_estimate": float(values.mean())},
-        notes={"windows": len(values), "windows_left_out": len(found) - len(values), **track.notes},
+        notes={"windows": len(values), "windows_left_out": len(estimates) - len(values), **track.notes},
         timeline=Timeline(
             starts=[round(float(start), 3) for start in starts],
             window=min(WINDOW, round(track.duration, 3)),
@@ -83,7 +88,7 @@ def _windows(model: WindowScorer, samples: Samples) -> NDArray[np.float64]:
     windows = [samples[start : start + size] for start in starts]
     level = np.array([np.sqrt(np.mean(np.square(window, dtype=np.float64))) for window in windows])
     loud = np.flatnonzero(level >= level.max() * 10 ** (QUIET / 20))
-    found = np.full((len(starts), 2), np.nan)
-    found[:, 0] = np.array(starts) / RATE
-    found[loud, 1] = model.score([windows[index] for index in loud])
-    return found
+    estimates = np.full((len(starts), 2), np.nan)
+    estimates[:, 0] = np.array(starts) / RATE
+    estimates[loud, 1] = model.score([windows[index] for index in loud])
+    return estimates

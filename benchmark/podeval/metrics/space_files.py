@@ -17,10 +17,6 @@ from podeval.metrics.declaration import Metric
 from podeval.metrics.description import arguments, facts, own_profile
 from podeval.models.card import PROFILES
 
-EMOJI = {
-    "script": "📝", "speech": "🗣️", "acoustics": "🎙️", "audio": "🎚️", "efficiency": "⏱️", "semantics": "🎼",
-    "expressiveness": "🎭", "dialogue": "💬", "human": "👂",
-}  # fmt: skip
 _PREDICTION = {
     "system": '"aria"',
     "recording": '"episode.wav"',
@@ -45,7 +41,7 @@ _JUDGE = 'judge="judge.yaml"'
 
 
 def install() -> dict[str, Path]:
-    """Copy every metric's script into the module cache of `evaluate`; where each went, by name.
+    """Copy every metric's script into the module cache of `evaluate`; return the paths by name.
 
     `evaluate` takes the copy with the newest script, so installing again wins over what an older version left.
     """
@@ -67,7 +63,7 @@ def install() -> dict[str, Path]:
 
 
 def sources(metric: Metric) -> dict[str, str]:
-    """The files of a metric's Space, by name."""
+    """Return the files of a metric's Space, by name."""
     return {
         f"{metric.name}.py": script(metric),
         "README.md": card(metric),
@@ -78,12 +74,12 @@ def sources(metric: Metric) -> dict[str, str]:
 
 
 def extras(metric: Metric) -> str:
-    """The extra a metric's models come with."""
+    """Return the extra that installs the models of a metric."""
     return f"[{own_profile(metric)}]" if metric.needs else ""
 
 
 def script(metric: Metric) -> str:
-    """What `evaluate` loads: the module, made by the package.
+    """Write the script that `evaluate` loads; the package makes the module.
 
     Where podeval is not installed, `evaluate` tells to install what stands after `From:`.
     """
@@ -96,7 +92,7 @@ def script(metric: Metric) -> str:
 
 
 def app(metric: Metric) -> str:
-    """A page to try the metric on one file, for whoever runs the Space with `sdk: gradio`."""
+    """Write a page that tries the metric on one file, for whoever runs the Space with `sdk: gradio`."""
     return (
         f'"""Try {metric.title} on one file: `pip install podeval{extras(metric)} gradio`, then `python app.py`."""\n\n'
         "from podeval.metrics.demo_page import page\n\n"
@@ -107,7 +103,7 @@ def app(metric: Metric) -> str:
 
 
 def front_page(metric: Metric) -> str:
-    """What a visitor of the static Space sees: what the metric says and how to call it."""
+    """Write the page of the static Space: what the metric measures and how to call it."""
     title, about = escape(metric.title), escape(metric.about)
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title} · podeval</title>\n'
@@ -121,20 +117,20 @@ def front_page(metric: Metric) -> str:
 
 
 def card(metric: Metric) -> str:
-    """The metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
-    known = facts(metric)
+    """Write the metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
+    metric_facts = facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",
         "## How to use\n\n" + _use(metric),
         "## Arguments of `compute`\n\n" + _arguments(metric),
     ]
     parts.append(
-        "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(known)) + f"\n\n{RESULT}"
+        "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(metric_facts)) + f"\n\n{RESULT}"
     )
     if metric.needs:
         rows = [
             (f"`{profile}`", job.replace("_", " "), model or "none in this version: items are unscored")
-            for profile, jobs in known["models"].items()
+            for profile, jobs in metric_facts["models"].items()
             for job, model in jobs.items()
         ]
         parts.append("## Models by profile\n\n" + _table(("profile", "job", "model (licence)"), rows))
@@ -150,13 +146,13 @@ The dict that `compute` returns holds these keys (mean over the scored items), a
 
 - `ci95`: 95 % interval by key, clustered by `groups`; None where it cannot be had, as for one item.
 - `scored`, `unscored`: how many items have a score, and how many could not be scored. Those are in no mean.
-- `items`: of each item its values and notes, or `reason` and `cause` (`system` or `ours`).
+- `items`: of each item its values and notes, or why it is `unscored` and by whose `cause` (`system` or `ours`).
 - `protocol`: what the numbers were computed by. Compare numbers only where `protocol["id"]` is the same."""
 
 
 def _front_matter(metric: Metric) -> str:
     return (
-        f"---\ntitle: {metric.title}\nemoji: {EMOJI[metric.dimension.partition('.')[0]]}\ncolorFrom: indigo\n"
+        f"---\ntitle: {metric.title}\nemoji: {metric.group.emoji}\ncolorFrom: indigo\n"
         "colorTo: gray\nsdk: static\npinned: false\nlicense: apache-2.0\ntags:\n- evaluate\n- metric\n- speech\n"
         f"- podeval\ndescription: >-\n  {metric.about}\n---\n"
     )
@@ -179,7 +175,7 @@ def _use(metric: Metric) -> str:
 
 
 def example(metric: Metric) -> str:
-    """A call that runs as it stands, given the files it names."""
+    """Write a call that runs as it stands, given the files it names."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
     if metric.reference:
@@ -199,8 +195,8 @@ def _arguments(metric: Metric) -> str:
     return _table(("argument", "values, default first", "what"), rows) + note
 
 
-def _key_rows(known: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in known["keys"]]
+def _key_rows(metric_facts: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in metric_facts["keys"]]
 
 
 def _better(key: dict[str, Any]) -> str:

@@ -131,7 +131,7 @@ class SpokenDialogue:
         Raises:
             CannotScore: an answer has no words.
         """
-        return "\n".join(_written(number, turn) for number, turn in enumerate(self.turns, 1))
+        return "\n".join(_write_exchange(number, turn) for number, turn in enumerate(self.turns, 1))
 
     @property
     def focus(self) -> str:
@@ -146,18 +146,18 @@ class SpokenDialogue:
             CannotScore: an answer has no audio, or it cannot be heard.
             BadInput: a user's turn has no audio.
         """
-        found = {}
+        clips = {}
         for number, turn in enumerate(self.turns, 1):
             if turn.user_audio is None:
                 raise BadInput(f"{self.id}, turn {number}: user_audio is missing, which a judge of audio has to hear")
             if turn.answer_audio is None:
                 raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
-            found[f"{prefix}user_{number}"] = _clip(turn.user_audio)
+            clips[f"{prefix}user_{number}"] = _clip(turn.user_audio)
             try:
-                found[f"{prefix}answer_{number}"] = _clip(turn.answer_audio)
+                clips[f"{prefix}answer_{number}"] = _clip(turn.answer_audio)
             except BadInput as refusal:
                 raise CannotScore(f"{self.id}, turn {number}: {refusal}") from None
-        return found
+        return clips
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue") -> "SpokenDialogue":
@@ -168,7 +168,7 @@ class SpokenDialogue:
         """
         if isinstance(source, SpokenDialogue):
             return source
-        data = _read(source) if isinstance(source, str) else source
+        data = _parse_json(source) if isinstance(source, str) else source
         name = str(data.get("id") or "dialogue")
         dimension = data.get("dimension", "semantic")
         if dimension not in FOCUS:
@@ -199,27 +199,29 @@ def criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
     """
     if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(t, str) and t for t in texts):
         raise BadInput(f"{name}: the {level} criteria are a list of texts")
-    letter = next(letter for letter, found in _LETTERS.items() if found == level)
+    letter = next(letter for letter, of_letter in _LETTERS.items() if of_letter == level)
     return tuple(Criterion(f"criteria_{letter}_{number}", text) for number, text in enumerate(texts, 1))
 
 
 def criteria_in(prompt: str) -> tuple[Criterion, ...]:
     """The criteria that a rubric prompt of MTalk-Bench lists, as `- criteria_d_1: …`."""
     lines = ((match[1], match[2].strip()) for match in _CRITERION.finditer(prompt))
-    listed = {name: text for name, text in lines if not re.fullmatch(r"[01],?", text)}
-    return tuple(Criterion(name, text) for name, text in listed.items())
+    texts = {name: text for name, text in lines if not re.fullmatch(r"[01],?", text)}
+    return tuple(Criterion(name, text) for name, text in texts.items())
 
 
-def _all_criteria(name: str, dimension: DimensionName, found: Any) -> tuple[Criterion, ...]:
-    if isinstance(found, str):
-        read = criteria_in(found)
+def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[Criterion, ...]:
+    if isinstance(by_level, str):
+        read = criteria_in(by_level)
         if not read:
             raise BadInput(f"{name}: no line of the criteria begins with criteria_s_1, criteria_m_1 or criteria_d_1")
         return (*_standard(dimension, {criterion.level for criterion in read}), *read)
-    if not isinstance(found, Mapping) or found.keys() - set(LEVELS):
+    if not isinstance(by_level, Mapping) or by_level.keys() - set(LEVELS):
         raise BadInput(f"{name}: criteria are an object of lists under {', '.join(LEVELS)}")
-    given = [criterion for level in LEVELS if found.get(level) for criterion in criteria(name, level, found[level])]
-    return (*_standard(dimension, {criterion.level for criterion in given}), *given)
+    all_criteria = [
+        criterion for level in LEVELS if by_level.get(level) for criterion in criteria(name, level, by_level[level])
+    ]
+    return (*_standard(dimension, {criterion.level for criterion in all_criteria}), *all_criteria)
 
 
 def _standard(dimension: DimensionName, present: set[Level]) -> Iterator[Criterion]:
@@ -246,19 +248,19 @@ def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
     )
 
 
-def _written(number: int, turn: DialogueTurn) -> str:
+def _write_exchange(number: int, turn: DialogueTurn) -> str:
     if not turn.answer.strip():
         raise CannotScore(f"the system's answer of turn {number} has no words to read")
-    heard = "".join(f" [{tag}]" for tag in turn.user_tags)
+    tags = "".join(f" [{tag}]" for tag in turn.user_tags)
     spoken = "".join(f" [{tag}]" for tag in turn.answer_tags)
-    return f"Turn {number}, user: {turn.user}{heard}\nTurn {number}, system: {turn.answer}{spoken}"
+    return f"Turn {number}, user: {turn.user}{tags}\nTurn {number}, system: {turn.answer}{spoken}"
 
 
 def _clip(path: Path) -> AudioClip:
     return AudioClip(Recording.open(path, allow_upsampling=True).mono(RATE), RATE)
 
 
-def _read(text: str) -> Mapping[str, Any]:
+def _parse_json(text: str) -> Mapping[str, Any]:
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -268,5 +270,5 @@ def _read(text: str) -> Mapping[str, Any]:
     return data
 
 
-def _text_or_none(found: Any) -> str | None:
-    return str(found) if found else None
+def _text_or_none(value: Any) -> str | None:
+    return str(value) if value else None

@@ -33,8 +33,9 @@ from podeval.text.script import Script
     title="SPTD",
     version="1.3",
     dimension="speech.timbre_difference",
+    dimension_zh="音色差异",
     keys=(
-        Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices"),
+        Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices", zh="音色差异"),
         Key("speakers", "informative", "speakers", (2, None), about="speakers the pairs are made of"),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
@@ -58,16 +59,18 @@ def sptd(
         speakers: how many there should be; where another number is heard, the recording is unscored. 0 takes as many
             as the script has, and without a script as many as are heard.
     """
-    asked = _asked(speakers, script)
+    speaker_count = _expected_speakers(speakers, script)
     recording.require_sound()
     track = recording.speech_track(source)
     turns, who = who_speaks(track, script)
     voices = spoken_voices(track, turns)
     if len(voices) < 2:
-        found = "no speaker" if not voices else "one speaker"
-        raise CannotScore(f"needs at least two speakers, found {found}" + (f" of {asked}" if asked else ""))
-    if asked and len(voices) != asked:
-        raise CannotScore(f"there should be {asked} speakers, {len(voices)} are heard")
+        too_few = "no speaker" if not voices else "one speaker"
+        raise CannotScore(
+            f"needs at least two speakers, found {too_few}" + (f" of {speaker_count}" if speaker_count else "")
+        )
+    if speaker_count and len(voices) != speaker_count:
+        raise CannotScore(f"there should be {speaker_count} speakers, {len(voices)} are heard")
     distance = voice_distance([voice.embedding for voice in voices])
     return Score(
         values={"sptd": distance / 2 if variant == "podeval" else distance, "speakers": len(voices)},
@@ -75,14 +78,14 @@ def sptd(
             "seconds": {voice.speaker: round(voice.seconds, 2) for voice in voices},
             "windows_left_out": sum(voice.left_out for voice in voices),
             "speakers_found": len(voices),
-            **({"speakers_asked": asked} if asked else {}),
+            **({"speakers_asked": speaker_count} if speaker_count else {}),
             **who,
             **track.notes,
         },
     )
 
 
-def _asked(speakers: int, script: Script | None) -> int:
+def _expected_speakers(speakers: int, script: Script | None) -> int:
     """How many speakers there should be, 0 where nobody says.
 
     Raises:

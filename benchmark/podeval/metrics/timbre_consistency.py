@@ -37,7 +37,17 @@ LFS_RATE = 24_000
     title="Timbre consistency",
     version="1.2",
     dimension="acoustics.timbre",
-    keys=(Key("timbre_consistency", "higher", "cosine", (-1, 1), about="likeness of a voice to itself over time"),),
+    dimension_zh="音色",
+    keys=(
+        Key(
+            "timbre_consistency",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="likeness of a voice to itself over time",
+            zh="音色一致性",
+        ),
+    ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",
 )
@@ -66,11 +76,11 @@ def timbre_consistency(
     drift: list[tuple[float, float]] = []
     left_out = 0
     for voice in voices:
-        heard = sounding(voice.clips, speech) | (variant == "lfs")
-        kept = [clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds]
+        audible = sounding(voice.clips, speech) | (variant == "lfs")
+        kept = [clip for clip, sounds in zip(voice.clips, audible, strict=True) if sounds]
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
-            likeness = _likeness(voice.embeddings[heard])
+            likeness = _likeness(voice.embeddings[audible])
             consistency[voice.speaker] = float(likeness.mean())
             drift += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
     if not consistency:

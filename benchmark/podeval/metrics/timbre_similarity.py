@@ -16,8 +16,8 @@ from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
-from podeval.metrics.sim import NEEDS, matches, timeline_of
 from podeval.metrics.timbre_consistency import LFS_RATE
+from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.text.script import Script
 
 
@@ -26,7 +26,16 @@ from podeval.text.script import Script
     title="Timbre similarity",
     version="1.1",
     dimension="acoustics.timbre",
-    keys=(Key("timbre_similarity", "higher", "cosine", (-1, 1), about="likeness to the reference voice over time"),),
+    keys=(
+        Key(
+            "timbre_similarity",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="likeness to the reference voice over time",
+            zh="音色相似度",
+        ),
+    ),
     needs=NEEDS,
     paper="LFS-Bench",
 )
@@ -47,20 +56,17 @@ def timbre_similarity(
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and goes through 24 kHz first.
     """
-    recording.require_sound()
-    track = recording.speech_track(source)
-    if variant == "lfs":
-        track = track.through(LFS_RATE)
-    found, who = matches(track, reference_voices, script, silence=variant == "lfs")
-    similarity = {match.voice.speaker: float(match.over_time.mean()) for match in found}
+    lfs = variant == "lfs"
+    comparison = compare_voices(
+        recording, reference_voices, script, source, silence=lfs, through=LFS_RATE if lfs else None
+    )
+    similarity = {match.voice.speaker: float(match.over_time.mean()) for match in comparison.matches}
     return Score(
         values={"timbre_similarity": float(np.mean(list(similarity.values())))},
         notes={
             "speakers": {speaker: round(value, 4) for speaker, value in similarity.items()},
-            "windows": sum(len(match.voice.clips) for match in found),
-            "windows_left_out": sum(match.voice.left_out for match in found),
-            **who,
-            **track.notes,
+            **comparison.windows,
+            **comparison.notes,
         },
-        timeline=timeline_of(found, "timbre_similarity"),
+        timeline=comparison.timeline("timbre_similarity"),
     )

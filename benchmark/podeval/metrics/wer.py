@@ -35,11 +35,26 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     title="WER",
     version="1.4",
     dimension="speech.accuracy",
+    dimension_zh="准确性",
     keys=(
-        Key("wer", "lower", "", (0, None), about="word error rate, normalised"),
-        Key("cer", "lower", "", (0, None), about="character error rate, normalised"),
-        Key("wer_raw", "lower", "", (0, None), about="word error rate of the texts as they stand"),
-        Key("cer_raw", "lower", "", (0, None), about="character error rate of the texts as they stand"),
+        Key("wer", "lower", "", (0, None), about="word error rate, normalised", zh="词错误率"),
+        Key("cer", "lower", "", (0, None), about="character error rate, normalised", zh="字错误率"),
+        Key(
+            "wer_raw",
+            "lower",
+            "",
+            (0, None),
+            about="word error rate of the texts as they stand",
+            zh="词错误率（未规范化）",
+        ),
+        Key(
+            "cer_raw",
+            "lower",
+            "",
+            (0, None),
+            about="character error rate of the texts as they stand",
+            zh="字错误率（未规范化）",
+        ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="PodEval, LFS-Bench",
@@ -68,17 +83,17 @@ def wer(
         raise BadInput(f"the variant {variant} has a normaliser of its own; leave out normaliser={normaliser}")
     written = read_as(reference_text) if language == "auto" else language
     track = recording.speech_track(source)
-    heard = track.transcript(written if written in ("en", "zh") else None)
+    transcript = track.transcript(written if written in ("en", "zh") else None)
     # The language of a few words cannot be told by themselves; it is the one that is heard.
-    compared = heard.language if written is None else written
+    compared = transcript.language if written is None else written
     other = compared not in ("en", "zh")
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
-    errors = word_errors(reference_text, heard.text, "en" if other else compared, applied)
+    errors = word_errors(reference_text, transcript.text, "en" if other else compared, applied)
     return Score(
         values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
         notes={
-            "language": heard.language if other else compared,
-            **(_written(reference_text) if language == "auto" else {}),
+            "language": transcript.language if other else compared,
+            **(_detect_language(reference_text) if language == "auto" else {}),
             "normaliser": applied,
             "unit": errors.unit,
             "hits": errors.hits,
@@ -87,13 +102,13 @@ def wer(
             "deletions": errors.deletions,
             **({"dropped": round(dropped, 4)} if (dropped := bracketed_share(reference_text, applied)) else {}),
             **track.notes,
-            "transcript": heard.text,
+            "transcript": transcript.text,
         },
     )
 
 
-def _written(text: str) -> dict[str, Any]:
+def _detect_language(text: str) -> dict[str, Any]:
     """What the notes say of the text: its language if it is another, and the shares where it has several."""
-    found = identify_language(text)
-    named = {} if found.code in ("en", "zh") else {"text_language": found.code or "unknown"}
-    return {**named, **({"text_languages": found.noted} if found.noted else {})}
+    language = identify_language(text)
+    notes = {} if language.code in ("en", "zh") else {"text_language": language.code or "unknown"}
+    return {**notes, **({"text_languages": language.noted} if language.noted else {})}

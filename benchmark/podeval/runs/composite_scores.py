@@ -9,7 +9,8 @@ from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 
 VERSION = "1.0"
-_SPREAD = "spread_"
+SPREAD = "spread_"
+"""What the key of a spread over the groups of a breakdown begins with; lower is better."""
 
 
 def composites_of(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
@@ -27,7 +28,7 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
         raise NotImplementedError(f"{composite.name} is made of {', '.join(composite.columns)}")
 
     spreads = tuple(
-        Key(f"{_SPREAD}{part.name}", "lower", "%", (0, 100), about=f"standard deviation over {part.title.lower()}")
+        Key(f"{SPREAD}{part.name}", "lower", "%", (0, 100), about=f"standard deviation over {part.title.lower()}")
         for part in benchmark.breakdowns
         if part.robustness
     )
@@ -82,5 +83,5 @@ def spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> d
     for part in benchmark.breakdowns:
         groups: Sequence[float] = list(means.get(part.name, {}).values())
         if part.robustness and len(groups) > 1:
-            values[f"{_SPREAD}{part.name}"] = statistics.stdev(groups)
+            values[f"{SPREAD}{part.name}"] = statistics.stdev(groups)
     return values

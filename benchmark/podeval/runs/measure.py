@@ -14,6 +14,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_item, score_judged
+from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Unscored
@@ -169,7 +170,7 @@ def measure_item(task: Task) -> dict[str, Result]:
     return {use.name: _restore_paths(_score_guarded(use, inputs), task.original_folders) for use in task.uses}
 
 
-def _read_inputs(task: Task) -> dict[str, Any] | Unscored:
+def _read_inputs(task: Task) -> MetricInputs | Unscored:
     """Read what metrics take of an item, or say why there is nothing to measure."""
     if reason := _explain_nothing(task):
         return reason
@@ -230,11 +231,7 @@ def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterato
     for start in range(0, len(tasks), _JUDGED_AT_ONCE):
         part = tasks[start : start + _JUDGED_AT_ONCE]
         all_inputs = [_read_inputs(task) for task in part]
-        ready = [
-            {name: inputs[name] for name in (*metric.inputs, *metric.optional_inputs) if name in inputs}
-            for inputs in all_inputs
-            if not isinstance(inputs, Unscored)
-        ]
+        ready = [inputs.select(metric) for inputs in all_inputs if not isinstance(inputs, Unscored)]
         results: Iterator[Result | PodevalError]
         try:
             results = iter(list(score_judged(metric, ready, chosen, judging)))

@@ -18,7 +18,6 @@ from scipy import sparse, special
 
 from podeval.errors import BadInput
 from podeval.stats.bounded import Bounds, is_crowded, is_share, long_tail_reach, share_interval, skewed_reach
-from podeval.stats.multiple import holm_pairs
 
 Array = NDArray[np.float64]
 
@@ -156,6 +155,8 @@ def paired_bootstrap_ranks(
     Raises:
         BadInput: no systems, no item common to all, a value that is not finite, an item without cluster.
     """
+    from podeval.stats.multiple import holm_pairs
+
     systems, items = _find_common_items(scores)
     y = _values(scores, systems, items)
     codes, count = _number_labels(_look_up_clusters(items, clusters))

@@ -3,7 +3,6 @@
 import base64
 import io
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from podeval.analysis import Recording
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.expressive_richness import stretches
+from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
 
 RATE = 16_000
@@ -29,9 +29,8 @@ def recording(seconds: float) -> Recording:
 
 def scored(name: str, bench: JudgeConfig, seconds: float = 2.0, **others: Any) -> dict[str, Any]:
     metric = catalogue.get(name)
-    inputs = {"recording": partial(recording, seconds), "reference_text": "Rivers carry salt."}
-    item = {key: value for key, value in inputs.items() if key in metric.inputs}
-    return compute(metric, [item], given=metric.inputs, bench=bench, parameters={"source": "mix", **others})
+    item = MetricInputs({"recording": recording(seconds), "reference_text": "Rivers carry salt."}).select(metric)
+    return compute(metric, [item], input_names=metric.inputs, bench=bench, parameters={"source": "mix", **others})
 
 
 def heard(question: Any) -> list[np.ndarray[Any, Any]]:
@@ -117,7 +116,7 @@ def test_a_recording_longer_than_the_judge_takes_is_unscored_and_not_sent(
     file = Path(made.bench.judge)
     file.write_text(file.read_text("utf-8") + "audio: {seconds: 5}\n", "utf-8")
     found = scored("expressive_hierarchy", made.bench, seconds=6)
-    assert "6 s" in found["items"][0]["reason"]
+    assert "6 s" in found["items"][0]["unscored"]
     assert found["items"][0]["cause"] == "ours"
     assert made.questions == []
 
@@ -127,9 +126,9 @@ def test_silence_and_a_missing_file_are_the_system_s_fault(judge: Callable[..., 
     metric = catalogue.get("expressive_hierarchy")
     items = [
         {"recording": Recording.from_samples(np.zeros(RATE, dtype=np.float32), RATE)},
-        {"recording": partial(Recording.open, tmp_path / "nothing.wav")},
-        {"recording": partial(recording, 2)},
+        MetricInputs({"recording": tmp_path / "nothing.wav"}),
+        {"recording": recording(2)},
     ]
-    found = compute(metric, items, given=metric.inputs, bench=made.bench, parameters={"source": "mix"})
+    found = compute(metric, items, input_names=metric.inputs, bench=made.bench, parameters={"source": "mix"})
     assert [item.get("cause") for item in found["items"]] == ["system", "system", None]
     assert (found["scored"], found["unscored"]) == (1, 2)

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from podeval.cli import app
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics import catalogue
-from podeval.metrics.dialogue_prompt import KEYS
-from podeval.metrics.read_inputs import read_input
+from podeval.metrics.dialogue_judge import KEYS
+from podeval.metrics.inputs import read_input
 from podeval.metrics.rubric_writing import load_review
 from podeval.metrics.score import Score
 

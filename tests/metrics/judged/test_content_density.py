@@ -32,7 +32,7 @@ def divided(question: Any) -> dict[str, Any]:
 
 
 def scored(dialogue: Any, bench: JudgeConfig) -> dict[str, Any]:
-    return compute(METRIC, [{"dialogue": SpokenDialogue.parse(dialogue)}], given=METRIC.inputs, bench=bench)
+    return compute(METRIC, [{"dialogue": SpokenDialogue.parse(dialogue)}], input_names=METRIC.inputs, bench=bench)
 
 
 def test_words_of_essential_clauses_by_all_words_and_the_mean_over_turns(judge: Callable[..., Any]) -> None:
@@ -63,7 +63,7 @@ def test_clauses_that_are_not_the_answer_are_asked_again_and_then_unscored(
     made = judge(lambda question: clauses(texts, [True] * len(texts)))
     found = scored({"turns": DIALOGUE["turns"][:1]}, made.bench)
     assert found["content_density"] is None
-    assert "the clauses together are not the answer" in found["items"][0]["reason"]
+    assert "the clauses together are not the answer" in found["items"][0]["unscored"]
     assert len(made.questions) == 3
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.dialogue_prompt import KEYS, BothOrders, Comparison
+from podeval.metrics.dialogue_judge import KEYS, BothOrders, Comparison
+from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.read_inputs import read_input
 
 METRIC = catalogue.get("dialogue_judge")
 GOOD = [{"speaker": "Host", "text": "Rivers carry salt."}, {"speaker": "Guest", "text": "And the sea keeps it."}]
@@ -28,7 +28,7 @@ def scored(scripts: list[Any], references: list[Any], bench: JudgeConfig) -> dic
         {"script": read_input("script", script), "reference_script": read_input("reference_script", reference)}
         for script, reference in zip(scripts, references, strict=True)
     ]
-    return compute(METRIC, items, given=METRIC.inputs, bench=bench)
+    return compute(METRIC, items, input_names=METRIC.inputs, bench=bench)
 
 
 def test_half_the_difference_of_the_two_orders_computed_by_hand() -> None:
@@ -76,7 +76,7 @@ def test_an_item_with_one_order_unreadable_is_unscored_by_our_cause_and_in_no_me
     assert found["overall"] == 1.0
     (_, refused) = found["items"]
     assert refused["cause"] == "ours"
-    assert "less than or equal to 3" in refused["reason"]
+    assert "less than or equal to 3" in refused["unscored"]
     assert max(question.tries_before for question in made.questions) == 2
     assert "less than or equal to 3" in next(q for q in made.questions if q.tries_before == 2).told
 
@@ -96,7 +96,7 @@ def test_without_a_judge_items_are_unscored_and_told_how_to_name_one() -> None:
     assert found["overall"] is None
     assert found["unscored"] == 1
     assert found["items"][0]["cause"] == "ours"
-    assert "--judge" in found["items"][0]["reason"]
+    assert "--judge" in found["items"][0]["unscored"]
 
 
 def test_the_judge_and_the_prompt_are_part_of_the_protocol_and_the_folder_is_not(judge: Callable[..., Any]) -> None:

@@ -9,8 +9,8 @@ import pytest
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
+from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.read_inputs import read_input
 
 METRIC = catalogue.get("instruction_following")
 SCRIPT = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt into it."
@@ -40,7 +40,7 @@ def scored(scripts: list[Any], requests: list[Any], bench: JudgeConfig, **parame
         {"script": read_input("script", script), "request": read_input("request", request)}
         for script, request in zip(scripts, requests, strict=True)
     ]
-    return compute(METRIC, items, given=METRIC.inputs, bench=bench, parameters=parameters)
+    return compute(METRIC, items, input_names=METRIC.inputs, bench=bench, parameters=parameters)
 
 
 def derived_and(audited: dict[str, Any]) -> Callable[[Any], Any]:
@@ -93,7 +93,7 @@ def test_wrong_audits_are_asked_again_and_then_unscored(judge: Callable[..., Any
     made = judge(derived_and(wrong))
     found = scored([SCRIPT], [REQUEST], made.bench)
     assert found["unscored"] == 1
-    assert told in found["items"][0]["reason"]
+    assert told in found["items"][0]["unscored"]
     assert [question.tries_before for question in made.questions if question.prompt == "script_audit"] == [0, 1, 2]
 
 

@@ -8,7 +8,7 @@ import pytest
 from podeval.errors import CannotScore
 from podeval.judges.rounds import NoAnswer, hold
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.mos_reasons import SUMMARISE, justification_scores
+from podeval.metrics.mos import SUMMARISE, justification_scores
 
 QUESTION = "How engaging is the podcast?"
 COMMENTS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.metrics.citations import require_found, unfound
+from podeval.metrics.citations import list_missing, require_found
 from podeval.text.script import Script
 
 SCRIPT = Script.parse(
@@ -30,7 +30,7 @@ SCRIPT = Script.parse(
     ],
 )
 def test_spacing_punctuation_case_and_gaps_do_not_matter(quote: str) -> None:
-    assert unfound([quote], SCRIPT) == []
+    assert list_missing([quote], SCRIPT) == []
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def test_spacing_punctuation_case_and_gaps_do_not_matter(quote: str) -> None:
     ],
 )
 def test_other_words_other_order_and_nothing_are_no_evidence(quote: str) -> None:
-    assert unfound([quote], SCRIPT) == [quote]
+    assert list_missing([quote], SCRIPT) == [quote]
     with pytest.raises(ValueError, match="do not stand in the script"):
         require_found([quote], SCRIPT)

@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.rubric_prompt import hearing
+from podeval.metrics.rubric import hearing
 from podeval.metrics.spoken_dialogue import SpokenDialogue, criteria_in
 
 METRIC = catalogue.get("rubric")
@@ -41,7 +41,7 @@ def verdicts(met: dict[str, int]) -> Callable[[Any], Any]:
 
 def scored(dialogues: list[Any], bench: JudgeConfig, **parameters: Any) -> dict[str, Any]:
     items = [{"dialogue": SpokenDialogue.parse(one)} for one in dialogues]
-    return compute(METRIC, items, given=METRIC.inputs, bench=bench, parameters=parameters)
+    return compute(METRIC, items, input_names=METRIC.inputs, bench=bench, parameters=parameters)
 
 
 MET = {

@@ -7,10 +7,10 @@ import pytest
 
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
+from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.podbench_judging import CUT, shown
-from podeval.metrics.quality_prompt import POINTS, QUALITY, Quality, points
-from podeval.metrics.read_inputs import read_input
+from podeval.metrics.podbench_judging import CUT, cut_script
+from podeval.metrics.script_quality import POINTS, QUALITY, Quality, points
 from podeval.text.script import Script, Turn
 
 METRIC = catalogue.get("script_quality")
@@ -53,7 +53,11 @@ def podbench(quote: str = "河流带来盐分") -> dict[str, Any]:
 
 def scored(script: Any, bench: JudgeConfig, **parameters: Any) -> dict[str, Any]:
     return compute(
-        METRIC, [{"script": read_input("script", script)}], given=METRIC.inputs, bench=bench, parameters=parameters
+        METRIC,
+        [{"script": read_input("script", script)}],
+        input_names=METRIC.inputs,
+        bench=bench,
+        parameters=parameters,
     )
 
 
@@ -108,7 +112,7 @@ def test_a_wrong_answer_is_told_to_the_judge_asked_again_and_then_unscored(
     assert found["script_quality"] is None
     assert found["unscored"] == 1
     assert found["items"][0]["cause"] == "ours"
-    assert told in found["items"][0]["reason"]
+    assert told in found["items"][0]["unscored"]
     assert [question.tries_before for question in made.questions] == [0, 1, 2]
     assert told in made.questions[1].told
 
@@ -132,13 +136,13 @@ def test_a_script_cannot_give_itself_points(judge: Callable[..., Any]) -> None:
 
 def test_the_paper_s_variant_cuts_at_a_sentence_and_draws_as_the_paper_does(judge: Callable[..., Any]) -> None:
     script = Script((Turn("1", "Salt. " * 3000), Turn("2", "The end.")))
-    text, cut = shown(script, "podbench")
+    text, cut = cut_script(script, "podbench")
     assert cut
     assert text.splitlines()[0].endswith("Salt.")
     assert CUT - 6 <= len(text.splitlines()[0]) <= CUT
-    assert shown(script, "default") == (script.lines, False)
+    assert cut_script(script, "default") == (script.lines, False)
     no_sentence_end = Script((Turn("1", "salt " * 4000),))
-    assert len(shown(no_sentence_end, "podbench")[0].splitlines()[0]) == CUT - 1
+    assert len(cut_script(no_sentence_end, "podbench")[0].splitlines()[0]) == CUT - 1
     made = judge(lambda question: quality(quote="Salt. Salt."))
     found = scored(script.to_json(), made.bench, variant="podbench")
     assert found["items"][0]["notes"]["cut"] is True

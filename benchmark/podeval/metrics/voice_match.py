@@ -1,0 +1,179 @@
+"""Who has which voice: the speakers of a recording, each with the reference voice that it should have.
+
+`sim`, `wsim` and `timbre_similarity` match speakers with references in this one way, and differ in what they average.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis import Recording, SpeakerVoice
+from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
+from podeval.analysis.reference_voices import ONLY, ReferenceVoices
+from podeval.analysis.speaker_turns import who_speaks
+from podeval.analysis.speech_windows import require_speech, spoken_voices
+from podeval.errors import BadInput, CannotScore
+from podeval.metrics.score import Score, Timeline
+from podeval.models.interfaces import SpeakerTurn
+from podeval.text.script import Script, speaker_key
+
+NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
+
+
+@dataclass(frozen=True)
+class Match:
+    """A speaker with its reference voice's embedding."""
+
+    voice: SpeakerVoice
+    reference: NDArray[np.float32]
+
+    @property
+    def cosine(self) -> float:
+        """Between the mean embeddings."""
+        return cosine(self.voice.embedding, self.reference)
+
+    @property
+    def over_time(self) -> NDArray[np.float64]:
+        """Of every window the cosine with the reference."""
+        windows, target = self.voice.embeddings.astype(np.float64), self.reference.astype(np.float64)
+        cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
+        return cosines
+
+
+@dataclass(frozen=True)
+class VoiceComparison:
+    """A recording's speakers with their reference voices, and what is noted about how they were found."""
+
+    matches: Sequence[Match]
+    notes: Mapping[str, Any]
+
+    @property
+    def windows(self) -> dict[str, int]:
+        """How many windows are compared, and how many are left out as mostly silence."""
+        return {
+            "windows": sum(len(match.voice.clips) for match in self.matches),
+            "windows_left_out": sum(match.voice.left_out for match in self.matches),
+        }
+
+    def cosine_score(self, key: str, value: float, *, positive: bool) -> Score:
+        """The score of a mean cosine, with every speaker's own beside it; `positive` maps them to 0…1."""
+        speakers = {match.voice.speaker: match for match in self.matches}
+        return Score(
+            values={key: (1 + value) / 2 if positive else value},
+            notes={
+                "speakers": {speaker: round(match.cosine, 4) for speaker, match in speakers.items()},
+                "seconds": {speaker: round(match.voice.seconds, 2) for speaker, match in speakers.items()},
+                **self.windows,
+                **self.notes,
+            },
+            timeline=self.timeline(key, positive),
+        )
+
+    def timeline(self, key: str, positive: bool = False) -> Timeline:
+        """Every window's cosine with the reference of its speaker, in order of time; `positive` maps it to 0…1."""
+        points = sorted(
+            (clip[0].start, float(value))
+            for match in self.matches
+            for clip, value in zip(match.voice.clips, match.over_time, strict=True)
+        )
+        return Timeline(
+            starts=[round(start, 3) for start, _ in points],
+            window=VOICE_WINDOW,
+            values={key: [round((1 + value) / 2 if positive else value, 4) for _, value in points]},
+        )
+
+
+def compare_voices(
+    recording: Recording,
+    references: ReferenceVoices,
+    script: Script | None,
+    source: Literal["auto", "mix"],
+    *,
+    silence: bool = False,
+    through: int | None = None,
+) -> VoiceComparison:
+    """Match a recording's speakers with the voices they should have.
+
+    Args:
+        recording: who is matched.
+        references: with whom.
+        script: whose names are those of the references.
+        source: `auto` takes the speech stem where there is music; `mix` the recording as it is.
+        silence: whether speakers keep the windows that are mostly silence.
+        through: a rate that the recording is resampled to first.
+
+    Raises:
+        BadInput: the references' names are not those of the script's speakers.
+        CannotScore: no sound, no speech, or a speaker with a reference is not heard.
+    """
+    recording.require_sound()
+    track = recording.speech_track(source)
+    if through:
+        track = track.through(through)
+    matches, who = _match_speakers(track, references, script, silence=silence)
+    return VoiceComparison(matches, {**who, **track.notes})
+
+
+def _match_speakers(
+    recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
+) -> tuple[list[Match], dict[str, Any]]:
+    """Every reference voice with the speaker that should have it, and notes on how many speakers there are.
+
+    Args:
+        recording: who is matched.
+        references: with whom.
+        script: whose names are those of the references.
+        silence: whether speakers keep the windows that are mostly silence.
+
+    Raises:
+        BadInput: the references' names are not those of the script's speakers.
+        CannotScore: no speech, or a speaker with a reference is not heard.
+    """
+    recording.require_sound(SHORTEST_VOICE)
+
+    def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
+        return recording.voices(turns) if silence else spoken_voices(recording, turns)
+
+    if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
+        require_speech(recording)
+        voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
+        if not voices:
+            raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
+        return [Match(voices[0], next(iter(references.embeddings.values())))], {}
+    if script is None:
+        voices = heard_in(recording.turns())
+        return _assign_voices(voices, references), {"speakers_found": len(voices)}
+    spelt = {speaker_key(name): name for name in script.speakers}
+    script_names = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
+    if not script_names:
+        raise BadInput(
+            f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
+            f"({', '.join(script.speakers)})"
+        )
+    turns, who = who_speaks(recording, script)
+    by_speaker = {voice.speaker: voice for voice in heard_in(turns)}
+    if silent := [name for name in script_names if script_names[name] not in by_speaker]:
+        raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
+    matches = [Match(by_speaker[speaker], references.embeddings[name]) for name, speaker in script_names.items()]
+    return matches, {"speakers_found": len(by_speaker), **who}
+
+
+def _assign_voices(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
+    """Found speakers and references, matched so that the similarities add up to the most."""
+    from scipy.optimize import linear_sum_assignment
+
+    if len(voices) < len(references):
+        too_few = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
+        raise CannotScore(f"there are {len(references)} reference voices, {too_few} found in the recording")
+    targets = list(references.embeddings.values())
+    likeness = [[cosine(voice.embedding, target) for target in targets] for voice in voices]
+    rows, columns = linear_sum_assignment(likeness, maximize=True)
+    return [Match(voices[row], targets[column]) for row, column in zip(rows, columns, strict=True)]
+
+
+def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    """Of the angle between two vectors."""
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
