@@ -37,9 +37,9 @@ from pathlib import Path
 sys.path[:0] = [{space!r}, {space_tests!r}, {tests!r}]
 import uvicorn
 from arena_fixture import site_without_board
-from podeval.arena import Arena, Settings
+from podeval.arena import Arena, ArenaSettings
 from podeval.store.database import Database
-arena = Arena(Database({database!r}), Settings(heard_share=0.0, gold_share=0.0, most_an_hour=10_000))
+arena = Arena(Database({database!r}), ArenaSettings(heard_share=0.0, gold_share=0.0, most_an_hour=10_000))
 app = site_without_board(Path({runs!r}), arena)
 uvicorn.run(app, host="127.0.0.1", port={port}, log_level="warning")
 """
