@@ -38,8 +38,8 @@ open("made", "w").write(json.dumps(found))
 PROGRAM = """
 import json, os, socket, sys
 from pathlib import Path
-from podeval import sandbox
-from podeval.submissions.sandbox import Box, Limits
+from podeval.submissions import sandbox
+from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
 place = Path(sys.argv[1])
 if (why := sandbox.missing()) is not None:
     print(json.dumps({"missing": why}))
@@ -47,12 +47,13 @@ if (why := sandbox.missing()) is not None:
 listening = socket.create_server(("127.0.0.1", 0))
 command = [sys.executable, "-c", (place / "hostile.py").read_text()]
 command += [str(place / "model"), str(place / "secret"), str(listening.getsockname()[1])]
-limits = Limits(wall_seconds=20, memory_bytes=2**29, processes=32, output_bytes=2**20)
-honest = sandbox.run(Box(command, place / "out", [place / "model"], limits))
+limits = SandboxLimits(wall_seconds=20, memory_bytes=2**29, processes=32, output_bytes=2**20)
+honest = sandbox.run(SandboxSpec(command, place / "out", [place / "model"], limits))
 endless = "import os\\nwhile True: os.fork()"
-forks = sandbox.run(Box([sys.executable, "-c", endless], place / "out", [], Limits(wall_seconds=3, processes=32)))
+few = SandboxLimits(wall_seconds=3, processes=32)
+forks = sandbox.run(SandboxSpec([sys.executable, "-c", endless], place / "out", [], few))
 fills = "f = open('large', 'wb')\\nwhile True: f.write(bytes(2**16)); f.flush()"
-full = sandbox.run(Box([sys.executable, "-c", fills], place / "out", [], limits))
+full = sandbox.run(SandboxSpec([sys.executable, "-c", fills], place / "out", [], limits))
 told = {"code": honest.code, "log": honest.log, "forks": forks.failure, "full": full.failure}
 print(json.dumps({**told, "uid": os.getuid(), "made": json.loads((place / "out/made").read_text())}))
 """
@@ -60,26 +61,26 @@ print(json.dumps({**told, "uid": os.getuid(), "made": json.loads((place / "out/m
 WALLS = """
 import json, runpy, sys
 from pathlib import Path
-from podeval import sandbox
-from podeval.submissions.sandbox import Box, Limits, cgroup, usage
+from podeval.submissions import sandbox
+from podeval.submissions.sandbox import SandboxLimits, SandboxSpec, cgroup, usage
 place = Path(sys.argv[1])
 if (why := sandbox.missing()) is not None:
     print(json.dumps({"missing": why}))
     raise SystemExit
 programs = runpy.run_path(str(place / "hostile_programs.py"))
-cgroup.where = lambda: None
+cgroup.find_tree = lambda: None
 attacks = {name: program for name, (program, _) in programs["REFUSED"].items()}
 attacks |= programs["MEMORY"] | programs["OUTPUT"]
 attacks |= {"devices": programs["DEVICES"], "an honest program": "import time; time.sleep(0.3)"}
 size = {"memory_bytes": 256 * 2**20, "output_bytes": 20 * 2**20, "scratch_bytes": 16 * 2**20}
-limits = Limits(wall_seconds=20, processes=24, **size)
+limits = SandboxLimits(wall_seconds=20, processes=24, **size)
 results = {}
 for name, program in attacks.items():
     # While a box is at work, somebody uses 400 MiB more of shared memory and 48 MiB of the disk, whoever that is.
     shared, free = iter([0]), iter([2**40])
     usage.machine = lambda: usage.Machine(2**34, next(shared, 400 * 2**20), 2**35)
     usage.free_disk = lambda folder: next(free, 2**40 - 48 * 2**20)
-    ended = sandbox.run(Box([sys.executable, "-c", programs["told"](program)], place / "out", (), limits))
+    ended = sandbox.run(SandboxSpec([sys.executable, "-c", programs["told"](program)], place / "out", (), limits))
     results[name] = [ended.failure, ended.log]
 print(json.dumps(results))
 """
