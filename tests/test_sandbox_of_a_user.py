@@ -68,7 +68,7 @@ if (why := sandbox.missing()) is not None:
     print(json.dumps({"missing": why}))
     raise SystemExit
 programs = runpy.run_path(str(place / "hostile_programs.py"))
-cgroup.where = lambda: None
+cgroup.find_tree = lambda: None
 attacks = {name: program for name, (program, _) in programs["REFUSED"].items()}
 attacks |= programs["MEMORY"] | programs["OUTPUT"]
 attacks |= {"devices": programs["DEVICES"], "an honest program": "import time; time.sleep(0.3)"}

@@ -46,7 +46,7 @@ def attack(tmp_path: Path) -> Attack:
 @pytest.fixture(params=["a cgroup", "a watch"])
 def memory_bounded_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "a watch":
-        monkeypatch.setattr(cgroup, "where", lambda: None)
+        monkeypatch.setattr(cgroup, "find_tree", lambda: None)
     elif cgroup.find_tree() is None:
         pytest.skip("no memory cgroup can be made here")
 
