@@ -1,5 +1,5 @@
-"""What language models may ask: the board, its metrics and documentation as read-only tools, by the Model Context
-Protocol over streamable HTTP at /mcp. Without accounts and sessions; nothing can be changed by it.
+"""What language models may ask: the board and its metrics as read-only tools, by the Model Context Protocol over
+streamable HTTP at /mcp. It has no accounts and no sessions, and nothing can be changed by it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from website import Site
 
 from podeval import __version__
 from podeval.errors import PodevalError
-from podeval.leaderboard.documentation_search import Documentation, DocumentationPassage
 from podeval.leaderboard.queries import BenchmarkFound, Explained, NumbersView, Questions, SystemDifference, SystemFound
 
 RATE = "60/minute"
@@ -39,7 +38,7 @@ def router(site: Site) -> APIRouter:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = tools(Questions(site.results), Documentation())
+        server = tools(Questions(site.results))
         app = server.streamable_http_app(
             streamable_http_path="/mcp", json_response=True, stateless_http=True, transport_security=_guarded()
         )
@@ -62,12 +61,11 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def tools(questions: Questions, documentation: Documentation) -> Any:
+def tools(questions: Questions) -> Any:
     """A server of the Model Context Protocol with the read-only tools.
 
     Args:
         questions: about the board.
-        documentation: that is searched.
     """
     from mcp.server.mcpserver import MCPServer
     from mcp_types import ToolAnnotations
@@ -103,9 +101,6 @@ def tools(questions: Questions, documentation: Documentation) -> Any:
     def list_benchmarks() -> list[BenchmarkFound]:
         return questions.benchmarks()
 
-    def search_docs(query: Query, most: Annotated[int, Field(ge=1, le=20)] = 5) -> list[DocumentationPassage]:
-        return documentation.search(query, most)
-
     about: dict[Callable[..., Any], str] = {
         search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",
         leaderboard: "The numbers of one benchmark under one profile: value, 95 % interval, rank range, scored and "
@@ -114,7 +109,6 @@ def tools(questions: Questions, documentation: Documentation) -> Any:
         compare_systems: "Two systems side by side: paired differences (a minus b) over common items, 95 % intervals.",
         explain_metric: "What a metric measures: formula, range, direction, source, how it differs from other code.",
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
-        search_docs: "Passages of the documentation that fit a query best.",
     }
     for function, description in about.items():
         server.add_tool(_said(function), description=description, annotations=reading)

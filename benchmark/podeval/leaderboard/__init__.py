@@ -7,7 +7,6 @@ __all__ = [
     "compare",
     "compare_plot",
     "compare_sound",
-    "documentation_search",
     "evaluators",
     "human_scores",
     "judge_audit",
