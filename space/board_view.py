@@ -18,9 +18,9 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.leaderboard import pictures, table
 from podeval.leaderboard.columns import ARROWS, Column, dimension_title
+from podeval.leaderboard.query import Index, Key
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import NOT_STATED
-from podeval.leaderboard.table_index import Index, Key
 from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, BoardView, ResolvedView, settle
 
 FIRST = 100
@@ -274,9 +274,9 @@ def _body(settled: ResolvedView, keys: Sequence[Key], words: Words) -> tuple[Mar
     """The rows of the table, and what of them was not scored; what all readers of a language share is written once."""
     view, lines = settled.view, table.lines(settled, keys)
     ids = [column.id for column in settled.columns]
-    written: list[dict[Key, str]] = [settled.sheet.kept(("cells in", words.language, name), dict) for name in ids]
-    ends: dict[Key, str] = settled.sheet.recent(("ends in", words.language, *ids), dict)
-    whys: dict[Key, str] = settled.sheet.recent(("whys in", words.language, *ids), dict)
+    written: list[dict[Key, str]] = [settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids]
+    ends: dict[Key, str] = settled.sheet.recent.get(("ends in", words.language, *ids), dict)
+    whys: dict[Key, str] = settled.sheet.recent.get(("whys in", words.language, *ids), dict)
     unpinned = address(replace(view, pins=()))
     rows, missing = [], []
     for key, line in zip(keys, lines, strict=True):

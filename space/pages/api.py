@@ -18,8 +18,8 @@ from write_probe import WriteProbe
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
 from podeval.arena.vote_table import PUBLIC_COLUMNS
+from podeval.leaderboard.query import PROFILES
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table_index import PROFILES
 from podeval.metrics import catalogue
 
 _LOG = logging.getLogger("podeval.site")

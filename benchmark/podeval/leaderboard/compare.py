@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Column, column, headlines, ordered
+from podeval.leaderboard.columns import Choice, Column, column, headlines, ordered
+from podeval.leaderboard.query import choose_protocols
 from podeval.leaderboard.report_figures import Paired, ReferenceFigure, at, paired, rows_by_place, stands
 from podeval.leaderboard.report_scores import Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, names, present
-from podeval.leaderboard.view import Choice, choose_protocols
 
 
 class UnknownSystem(BadInput):
@@ -182,8 +182,7 @@ def _protocols(rows: pd.DataFrame, a: str, wanted: tuple[str, ...]) -> dict[str,
     keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
     shared = {metric for metric, _ in both}
     kept = rows[[key in both or key[0] not in shared for key in keys]]
-    protocols, _ = choose_protocols(kept, wanted)
-    return protocols
+    return choose_protocols(kept, wanted)
 
 
 def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: Scores, of_b: Scores) -> list[Pair]:

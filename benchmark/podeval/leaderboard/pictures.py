@@ -15,9 +15,9 @@ from typing import Any
 from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.distribution import five_numbers, spread
+from podeval.leaderboard.query import Key
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, standing, value_text
-from podeval.leaderboard.table_index import Key
 from podeval.leaderboard.view import ResolvedView
 from podeval.plots.axis import Axis
 from podeval.plots.svg import (
@@ -75,7 +75,7 @@ class _Scene:
         return [(key, row, value) for key, row in found if (value := present(row["value"])) is not None]
 
     def name(self, key: Key) -> str:
-        return self.settled.place.names[key[0]]
+        return self.settled.board.names[key[0]]
 
     def pinned(self, key: Key) -> bool:
         return key[0] in self.settled.view.pins
@@ -248,7 +248,7 @@ def _distribution(scene: _Scene) -> Drawn:
     chosen = [key for key, _, _ in points if scene.pinned(key)] + [key for key, _, _ in points if not scene.pinned(key)]
     items = scene.folder.item_values(scene.settled, scene.of, [key[0] for key in chosen[:MOST_SPREADS]])
     values = sorted(value for _, _, value in points)
-    named = [(scene.settled.place.names[system], found) for system, found in items.items()]
+    named = [(scene.settled.board.names[system], found) for system, found in items.items()]
     caption = scene.words["distribution" if named else "distribution_systems"].format(
         scene.title(scene.of), len(points)
     )
@@ -268,10 +268,10 @@ def _distribution(scene: _Scene) -> Drawn:
 
 def _radar(scene: _Scene) -> Drawn:
     settled, words = scene.settled, scene.words
-    axes = radar.spokes(settled.columns, settled.place, settled.protocols)
+    axes = radar.spokes(settled.columns, settled.board, settled.protocols)
     if len(axes) < radar.FEWEST:
         return Drawn(None, words["none_radar"])
-    systems = settled.place.systems
+    systems = settled.board.systems
     free = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
     keys = ([key for key in scene.order if scene.pinned(key)] or free)[:MOST_SERIES]
     if not keys:
@@ -286,7 +286,7 @@ def _radar(scene: _Scene) -> Drawn:
         rows.append((scene.name(key), *shown))
     named = [(scene.title(axis.column), axis) for axis in axes]
     notes = []
-    slices = {name.partition("=")[0] for name in settled.place.slices} & set(radar.SCENARIOS)
+    slices = {name.partition("=")[0] for name in settled.board.slices} & set(radar.SCENARIOS)
     for way, text in (("as it is", "radar_as_is"), ("shifted", "radar_shifted"), ("spanned", "radar_spanned")):
         listed = ", ".join(name for name, axis in named if axis.way == way)
         if listed and way == "spanned":

@@ -15,7 +15,7 @@ from html import escape
 from typing import Literal
 
 from podeval.leaderboard.columns import Column
-from podeval.leaderboard.table_index import Place
+from podeval.leaderboard.query import ProfileBoard
 from podeval.plots.svg import SERIES, WIDTH, cut, framed, mark
 
 SCENARIOS = ("scenario", "category", "domain")
@@ -56,13 +56,13 @@ class Series:
     values: tuple[float | None, ...]
 
 
-def spokes(columns: Sequence[Column], place: Place, protocols: Mapping[str, str]) -> list[RadarAxis]:
+def spokes(columns: Sequence[Column], board: ProfileBoard, protocols: Mapping[str, str]) -> list[RadarAxis]:
     """The axes for some columns: those with a direction and with values, at most twelve."""
     found = []
     for column in columns:
         if column.better == "informative" or (column.better == "in range" and column.ideal is None):
             continue
-        extent = place.extent(protocols, column, SCENARIOS)
+        extent = board.extent(protocols, column, SCENARIOS)
         if extent is None:
             continue
         found.append(RadarAxis(column, way_of(column), extent))

@@ -11,9 +11,9 @@ from typing import Literal
 import pandas as pd
 
 from podeval.leaderboard.columns import Column, column, headlines, ordered
+from podeval.leaderboard.query import choose_protocols
 from podeval.leaderboard.report_scores import PARTS, Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, present, unscored_of
-from podeval.leaderboard.view import choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
@@ -172,7 +172,7 @@ def standing(
     """
     here = at(board, where)
     own = here[here["system"] == system]
-    protocols, _ = choose_protocols(own, wanted)
+    protocols = choose_protocols(own, wanted)
     here = here[here["protocol"] == here["metric"].map(protocols)]
     reference = _reference(here, system)
     slices = tuple(sorted(set(own["slice"].astype(str)), key=lambda name: (name != "", name)))

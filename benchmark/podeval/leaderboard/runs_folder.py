@@ -15,10 +15,9 @@ import pandas as pd
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.leaderboard.column_arrays import Numbers
 from podeval.leaderboard.columns import Column
+from podeval.leaderboard.query import Index, Numbers
 from podeval.leaderboard.system_info import by_system
-from podeval.leaderboard.table_index import Index
 from podeval.leaderboard.view import ResolvedView
 from podeval.runs.board_tables import (
     BOARD,

@@ -15,8 +15,8 @@ from typing import Any
 
 import pandas as pd
 
+from podeval.leaderboard.query import PROVENANCES, Key, Sheet, name_systems
 from podeval.leaderboard.system_info import Facts
-from podeval.leaderboard.table_index import PROVENANCES, Key, Sheet, called
 from podeval.leaderboard.view import ResolvedView
 from podeval.metrics.aggregate import COMPLETE
 from podeval.runs.board_tables import NOT_RANKED
@@ -192,14 +192,14 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
 def names(rows: pd.DataFrame) -> dict[str, str]:
     """What each system is called on the board: its title, with its id where two share one, and its kind's mark."""
     wanted = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
-    return called(wanted.to_dict("records"))  # type: ignore[arg-type]
+    return name_systems(wanted.to_dict("records"))  # type: ignore[arg-type]
 
 
 def order(settled: ResolvedView) -> list[Key]:
     """The rows of a view as they stand: pinned ones on top, then best first by the view's sort column."""
     wish = settled.view.sort
     by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
-    called_, systems = settled.place.names, settled.place.systems
+    called_, systems = settled.board.names, settled.board.systems
     cells: Mapping[Key, Row] = settled.sheet.rows(by.id) if by else {}
     sign = -1.0 if wish.startswith("-") else 1.0
     pins = {system: number for number, system in enumerate(settled.view.pins)}
@@ -220,7 +220,7 @@ def order(settled: ResolvedView) -> list[Key]:
 def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
     """Some rows of a view, as they are read."""
     columns = [_Written(settled.sheet, c.id) for c in settled.columns]
-    made: dict[Key, TableRow] = settled.sheet.recent(("lines", *(c.id for c in settled.columns)), dict)
+    made: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *(c.id for c in settled.columns)), dict)
     for key in keys:
         if key not in made:
             made[key] = _line(settled, columns, key)
@@ -232,8 +232,8 @@ def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> Table
     scored, total = _scored(there)
     return TableRow(
         key[0],
-        settled.place.names[key[0]],
-        str(settled.place.systems[key[0]]["system_kind"]),
+        settled.board.names[key[0]],
+        str(settled.board.systems[key[0]]["system_kind"]),
         key[1],
         tuple(column.cell(key) for column in columns),
         scored,
@@ -248,8 +248,8 @@ class _Written:
     def __init__(self, sheet: Sheet, column: str) -> None:
         self.rows = sheet.rows(column)
         values = (present(row["value"]) for row in self.rows.values())
-        self._places = sheet.kept(("places", column), lambda: decimals(values))
-        self._cells: dict[Key, Cell] = sheet.kept(("cells", column), dict)
+        self._places = sheet.kept.get(("places", column), lambda: decimals(values))
+        self._cells: dict[Key, Cell] = sheet.kept.get(("cells", column), dict)
 
     def cell(self, key: Key) -> Cell:
         """The cell of one row."""
