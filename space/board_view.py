@@ -80,8 +80,8 @@ class Words:
         """One value of a fact."""
         if value == NOT_STATED:
             return str(self.texts["not_stated"])
-        known = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
-        return str(self.texts[known].get(value, value)) if known else value
+        section = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
+        return str(self.texts[section].get(value, value)) if section else value
 
 
 def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
@@ -152,8 +152,8 @@ def _instead(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     }
     titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
     return [
-        words["instead"].format(what=words[titles.get(name, name)], asked=asked[:80], shown=now[name])
-        for name, asked in settled.instead_of(wish).items()
+        words["instead"].format(what=words[titles.get(name, name)], asked=value[:80], shown=now[name])
+        for name, value in settled.instead_of(wish).items()
     ]
 
 
@@ -214,21 +214,21 @@ def _columns(columns: Iterable[Column], words: Words) -> list[SimpleNamespace]:
 def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:
     """The filters in use, each with the address of the view without it."""
     view = settled.view
-    found = [
+    chips = [
         (f"{words['facts'][name]}: {words.fact(name, value)}", _without(view, name, value))
         for name in FACTS
         for value in getattr(view, name)
     ]
-    found += [
+    chips += [
         (str(words["provenances"].get(value, value)), _without(view, "provenance", value)) for value in view.provenance
     ]
     if view.q:
-        found.append((f"“{view.q}”", address(replace(view, q=""))))
+        chips.append((f"“{view.q}”", address(replace(view, q=""))))
     if not view.controls:
-        found.append((str(words["hide_controls"]), address(replace(view, controls=True))))
+        chips.append((str(words["hide_controls"]), address(replace(view, controls=True))))
     if view.judge:
-        found.append((f"{words['judge']}: {view.judge}", address(replace(view, judge=""))))
-    return found
+        chips.append((f"{words['judge']}: {view.judge}", address(replace(view, judge=""))))
+    return chips
 
 
 def _without(view: BoardView, name: str, value: str) -> str:
@@ -330,8 +330,8 @@ def _cell(cell: table.Cell, words: Words) -> str:
     interval = f" <small>{escape(interval)}</small>" if interval else ""
     standing = cell.standing
     if standing and not standing.startswith("#"):
-        said = escape(words["standings"].get(standing, standing))
-        return f'<td class="n">{escape(cell.number)}{interval}<b class="off">{said}</b></td>'
+        word = escape(words["standings"].get(standing, standing))
+        return f'<td class="n">{escape(cell.number)}{interval}<b class="off">{word}</b></td>'
     # An empty rank keeps the values of a column one below the other.
     rank = f"<b>{standing}</b>" if standing or interval else ""
     return f'<td class="n">{escape(cell.number)}{interval}{rank}</td>'
@@ -347,29 +347,29 @@ def _more(settled: ResolvedView, number: int, words: Words) -> tuple[str, str] |
 
 def _contents(settled: ResolvedView) -> list[tuple[str, str, str]]:
     """Metric, protocol and its content, of every metric that has a column."""
-    found = {}
+    contents = {}
     for column in settled.columns:
         if rows := settled.sheet.rows(column.id):
             content = str(next(iter(rows.values()))["protocol_json"])
-            found[column.metric] = (column.metric, settled.protocols[column.metric], _shared(content))
-    return list(found.values())
+            contents[column.metric] = (column.metric, settled.protocols[column.metric], _shared(content))
+    return list(contents.values())
 
 
 def _shared(content: str) -> str:
     """A protocol's content without what a paper says of one figure alone."""
     try:
-        known = json.loads(content)
+        fields = json.loads(content)
     except ValueError:
         return content
-    own = {"printed", "value", "spread", "count", "note"}
-    if not isinstance(known, dict) or "paper" not in known or not own & known.keys():
+    single = {"printed", "value", "spread", "count", "note"}
+    if not isinstance(fields, dict) or "paper" not in fields or not single & fields.keys():
         return content
-    return json.dumps({name: said for name, said in known.items() if name not in own}, ensure_ascii=False)
+    return json.dumps({name: value for name, value in fields.items() if name not in single}, ensure_ascii=False)
 
 
 def _cited(benchmark: str) -> dict[str, str]:
     try:
-        known = benchmarks.get(benchmark)
+        record = benchmarks.get(benchmark)
     except BadInput:
         return {"citation": "", "about": "", "paper": ""}
-    return {"citation": known.citation, "about": known.description, "paper": known.paper}
+    return {"citation": record.citation, "about": record.description, "paper": record.paper}

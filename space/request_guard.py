@@ -54,13 +54,13 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        own: tuple[str, ...] = (),
+        accepting: tuple[str, ...] = (),
         local: bool = False,
         measures: bool = False,
         hosts: Iterable[str] = (),
     ) -> None:
         self._app = app
-        self._own = own
+        self._own = accepting
         self._local = local
         self._measures = measures
         self._pace = RateLimit()
@@ -125,8 +125,8 @@ class Guard:
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
         """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
-        named = _host(headers.get("host", ""))
-        if named in self._hosts:
+        host = _host(headers.get("host", ""))
+        if host in self._hosts:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
         # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
@@ -135,8 +135,8 @@ class Guard:
             return f"a proxy stands before this board, which takes everybody for its operator; {_SIGN_IN}"
         client = scope.get("client")
         # A page of elsewhere whose name was turned to this machine still says its own name.
-        if client and _is_address(client[0]) and not is_loopback(named):
-            return f"this board is not known as {named[:80]!r}; open it as localhost, or {_SIGN_IN}"
+        if client and _is_address(client[0]) and not is_loopback(host):
+            return f"this board is not known as {host[:80]!r}; open it as localhost, or {_SIGN_IN}"
         return ""
 
 
@@ -207,14 +207,14 @@ def origin_of(request: HTTPConnection) -> str:
 def address_block(address: str) -> str:
     """What counts as one sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:64]
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)
 
 
 def forwarded_for(headers: Any, hops: str) -> str:

@@ -33,8 +33,8 @@ class ThreadPool:
         """The same work, done in one of the threads."""
 
         @functools.wraps(work)
-        async def taken(*given: Given.args, **named: Given.kwargs) -> Answer:
-            return await to_thread.run_sync(functools.partial(work, *given, **named), limiter=self._limiter)
+        async def taken(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+            return await to_thread.run_sync(functools.partial(work, *args, **kwargs), limiter=self._limiter)
 
         return taken
 

@@ -58,16 +58,16 @@ def router(site: Site) -> APIRouter:
         language = site.language(request)
         words = Words(site.texts[language]["board"], language)
         person = site.person(request)
-        operates, problem, found = person is not None and person.admin, "", None
+        operates, problem, view = person is not None and person.admin, "", None
         try:
             index = folder.index()
-            found = None if index.empty else shown(_view(request), index, folder, words, str(request.base_url))
+            view = None if index.empty else shown(_view(request), index, folder, words, str(request.base_url))
         except BadInput as error:
             _LOG.error("the board cannot be shown: %s", error)
             problem = str(error) if operates else words["in_the_log"]
         part = "board_view.html" if request.headers.get(PART) else "board.html"
         answer = site.render(
-            request, part, shown=found, problem=problem, folder=str(folder.path) if operates else "", Markup=Markup
+            request, part, shown=view, problem=problem, folder=str(folder.path) if operates else "", Markup=Markup
         )  # fmt: skip
         answer.status_code = 503 if problem else 200
         answer.headers.update(
@@ -114,9 +114,9 @@ def _asked_for(request: Request, folder: RunsFolder) -> ResolvedView:
     wish = _view(request)
     settled = settle(wish, index)
     if missed := settled.instead_of(wish):
-        name, asked = next(iter(missed.items()))
+        name, value = next(iter(missed.items()))
         raise ArenaRefused(
-            refusal.UNKNOWN, f"there is no {name} {asked[:80]!r} here; the board's page shows what there is"
+            refusal.UNKNOWN, f"there is no {name} {value[:80]!r} here; the board's page shows what there is"
         )
     return settled
 
@@ -125,8 +125,8 @@ def _file(content: str | bytes, settled: ResolvedView, kind: str, media: str) ->
     view = settled.view
     parts = (settled.title, view.profile, view.dimension, view.slice)
     name = "-".join(re.sub(r"[^\w.]+", "-", part, flags=re.ASCII).strip("-") for part in parts if part)
-    named = {"Content-Disposition": f'attachment; filename="podeval-{name}.{kind}"'}
-    return Response(content, media_type=media, headers=named)
+    headers = {"Content-Disposition": f'attachment; filename="podeval-{name}.{kind}"'}
+    return Response(content, media_type=media, headers=headers)
 
 
 def _packed(request: Request, answer: Any) -> Response:

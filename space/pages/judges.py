@@ -23,14 +23,14 @@ FOLDER = "judges"
 def router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["board"])
-    named = [Path(place) for place in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if place]
-    audits = Audits([site.services.runs / FOLDER, *named])
+    folders = [Path(name) for name in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if name]
+    audits = Audits([site.services.runs / FOLDER, *folders])
 
     @routes.get("/judges", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:
         site.limit(request, "60/minute")
         texts = site.texts[site.language(request)]["judges"]
-        found = [
+        records = [
             {
                 "name": audited.name,
                 "problem": audited.problem,
@@ -42,7 +42,7 @@ def router(site: Site) -> APIRouter:
             }
             for audited in audits.current()
         ]
-        return site.render(request, "judges.html", audits=found, pairs=PAIRS, papers=of_papers())
+        return site.render(request, "judges.html", audits=records, pairs=PAIRS, papers=of_papers())
 
     @routes.get("/api/v1/judges")
     def documents(request: Request) -> JSONResponse:

@@ -54,8 +54,8 @@ def router(site: Site) -> APIRouter:
     @routes.get("/listening")
     def tests(request: Request) -> HTMLResponse:
         operator(request)
-        found = [session_results.overview(database, test) for test in listening.tests()]
-        return site.render(request, "listening_tests.html", tests=found)
+        overviews = [session_results.overview(database, test) for test in listening.tests()]
+        return site.render(request, "listening_tests.html", tests=overviews)
 
     @routes.get("/listening/{test}")
     def one(request: Request, test: str) -> HTMLResponse:
@@ -82,12 +82,12 @@ def router(site: Site) -> APIRouter:
     @routes.get("/listening/{test}/marks.csv")
     def marks(request: Request, test: str) -> Response:
         kind = known(request, test).design.kind
-        found: list[Any] = (
+        entries: list[Any] = (
             session_results.answers(database, test)[0]
             if kind == "questionnaire"
             else session_results.marks(database, test)
         )
-        table = pd.DataFrame([vars(entry) for entry in found])
+        table = pd.DataFrame([vars(entry) for entry in entries])
         return _csv(csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
 
     @routes.get("/listening/{test}/webmushra.csv")
@@ -101,10 +101,10 @@ def router(site: Site) -> APIRouter:
     def standing(request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
         person = operator(request)
-        found = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
-        if not found:
+        sessions = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
+        if not sessions:
             raise ArenaRefused(refusal.UNKNOWN, "nobody of that name came to this test")
-        listening.set_standing(found[0], counted=sent.counted, reason=sent.reason, by=person.name)
+        listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 
     @routes.post("/listening/{test}/close")
@@ -126,5 +126,5 @@ def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
 
 
 def _csv(content: str, name: str) -> Response:
-    named = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return Response(content, media_type="text/csv; charset=utf-8", headers=headers)

@@ -120,9 +120,9 @@ def _said(tool: Callable[..., Any]) -> Callable[..., Any]:
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
-    def told(*given: Any, **named: Any) -> Any:
+    def told(*args: Any, **kwargs: Any) -> Any:
         try:
-            return tool(*given, **named)
+            return tool(*args, **kwargs)
         except PodevalError as error:
             raise ToolError(str(error)) from None
 

@@ -23,13 +23,13 @@ def router(site: Site) -> APIRouter:
         """Of a system, or of one run of it: `benchmark/split/system`, perhaps with `/profile`."""
         site.limit(request, "60/minute")
         try:
-            found = read.report(*named(read.folder.board(), name))
+            report = read.report(*named(read.folder.board(), name))
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         return site.render(
             request,
             "report.html",
-            reports=[shown(found, site.texts[site.language(request)])],
+            reports=[shown(report, site.texts[site.language(request)])],
             style="",
             made=datetime.now(UTC).isoformat(timespec="minutes"),
         )

@@ -28,26 +28,26 @@ _PICTURE = re.compile(r"(<!-- the picture is made .*?-->\n).*?(<!-- end of the p
 
 def pages(checkout: Path) -> dict[Path, str]:
     """Every generated file of a checkout with the content it should have."""
-    found = {
+    contents = {
         checkout / "hf_metrics" / metric.name / name: content
         for metric in all_metrics()
         for name, content in sources(metric).items()
     }
-    found |= {
+    contents |= {
         checkout / "dataset_builders" / name / "README.md": card.text(datasets.get(name), {}) for name in datasets.NAMES
     }
     readme = checkout / "README.md"
-    found[readme] = _MARKED.sub(
+    contents[readme] = _MARKED.sub(
         lambda marks: f"{marks[1]}\n{summary_table()}\n{marks[2]}", readme.read_text(encoding="utf-8")
     )
-    found[checkout / "docs" / "metrics.md"] = metrics_page()
+    contents[checkout / "docs" / "metrics.md"] = metrics_page()
     adapters = checkout / "docs" / "adapters.md"
-    found[adapters] = _filled(
+    contents[adapters] = _filled(
         adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
     )
-    found[checkout / "docs" / "judge-prompts.md"] = prompts_page()
-    found[checkout / "docs" / "architecture.md"] = _with_picture(checkout)
-    return found
+    contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
+    contents[checkout / "docs" / "architecture.md"] = _with_picture(checkout)
+    return contents
 
 
 def floors(checkout: Path) -> dict[str, int]:
@@ -88,14 +88,14 @@ def _with_picture(checkout: Path) -> str:
     rooms = floors(checkout)
     arrows: dict[str, set[str]] = defaultdict(set)
     for module, others in imports(checkout / "benchmark" / "podeval").items():
-        own, used = _room(module), {_room(other) for other in others}
-        arrows[own] |= {room for room in used if room in rooms and own in rooms and rooms[own] - rooms[room] == 1}
+        here, others_rooms = _room(module), {_room(other) for other in others}
+        arrows[here] |= {room for room in others_rooms if room in rooms and here in rooms and rooms[here] - rooms[room] == 1}
     lines = ["```mermaid", "flowchart TB"]
     for floor in sorted(set(rooms.values()), reverse=True):
         lines += [f"  subgraph floor{floor}[floor {floor}]", "    direction LR"]
         lines += [f'    {_node(room)}["{room}"]' for room, its in rooms.items() if its == floor]
         lines += ["  end"]
-    lines += [f"  {_node(room)} --> {_node(used)}" for room in rooms for used in sorted(arrows[room])]
+    lines += [f"  {_node(room)} --> {_node(others_rooms)}" for room in rooms for others_rooms in sorted(arrows[room])]
     lines += ["```", "", "Arrows are drawn to the floor below alone; a room may use every floor beneath it."]
     picture = "\n".join(lines)
     return _PICTURE.sub(lambda marks: f"{marks[1]}\n{picture}\n{marks[2]}", page)
@@ -112,9 +112,9 @@ def _node(room: str) -> str:
 def _filled(page: str, tables: dict[str, str]) -> str:
     """A page with its marked tables as they should be."""
     for name, table in tables.items():
-        found = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
-        if found:
-            page = f"{page[: found.start(1)]}\n{table}\n{page[found.end(1) :]}"
+        marked_table = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
+        if marked_table:
+            page = f"{page[: marked_table.start(1)]}\n{table}\n{page[marked_table.end(1) :]}"
     return page
 
 

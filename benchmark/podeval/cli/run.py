@@ -122,12 +122,12 @@ def _into_arena(runs: Path) -> None:
     from podeval.arena.manifest import add
     from podeval.store.database import Database
 
-    found = manifest_of(runs, benchmark="real_pod", split="demo")
-    if not found.outputs:
+    manifest = manifest_of(runs, benchmark="real_pod", split="demo")
+    if not manifest.outputs:
         return
     try:
         with Database(place_of(os.environ.get("DATABASE_URL", ""), runs)) as opened:
-            for sentence in add(opened, found, strict=False).left_out:
+            for sentence in add(opened, manifest, strict=False).left_out:
                 _say(f"Not in the arena: {sentence}")
     except BadInput as refusal:
         _say(f"Not in the arena: {refusal}")

@@ -68,11 +68,11 @@ def build(runs: Path) -> None:
 
 def write_tables(runs: Path, into: Path) -> None:
     """Write the tables of a folder of runs into a folder, which may be another one; nobody else may write there."""
-    found = list(_runs(runs))
+    runs_read = list(_runs(runs))
     shipped = [load(path) for path in sorted(hub_source("submissions").glob(f"*/{FILE_NAME}"))]
-    write_table([*_measured_rows(found), *_reported_rows(shipped)], into / BOARD)
-    write_table([row for run in found for row in _item_rows(run)], into / ITEMS)
-    write_table(system_info.system_rows(shipped, (run.folder for run in found)), into / SYSTEMS)
+    write_table([*_measured_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
+    write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
+    write_table(system_info.system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
 
 def _runs(runs: Path) -> Iterable[Run]:
@@ -148,7 +148,7 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
             if row.rankable and run.summary.plan.system_kind != "control" and not _over_ceiling(run, row.metric):
                 fields[(run.place(row.protocol, row.slice), row.metric, row.slice)].append((run, row))
     ranks: dict[tuple[str, ...], Ranked] = {}
-    for (place, name, slice_), entries in fields.items():
+    for (board_part, name, slice_), entries in fields.items():
         metric = metrics_of(entries[0][0].benchmark, entries[0][0].summary.plan.track)[name]
         for key in metric.keys:
             if key.better not in ("higher", "lower"):
@@ -159,8 +159,8 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
             if common:
                 first = entries[0][0]
                 clusters = {item.id: first.benchmark.cluster(item) for item in first.items}
-                found = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
-                ranks[(*place, key.name)] = Ranked(found, len({clusters[item] for item in common}))
+                ranges = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
+                ranks[(*board_part, key.name)] = Ranked(ranges, len({clusters[item] for item in common}))
     return ranks
 
 
@@ -183,17 +183,17 @@ def _over_ceiling(run: Run, metric: str) -> str | None:
     if metric == "wer" or not any(dimension.needs_accurate_speech for dimension in needing):
         return None
     # English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
-    found = [
+    rates = [
         (rate.mean, name, row.slice)
         for row in run.summary.metrics
         if row.metric == "wer" and (not row.slice or row.slice.startswith("language="))
         for name in ("wer", "cer")
         if (rate := row.keys.get(name)) is not None
     ]
-    if not found:
+    if not rates:
         return f"{NOT_RANKED}: its WER is not known"
     ceiling = run.benchmark.wer_ceiling
-    for mean, name, slice_ in found:
+    for mean, name, slice_ in rates:
         if ceiling is not None and mean > ceiling:
             where = f" ({slice_})" if slice_ else ""
             return f"{NOT_RANKED}: its {name.upper()} of {mean:.2f}{where} is above the ceiling of {ceiling:.2f}"
@@ -248,14 +248,14 @@ def _undeclared(figure: ReportedFigure) -> str:
 
 def _printed(figure: ReportedFigure) -> dict[str, str | int]:
     """What is known of how a paper came to a figure."""
-    known = {
+    facts = {
         "paper": figure.paper,
         "variant": figure.variant,
         "printed": figure.printed,
         "value": str(figure.value),
     }
     more = {"spread": None if figure.spread is None else str(figure.spread), "count": figure.count, "note": figure.note}
-    return known | {name: value for name, value in more.items() if value is not None}
+    return facts | {name: value for name, value in more.items() if value is not None}
 
 
 def _known(module: str | None) -> Metric | None:

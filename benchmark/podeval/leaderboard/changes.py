@@ -68,25 +68,25 @@ def changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -
         database: of the submissions, where there is one.
     """
     aside = list(_set_aside(runs))
-    found = [*_results(board, aside), *_protocols(board, aside)]
+    every_change = [*_results(board, aside), *_protocols(board, aside)]
     if database is not None:
-        found += _withdrawn(database)
-    return sorted(found, key=lambda change: change.at, reverse=True)
+        every_change += _withdrawn(database)
+    return sorted(every_change, key=lambda change: change.at, reverse=True)
 
 
 def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     columns = ["created", "system", "system_title", "benchmark", "split", "profile"]
-    shown = board[(board["profile"] != "paper") & (board["created"] != "")][columns].drop_duplicates()
-    measured = {_Measured(*map(str, row)) for row in shown.itertuples(index=False, name=None)}
+    results = board[(board["profile"] != "paper") & (board["created"] != "")][columns].drop_duplicates()
+    measured = {_Measured(*map(str, row)) for row in results.itertuples(index=False, name=None)}
     measured |= {
         _Measured(s.created, s.plan.system, s.plan.system_title, s.plan.benchmark, s.plan.split, s.profile)
         for s in aside
     }
     first: set[tuple[str, ...]] = set()
     for run in sorted(measured, key=lambda run: run.created):
-        place = (run.system, run.benchmark, run.split, run.profile)
-        kind: Kind = "again" if place in first else "new"
-        first.add(place)
+        where = (run.system, run.benchmark, run.split, run.profile)
+        kind: Kind = "again" if where in first else "new"
+        first.add(where)
         yield Change(run.created, kind, run.title, _benchmark(run.benchmark, run.split), run.profile)
 
 
@@ -133,9 +133,9 @@ def _withdrawn(database: Database) -> Iterable[Change]:
 
 def _set_aside(runs: Path) -> Iterable[RunSummary]:
     for path in sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json")):
-        place = path.parent
+        folder = path.parent
         try:
-            yield from RunFolder(place.parents[2], *place.parts[-3:]).summaries()
+            yield from RunFolder(folder.parents[2], *folder.parts[-3:]).summaries()
         except BadInput:
             # Of an earlier version of podeval; nothing is known of when it was measured.
             continue

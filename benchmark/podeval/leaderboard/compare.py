@@ -114,8 +114,8 @@ def sides(board: pd.DataFrame) -> list[ComparedSystem]:
     """Every system of a board: by name, controls and what papers report last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
-    listed = [ComparedSystem(system, title, str(kinds[system])) for system, title in names(board).items()]
-    return sorted(listed, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
+    systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in names(board).items()]
+    return sorted(systems, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
 
 
 def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
@@ -127,7 +127,7 @@ def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
 
 
 def compare(
-    board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wanted: tuple[str, ...] = ()
+    board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wishes: tuple[str, ...] = ()
 ) -> SystemComparison:
     """Set two systems side by side.
 
@@ -143,9 +143,9 @@ def compare(
     Raises:
         Unknown: there is no such system, or the two were not both measured there.
     """
-    known = {side.system: side for side in sides(board)}
+    by_id = {side.system: side for side in sides(board)}
     for system in (a, b):
-        if system not in known:
+        if system not in by_id:
             raise UnknownSystem("there is no such system on this board; choose two from the list")
     if a == b:
         raise UnknownSystem("a system is not compared with itself; choose two")
@@ -153,12 +153,12 @@ def compare(
     where = _where(shared, benchmark)
     here = at(board, where)
     here = here[here["system"].isin([a, b])]
-    protocols = _protocols(here, a, wanted)
+    protocols = _protocols(here, a, wishes)
     here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
     of_a, of_b = shelf.scores(a, where), shelf.scores(b, where)
     return SystemComparison(
-        a=known[a],
-        b=known[b],
+        a=by_id[a],
+        b=by_id[b],
         where=where,
         places=shared,
         pairs=tuple(_pairs(here, a, b, protocols, of_a, of_b)),
@@ -174,25 +174,25 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
     raise UnknownSystem("these two were not both measured there; no number of one can be set against one of the other")
 
 
-def _protocols(rows: pd.DataFrame, a: str, wanted: tuple[str, ...]) -> dict[str, str]:
+def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str, str]:
     """One protocol a metric: of those both have, where they share one."""
-    own = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
+    mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
     theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
-    both = own & theirs
+    both = mine & theirs
     keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
     shared = {metric for metric, _ in both}
     kept = rows[[key in both or key[0] not in shared for key in keys]]
-    return choose_protocols(kept, wanted)
+    return choose_protocols(kept, wishes)
 
 
 def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: Scores, of_b: Scores) -> list[Pair]:
-    found: dict[Column, dict[str, Row]] = {}
+    by_column: dict[Column, dict[str, Row]] = {}
     for row in rows.to_dict("records"):
         of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
-        found.setdefault(of, {})[str(row["system"])] = row
+        by_column.setdefault(of, {})[str(row["system"])] = row
     pairs = []
-    for of in ordered(found):
-        ours, theirs = found[of].get(a), found[of].get(b)
+    for of in ordered(by_column):
+        ours, theirs = by_column[of].get(a), by_column[of].get(b)
         beside = paired(of_a, of_b, of, protocols[of.metric])
         values = [present(row["value"]) if row else None for row in (ours, theirs)]
         to_b = beside.to_b if beside else stands(values[0], values[1], of, None, None)
@@ -201,9 +201,9 @@ def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_
 
 
 def _items(of_a: Scores, of_b: Scores, protocols: Mapping[str, str]) -> list[Shared]:
-    listed = {**of_b.items, **of_a.items}
+    items = {**of_b.items, **of_a.items}
     shared = []
-    for id, item in listed.items():
+    for id, item in items.items():
         readings = {}
         for metric, protocol in protocols.items():
             both = tuple(scores.results.get((metric, protocol), {}).get(id) for scores in (of_a, of_b))

@@ -88,10 +88,10 @@ def _judge(audit: AuditFindings) -> str:
     if audit.steadiness:
         lines += ["| repeats: prompt | measure | all equal [95 %] | questions | Krippendorff α |"]
         lines += ["| --- | --- | --- | --- | --- |"]
-        for found in audit.steadiness:
-            alpha = "–" if found.alpha is None else shown(found.alpha)
+        for repeat in audit.steadiness:
+            alpha = "–" if repeat.alpha is None else shown(repeat.alpha)
             lines.append(
-                f"| {found.prompt} | {found.measure} | {shown(found.identical)} | {found.identical.count} | {alpha} |"
+                f"| {repeat.prompt} | {repeat.measure} | {shown(repeat.identical)} | {repeat.identical.count} | {alpha} |"
             )
         lines.append("")
     return "\n".join(lines)
@@ -140,10 +140,10 @@ def _alike(alike: Sequence[Likeness]) -> str:
         "| judges | prompt | measure | figures [95 %] | of |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for found in alike:
-        figures = "; ".join(f"{name} {shown(estimate)}" for name, estimate in found.figures.items())
-        count = found.figures["identical"].count
-        lines.append(f"| {found.first} and {found.second} | {found.prompt} | {found.measure} | {figures} | {count} |")
+    for likeness in alike:
+        figures = "; ".join(f"{name} {shown(estimate)}" for name, estimate in likeness.figures.items())
+        count = likeness.figures["identical"].count
+        lines.append(f"| {likeness.first} and {likeness.second} | {likeness.prompt} | {likeness.measure} | {figures} | {count} |")
     return "\n".join(lines) + "\n"
 
 
@@ -210,11 +210,11 @@ def _judge_plain(audit: AuditFindings) -> dict[str, Any]:
         },
         "repeats": [
             {
-                "prompt": found.prompt,
-                "measure": found.measure,
-                "identical": _plain(found.identical),
-                "alpha": _plain(found.alpha),
+                "prompt": repeat.prompt,
+                "measure": repeat.measure,
+                "identical": _plain(repeat.identical),
+                "alpha": _plain(repeat.alpha),
             }
-            for found in audit.steadiness
+            for repeat in audit.steadiness
         ],
     }

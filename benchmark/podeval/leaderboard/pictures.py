@@ -71,8 +71,8 @@ class _Scene:
     def points(self) -> list[tuple[Key, Row, float]]:
         """The rows that have the figure, in the table's order."""
         rows = self.settled.sheet.rows(self.of.id)
-        found = [(key, rows[key]) for key in self.order if key in rows]
-        return [(key, row, value) for key, row in found if (value := present(row["value"])) is not None]
+        existing = [(key, rows[key]) for key in self.order if key in rows]
+        return [(key, row, value) for key, row in existing if (value := present(row["value"])) is not None]
 
     def name(self, key: Key) -> str:
         return self.settled.board.names[key[0]]
@@ -121,13 +121,13 @@ def _intervals(scene: _Scene) -> Drawn:
     points = sorted(scene.points(), key=lambda point: scene.of.badness(point[2]))
     if not points:
         return Drawn(None, scene.words["none_value"])
-    kept = [point for place, point in enumerate(points) if place < MOST_WHISKERS or scene.pinned(point[0])]
+    kept = [point for number, point in enumerate(points) if number < MOST_WHISKERS or scene.pinned(point[0])]
     ends = [[value, present(row["low"]), present(row["high"])] for _, row, value in kept]
     axis = Axis.over([end for three in ends for end in three if end is not None], 14, WIDTH - 14)
     step, top = 34, 6
     content = ""
-    for place, ((key, row, value), (_, low, high)) in enumerate(zip(kept, ends, strict=True)):
-        y = top + step * place + 24
+    for number, ((key, row, value), (_, low, high)) in enumerate(zip(kept, ends, strict=True)):
+        y = top + step * number + 24
         rule = ""
         if low is not None and high is not None:
             bars = "".join(f"M{axis.at(end):g} {y - 5}v10" for end in (low, high))
@@ -141,8 +141,8 @@ def _intervals(scene: _Scene) -> Drawn:
         )
     bottom = top + step * len(kept) + 6
     kinds = _kinds(kept)
-    told = any(low is not None for _, low, _ in ends)
-    caption = scene.words["intervals" if told else "no_intervals"].format(scene.title(scene.of))
+    has_intervals = any(low is not None for _, low, _ in ends)
+    caption = scene.words["intervals" if has_intervals else "no_intervals"].format(scene.title(scene.of))
     svg = framed(
         caption,
         bottom + 52,
@@ -202,14 +202,14 @@ def _best_so_far(
     scene: _Scene, points: Sequence[tuple[Key, Row, float]], times: Mapping[Key, float]
 ) -> list[tuple[float, float]]:
     """When the best value among ranked systems changed, and to what."""
-    found: list[tuple[float, float]] = []
+    best: list[tuple[float, float]] = []
     ranked = [point for point in points if kind_of(point[1]) == "ranked"]
     if scene.of.better == "informative":
-        return found
+        return best
     for key, _, value in sorted(ranked, key=lambda point: times[point[0]]):
-        if not found or scene.of.badness(value) < scene.of.badness(found[-1][1]):
-            found.append((times[key], value))
-    return found
+        if not best or scene.of.badness(value) < scene.of.badness(best[-1][1]):
+            best.append((times[key], value))
+    return best
 
 
 def _field(
@@ -228,13 +228,13 @@ def _field(
         path += "".join(f"H{days.at(time):g}V{axis.at(then):g}" for time, then in best[1:])
         content += f'<path class="best" d="{path}H{days.end:g}"/>'
     few = points[:3] if len(points) <= FEW else ()
-    named = {point[0] for point in few} | {point[0] for point in points if scene.pinned(point[0])}
+    labelled = {point[0] for point in few} | {point[0] for point in points if scene.pinned(point[0])}
     labels = ""
     for key, row, value in reversed(points):
         kind, x, y = kind_of(row), places[key], axis.at(value)
-        said = f"{scene.name(key)}: {cell(row, decimals([value]))}"
-        content += mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, said)
-        if key in named:
+        label = f"{scene.name(key)}: {cell(row, decimals([value]))}"
+        content += mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, label)
+        if key in labelled:
             beside, anchor = (x - 7, "end") if x > WIDTH / 2 else (x + 7, "start")
             name = escape(cut(scene.name(key), 22))
             labels += f'<text class="halo" x="{beside:g}" y="{y - 6:g}" text-anchor="{anchor}">{name}</text>'
@@ -248,22 +248,22 @@ def _distribution(scene: _Scene) -> Drawn:
     chosen = [key for key, _, _ in points if scene.pinned(key)] + [key for key, _, _ in points if not scene.pinned(key)]
     items = scene.folder.item_values(scene.settled, scene.of, [key[0] for key in chosen[:MOST_SPREADS]])
     values = sorted(value for _, _, value in points)
-    named = [(scene.settled.board.names[system], found) for system, found in items.items()]
-    caption = scene.words["distribution" if named else "distribution_systems"].format(
+    systems = [(scene.settled.board.names[system], item_values) for system, item_values in items.items()]
+    caption = scene.words["distribution" if systems else "distribution_systems"].format(
         scene.title(scene.of), len(points)
     )
-    svg = spread(values, named, scene.head(), scene.words["of_systems"].format(len(values)), caption)
+    svg = spread(values, systems, scene.head(), scene.words["of_systems"].format(len(values)), caption)
     slice_ = scene.settled.view.slice
-    notes = (scene.words["items_all"],) if named and slice_ and not slice_.startswith("category=") else ()
+    notes = (scene.words["items_all"],) if systems and slice_ and not slice_.startswith("category=") else ()
     places = decimals(values)
-    rows = [(scene.words["systems"], values), *named]
+    rows = [(scene.words["systems"], values), *systems]
     table = tuple(
-        (name, str(len(found)), *(value_text(number, None, None, places) for number in five_numbers(found)))
-        for name, found in rows
+        (name, str(len(item_values)), *(value_text(number, None, None, places) for number in five_numbers(item_values)))
+        for name, item_values in rows
     )
-    said = scene.words
-    headers = (said["system"], said["items"], said["least"], said["quartile1"], said["median"], said["quartile3"])
-    return Drawn(Picture(svg, caption, notes, (*headers, said["most"]), table))
+    words = scene.words
+    headers = (words["system"], words["items"], words["least"], words["quartile1"], words["median"], words["quartile3"])
+    return Drawn(Picture(svg, caption, notes, (*headers, words["most"]), table))
 
 
 def _radar(scene: _Scene) -> Drawn:
@@ -302,8 +302,8 @@ def _radar(scene: _Scene) -> Drawn:
 
 
 def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
-    found = {kind_of(row) for _, row, _ in points}
-    return [kind for kind in SHAPES if kind in found]
+    kinds = {kind_of(row) for _, row, _ in points}
+    return [kind for kind in SHAPES if kind in kinds]
 
 
 def _listed(
@@ -314,8 +314,8 @@ def _listed(
     places = decimals(value for _, _, value in points)
     rows = []
     for key, row, _ in points[:TABLE]:
-        own = cell(row, places)
-        rows.append((scene.name(key), *(texts[key] for texts in more.values()), own.number, own.interval, own.standing))
+        parts = cell(row, places)
+        rows.append((scene.name(key), *(texts[key] for texts in more.values()), parts.number, parts.interval, parts.standing))
     return (words["system"], *more, scene.head(), words["interval"], words["standing"]), tuple(rows)
 
 

@@ -135,8 +135,8 @@ class SystemFigures:
     @property
     def headlines(self) -> tuple[ReportFigure, ...]:
         """One figure a dimension."""
-        shown = {found.id for found in headlines(figure.column for figure in self.figures)}
-        return tuple(figure for figure in self.figures if figure.column.id in shown)
+        ids = {headline.id for headline in headlines(figure.column for figure in self.figures)}
+        return tuple(figure for figure in self.figures if figure.column.id in ids)
 
 
 def at(board: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -156,7 +156,7 @@ def standing(
     board: pd.DataFrame,
     system: str,
     where: str,
-    wanted: tuple[str, ...] = (),
+    wishes: tuple[str, ...] = (),
     slice_: str = "",
     shelf: ScoreCache | None = None,
 ) -> SystemFigures:
@@ -171,31 +171,31 @@ def standing(
         shelf: item by item; without it, people are compared by their mean alone.
     """
     here = at(board, where)
-    own = here[here["system"] == system]
-    protocols = choose_protocols(own, wanted)
+    own_rows = here[here["system"] == system]
+    protocols = choose_protocols(own_rows, wishes)
     here = here[here["protocol"] == here["metric"].map(protocols)]
     reference = _reference(here, system)
-    slices = tuple(sorted(set(own["slice"].astype(str)), key=lambda name: (name != "", name)))
+    slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
     fields = _fields(here)
 
     def beside(other: str) -> tuple[Scores, Scores] | None:
         return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
 
     def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
-        known: dict[Column, list[Row]] = {}
+        rows_by_column: dict[Column, list[Row]] = {}
         for (of_slice, metric, key, dimension), rows in fields.items():
-            found = column(metric, key, dimension)
+            headline = column(metric, key, dimension)
             mine = of_slice == wished and any(row["system"] == system for row in rows)
-            if mine and (only is None or found.id in only):
-                known[found] = rows
+            if mine and (only is None or headline.id in only):
+                rows_by_column[headline] = rows
         return tuple(
-            _figure(of, known[of], system, reference, None if wished else beside, protocols) for of in ordered(known)
+            _figure(of, rows_by_column[of], system, reference, None if wished else beside, protocols) for of in ordered(rows_by_column)
         )
 
     whole = figures("")
-    shown = {found.id for found in headlines(figure.column for figure in whole)}
+    headline_ids = {headline.id for headline in headlines(figure.column for figure in whole)}
     parts = [(*name.partition("="), name) for name in slices if "=" in name]
-    groups = tuple(ItemGroup(breakdown, group, figures(name, shown)) for breakdown, _, group, name in parts)
+    groups = tuple(ItemGroup(breakdown, group, figures(name, headline_ids)) for breakdown, _, group, name in parts)
     chosen = slice_ if slice_ in slices else ""
     return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
 
@@ -208,16 +208,16 @@ def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Colum
         protocols: protocol id by metric.
         columns: the columns of the board; a windowed key that is none of them is told beside its metric's.
     """
-    known = {found.id: found for found in columns}
-    dimensions = {found.metric: found.dimension for found in known.values()}
-    listed = {}
+    by_id = {of_board.id: of_board for of_board in columns}
+    dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
+    by_column = {}
     for metric, protocol in protocols.items():
         readings = scores.results.get((metric, protocol), {})
         for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
             slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
             if slopes:
-                of = known.get(f"{metric}.{key}") or column(metric, key, dimensions.get(metric, metric))
-                listed[of] = DriftFigure(
+                of = by_id.get(f"{metric}.{key}") or column(metric, key, dimensions.get(metric, metric))
+                by_column[of] = DriftFigure(
                     column=of,
                     per=next(iter(slopes.values())).per,
                     slope=_mean({item: slope.slope for item, slope in slopes.items()}, scores),
@@ -228,7 +228,7 @@ def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Colum
                         for number in range(PARTS)
                     ),
                 )
-    return [listed[of] for of in ordered(listed)]
+    return [by_column[of] for of in ordered(by_column)]
 
 
 def signed_text(value: float, places: int) -> str:
@@ -257,13 +257,13 @@ def stands(
 
 def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
     """Set one key of two systems at the same place of the board against each other; None where they share no item."""
-    place = (of.metric, protocol)
-    mine, theirs = a.values(place, of.key), b.values(place, of.key)
+    protocol_key = (of.metric, protocol)
+    mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())
     if not common:
         return None
-    weights = tuple(scores.weights(place, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
-    both = None if a.weights(place, of.key) is b.weights(place, of.key) is None else (weights[0], weights[1])
+    weights = tuple(scores.weights(protocol_key, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
+    both = None if a.weights(protocol_key, of.key) is b.weights(protocol_key, of.key) is None else (weights[0], weights[1])
     clusters = b.clusters | a.clusters
     difference = paired_difference(mine, theirs, clusters, both)
     means = [
@@ -294,14 +294,14 @@ def _verdict(
     if _ranged(of) and not any(badness):
         return ReferenceFigure("in range", sure)
     undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
-    own, other = values if undirected else badness
-    if own == other:
+    first, second = values if undirected else badness
+    if first == second:
         return ReferenceFigure("equal", sure)
     if alike:
         return ReferenceFigure("unclear", sure)
     if undirected:
-        return ReferenceFigure("higher" if own > other else "lower", sure)
-    return ReferenceFigure("better" if own < other else "worse", sure)
+        return ReferenceFigure("higher" if first > second else "lower", sure)
+    return ReferenceFigure("better" if first < second else "worse", sure)
 
 
 def _ranged(of: Column) -> bool:
@@ -321,10 +321,10 @@ def _reference(rows: pd.DataFrame, system: str) -> str:
 
 def _fields(rows: pd.DataFrame) -> dict[tuple[str, str, str, str], list[Row]]:
     """Rows by slice, metric, key and dimension."""
-    found: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    by_field: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     for row in rows.to_dict("records"):
-        found[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
-    return found
+        by_field[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
+    return by_field
 
 
 def _figure(
@@ -360,5 +360,5 @@ def _mean(values: Mapping[str, float], scores: Scores) -> Interval:
 
 
 def _part(readings: Mapping[str, Reading], key: str, number: int) -> dict[str, float]:
-    found = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
-    return {item: value for item, value in found.items() if value is not None}
+    values = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
+    return {item: value for item, value in values.items() if value is not None}

@@ -58,8 +58,8 @@ class Facts:
         """What it has of `openness`, `size`, `licence` or `language`, as filters name it."""
         if fact == "language":
             return self.languages or (NOT_STATED,)
-        found = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
-        return (found[fact],)
+        values = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
+        return (values[fact],)
 
 
 def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
@@ -78,9 +78,9 @@ def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
 
 def system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
     """One row a system that a document is known of: shipped, or kept beside a run, which counts more."""
-    known = {document.system.id: row_of(document) for document in shipped}
-    own = {row.system: row for run in runs for row in _kept(run)}
-    return list({**known, **own}.values())
+    of_shipped = {document.system.id: row_of(document) for document in shipped}
+    of_runs = {row.system: row for run in runs for row in _kept(run)}
+    return list({**of_shipped, **of_runs}.values())
 
 
 def row_of(document: Submission) -> SystemRow:

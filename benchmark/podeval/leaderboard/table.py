@@ -47,8 +47,8 @@ class Cell:
     value: float | None = None
 
     def __str__(self) -> str:
-        said = " ".join(filter(None, (self.number, self.interval)))
-        return "  ".join(filter(None, (said, self.standing)))
+        figure = " ".join(filter(None, (self.number, self.interval)))
+        return "  ".join(filter(None, (figure, self.standing)))
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ class BoardTable:
     systems: tuple[str, ...]
 
 
-def clusters_behind(found: Iterable[TableRow]) -> tuple[int, int] | None:
+def clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
     """The fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
     counts = [
         int(count)
-        for line in found
+        for line in lines_shown
         for row in line.rows
         if present(row["rank_best"]) is not None and (count := present(row.get("clusters"))) is not None
     ]
@@ -175,10 +175,10 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
 
     Rows of one metric repeat the same counts for each key; each metric counts once.
     """
-    listed = list(rows)
-    unranked = dict.fromkeys(reason for row in listed for reason in _reasons(row) if reason.startswith(NOT_RANKED))
+    every_row = list(rows)
+    unranked = dict.fromkeys(reason for row in every_row for reason in _reasons(row) if reason.startswith(NOT_RANKED))
     metrics: dict[tuple[str, str], list[str]] = {}
-    for metric, row in {str(row["metric"]): row for row in listed if unscored_of(row)}.items():
+    for metric, row in {str(row["metric"]): row for row in every_row if unscored_of(row)}.items():
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
         alone = words["by us" if not system else "by the system"]
         cause = words["both"].format(system, ours) if system and ours else alone
@@ -191,8 +191,8 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
 
 def names(rows: pd.DataFrame) -> dict[str, str]:
     """What each system is called on the board: its title, with its id where two share one, and its kind's mark."""
-    wanted = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
-    return name_systems(wanted.to_dict("records"))  # type: ignore[arg-type]
+    latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
+    return name_systems(latest.to_dict("records"))  # type: ignore[arg-type]
 
 
 def order(settled: ResolvedView) -> list[Key]:
@@ -213,23 +213,23 @@ def order(settled: ResolvedView) -> list[Key]:
         control = systems[key[0]]["system_kind"] == "control"
         return (pins.get(key[0], len(pins)), PROVENANCES.index(key[1]), control, behind, badness)
 
-    found = sorted(settled.keys, key=lambda key: called_[key[0]].casefold(), reverse=wish == "-system")
-    return sorted(found, key=place)
+    by_name = sorted(settled.keys, key=lambda key: called_[key[0]].casefold(), reverse=wish == "-system")
+    return sorted(by_name, key=place)
 
 
 def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
     """Some rows of a view, as they are read."""
     columns = [_Written(settled.sheet, c.id) for c in settled.columns]
-    made: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *(c.id for c in settled.columns)), dict)
+    written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *(c.id for c in settled.columns)), dict)
     for key in keys:
-        if key not in made:
-            made[key] = _line(settled, columns, key)
-    return [made[key] for key in keys]
+        if key not in written:
+            written[key] = _line(settled, columns, key)
+    return [written[key] for key in keys]
 
 
 def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> TableRow:
-    there = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
-    scored, total = _scored(there)
+    own_rows = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
+    scored, total = _scored(own_rows)
     return TableRow(
         key[0],
         settled.board.names[key[0]],
@@ -238,7 +238,7 @@ def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> Table
         tuple(column.cell(key) for column in columns),
         scored,
         total,
-        there,
+        own_rows,
     )
 
 
@@ -253,15 +253,15 @@ class _Written:
 
     def cell(self, key: Key) -> Cell:
         """The cell of one row."""
-        found = self._cells.get(key)
-        if found is None:
-            found = self._cells[key] = cell(self.rows.get(key), self._places)
-        return found
+        written = self._cells.get(key)
+        if written is None:
+            written = self._cells[key] = cell(self.rows.get(key), self._places)
+        return written
 
 
 def build(settled: ResolvedView) -> BoardTable:
     """The table of a view: one row a system and provenance, best first by the view's sort column."""
-    found = lines(settled, order(settled))
+    table_rows = lines(settled, order(settled))
     headers = (SYSTEM, *(c.header for c in settled.columns), SCORED, PROVENANCE, REASONS)
     cells = [
         (
@@ -271,20 +271,20 @@ def build(settled: ResolvedView) -> BoardTable:
             line.provenance,
             line.reasons,
         )
-        for line in found
+        for line in table_rows
     ]
-    display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in found]
-    return BoardTable(_distinct(headers), tuple(cells), tuple(display), tuple(line.system for line in found))
+    display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in table_rows]
+    return BoardTable(_distinct(headers), tuple(cells), tuple(display), tuple(line.system for line in table_rows))
 
 
 def tidy(settled: ResolvedView) -> pd.DataFrame:
     """The numbers of the shown table, one a row, with interval, ranks, counts, protocol and what is stated of the
     system: what downloads hold.
     """
-    shown = {c.id for c in settled.columns}
+    ids = {c.id for c in settled.columns}
     kept = set(settled.keys)
     rows = settled.sheet.frame(kept.__contains__)
-    rows = rows[(rows["metric"] + "." + rows["key"]).isin(shown)].reset_index(drop=True)
+    rows = rows[(rows["metric"] + "." + rows["key"]).isin(ids)].reset_index(drop=True)
     facts = [settled.facts.get(system, Facts()) for system in rows["system"]]
     return rows.assign(
         licence=[fact.licence for fact in facts],
@@ -333,11 +333,11 @@ def _reasons(row: Row) -> dict[str, int]:
 def _printed(row: Row) -> str:
     """A paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
     try:
-        known = json.loads(row["protocol_json"])
+        content = json.loads(row["protocol_json"])
     except (KeyError, TypeError, ValueError):
         return ""
-    text = str(known.get("value", "")).replace("-", "−") if isinstance(known, dict) else ""
-    return f"{text} (SD {known['spread']})" if text and "spread" in known else text
+    text = str(content.get("value", "")).replace("-", "−") if isinstance(content, dict) else ""
+    return f"{text} (SD {content['spread']})" if text and "spread" in content else text
 
 
 def _count(row: Row, name: str) -> int:
