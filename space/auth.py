@@ -81,7 +81,7 @@ class SignIn:
         """Who sent a request."""
         if self.mode == "local":
             return LOCAL
-        account = _signed_in(request.session) if self.mode == "oidc" else None
+        account = _read_account(request.session) if self.mode == "oidc" else None
         if account is None:
             return None
         name, identity, orgs = account
@@ -95,7 +95,7 @@ class SignIn:
         return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
 
 
-def _signed_in(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
+def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
     """Name, identity and organisations that a session holds; None where it holds no person as a sign-in leaves one."""
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
@@ -187,8 +187,8 @@ def router(how: SignIn) -> APIRouter:
     @routes.get("/sign-in")
     async def begin(request: Request, next: str = "/") -> Response:
         if how.mode != "oidc":
-            return RedirectResponse(_own(next), status_code=303)
-        request.session["next"] = _own(next)
+            return RedirectResponse(_own_path(next), status_code=303)
+        request.session["next"] = _own_path(next)
         # Behind a proxy a request neither knows the site's name nor that it came by https.
         address = public_address()
         back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
@@ -203,7 +203,7 @@ def router(how: SignIn) -> APIRouter:
     async def finish(request: Request) -> Response:
         if how.mode != "oidc":
             return RedirectResponse("/", status_code=303)
-        target = _own(str(request.session.get("next", "/")))
+        target = _own_path(str(request.session.get("next", "/")))
         try:
             token = await how.client.authorize_access_token(request)
         except OAuthError:
@@ -237,7 +237,7 @@ def router(how: SignIn) -> APIRouter:
     return routes
 
 
-def _own(address: str) -> str:
+def _own_path(address: str) -> str:
     """A path of this site; anything else is the front page, so that nobody is sent elsewhere after signing in."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

@@ -84,7 +84,7 @@ class Words:
         return str(self.texts[section].get(value, value)) if section else value
 
 
-def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
+def describe_view(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
     """Everything the template says of a view.
 
     Args:
@@ -121,9 +121,9 @@ def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base:
         filters=len(_chips(settled, words)),
         chips=_chips(settled, words),
         reset=address(reset),
-        instead=_instead(settled, wish, words),
+        instead=_missed_sentences(settled, wish, words),
         status=status,
-        where=words["where"].format(_place(settled, words), words["profiles"].get(view.profile, view.profile)),
+        where=words["where"].format(_describe_place(settled, words), words["profiles"].get(view.profile, view.profile)),
         heads=_heads(settled, words),
         body=body,
         missing=missing,
@@ -137,11 +137,11 @@ def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base:
         picture=drawn.picture and replace(drawn.picture, svg=Markup(drawn.picture.svg)),
         no_picture=drawn.why_not,
         contents=_contents(settled),
-        **_cited(view.board.partition("/")[0]),
+        **_citation(view.board.partition("/")[0]),
     )
 
 
-def _instead(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
+def _missed_sentences(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     """A sentence for each thing that was asked for and is not here."""
     view = settled.view
     now = {
@@ -153,7 +153,7 @@ def _instead(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
     return [
         words["instead"].format(what=words[titles.get(name, name)], asked=value[:80], shown=now[name])
-        for name, value in settled.instead_of(wish).items()
+        for name, value in settled.missed_wishes(wish).items()
     ]
 
 
@@ -166,7 +166,7 @@ def _dimension(name: str, words: Words) -> str:
     return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
 
 
-def _place(settled: ResolvedView, words: Words) -> str:
+def _describe_place(settled: ResolvedView, words: Words) -> str:
     return " · ".join([_board(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
 
 
@@ -215,12 +215,13 @@ def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:
     """The filters in use, each with the address of the view without it."""
     view = settled.view
     chips = [
-        (f"{words['facts'][name]}: {words.fact(name, value)}", _without(view, name, value))
+        (f"{words['facts'][name]}: {words.fact(name, value)}", _address_without(view, name, value))
         for name in FACTS
         for value in getattr(view, name)
     ]
     chips += [
-        (str(words["provenances"].get(value, value)), _without(view, "provenance", value)) for value in view.provenance
+        (str(words["provenances"].get(value, value)), _address_without(view, "provenance", value))
+        for value in view.provenance
     ]
     if view.q:
         chips.append((f"“{view.q}”", address(replace(view, q=""))))
@@ -231,7 +232,7 @@ def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:
     return chips
 
 
-def _without(view: BoardView, name: str, value: str) -> str:
+def _address_without(view: BoardView, name: str, value: str) -> str:
     rest: Any = tuple(other for other in getattr(view, name) if other != value)
     return address(replace(view, **{name: rest}))
 
@@ -351,11 +352,11 @@ def _contents(settled: ResolvedView) -> list[tuple[str, str, str]]:
     for column in settled.columns:
         if rows := settled.sheet.rows(column.id):
             content = str(next(iter(rows.values()))["protocol_json"])
-            contents[column.metric] = (column.metric, settled.protocols[column.metric], _shared(content))
+            contents[column.metric] = (column.metric, settled.protocols[column.metric], _shared_content(content))
     return list(contents.values())
 
 
-def _shared(content: str) -> str:
+def _shared_content(content: str) -> str:
     """A protocol's content without what a paper says of one figure alone."""
     try:
         fields = json.loads(content)
@@ -367,7 +368,7 @@ def _shared(content: str) -> str:
     return json.dumps({name: value for name, value in fields.items() if name not in single}, ensure_ascii=False)
 
 
-def _cited(benchmark: str) -> dict[str, str]:
+def _citation(benchmark: str) -> dict[str, str]:
     try:
         record = benchmarks.get(benchmark)
     except BadInput:

@@ -64,7 +64,7 @@ def deck(
     return {"sides": decks, "first": first, "parts": count, "part": part}
 
 
-def told(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
+def script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
     """The same for the player's script."""
     return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
 

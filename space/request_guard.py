@@ -45,7 +45,7 @@ class Guard:
 
     Args:
         app: what is behind it.
-        own: how the paths begin of which some take something in.
+        accepting: how the paths begin of which some take something in.
         local: whether who comes is the one person of this machine, without having proven it.
         measures: whether visitors may upload what is measured for them.
         hosts: further names under which a local site is reached.
@@ -60,7 +60,7 @@ class Guard:
         hosts: Iterable[str] = (),
     ) -> None:
         self._app = app
-        self._own = accepting
+        self._accepting = accepting
         self._local = local
         self._measures = measures
         self._pace = RateLimit()
@@ -100,7 +100,7 @@ class Guard:
             return None
         if path.startswith(gradio_routes.UPLOAD) and (no_upload := self._no_upload(scope)):
             return no_upload
-        if not program and not gradio and not path.startswith(self._own):
+        if not program and not gradio and not path.startswith(self._accepting):
             return _no(403, "the site takes nothing in here")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.

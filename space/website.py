@@ -272,7 +272,7 @@ def _pages(site: Site) -> list[Any]:
 def _answer_errors(app: FastAPI, site: Site) -> None:
     """Every refusal is a sentence: JSON for a program or script, a page for a person."""
 
-    def answered(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
+    def answer(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             page = site.refused(request, reason, sentence)
             page.status_code = status
@@ -281,55 +281,55 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
         return JSONResponse({"error": sentence, "reason": reason}, status, headers)
 
     @app.exception_handler(NotSignedIn)
-    async def stranger(request: Request, _: NotSignedIn) -> Response:
+    async def answer_not_signed_in(request: Request, _: NotSignedIn) -> Response:
         if site.how.mode == "none":
             from services import NOWHERE
 
-            return answered(request, 403, "closed", f"Nothing is taken here: {NOWHERE}")
-        return answered(request, 401, "not signed in", "Please sign in first, at /sign-in.")
+            return answer(request, 403, "closed", f"Nothing is taken here: {NOWHERE}")
+        return answer(request, 401, "not signed in", "Please sign in first, at /sign-in.")
 
     @app.exception_handler(CannotSignIn)
-    async def unknowable(request: Request, error: CannotSignIn) -> Response:
+    async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
         _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
         sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
-        return answered(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
+        return answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
 
     @app.exception_handler(SignInRefused)
-    async def unproven(request: Request, error: SignInRefused) -> Response:
+    async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Response:
         _LOG.error("a sign-in is refused: %r", error.__cause__)
         sentence = (
             "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
             "it stays so, tell the operator of this board."
         )
-        return answered(request, 400, "unproven", sentence)
+        return answer(request, 400, "unproven", sentence)
 
     @app.exception_handler(TooMany)
-    async def hasty(request: Request, error: TooMany) -> Response:
-        return answered(request, 429, "too many", str(error), **{"Retry-After": str(error.seconds)})
+    async def answer_too_many(request: Request, error: TooMany) -> Response:
+        return answer(request, 429, "too many", str(error), **{"Retry-After": str(error.seconds)})
 
     @app.exception_handler(ArenaRefused)
-    async def refused(request: Request, error: ArenaRefused) -> Response:
-        return answered(request, _STATUS.get(error.reason, 409), error.reason, str(error))
+    async def answer_refused(request: Request, error: ArenaRefused) -> Response:
+        return answer(request, _STATUS.get(error.reason, 409), error.reason, str(error))
 
     @app.exception_handler(BadInput)
-    async def bad(request: Request, error: BadInput) -> Response:
+    async def answer_bad_input(request: Request, error: BadInput) -> Response:
         # Where the results lie is for the operator.
         sentence = str(error).replace(str(site.services.runs.resolve()), "the folder of runs")
-        return answered(request, 422, "invalid", sentence)
+        return answer(request, 422, "invalid", sentence)
 
     @app.exception_handler(StoreUnusable)
     @app.exception_handler(DiskFull)
-    async def unable(request: Request, error: PodevalError) -> Response:
+    async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
         # What is wrong names places on this machine: it is for the operator.
         _LOG.error("the database cannot be used: %s", error)
         sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
-        return answered(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
+        return answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
+    async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-        return answered(request, 422, "invalid", f"{field}: {first['msg']}")
+        return answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
 
 def _guard(app: FastAPI, *, local: bool = False) -> None:

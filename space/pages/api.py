@@ -100,10 +100,10 @@ def router(site: Site) -> APIRouter:
         profiles are never to be compared.
         """
         site.limit(request, RATE)
-        rows = _where(folder, folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric)
+        rows = _filter_rows(folder, folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric)
         if slice is not None:
-            rows = _where(folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
-        return BoardPage(total=len(rows), rows=_plain(rows.iloc[offset : offset + limit]))
+            rows = _filter_rows(folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
+        return BoardPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
 
     @routes.get("/api/v1/items")
     def items(
@@ -116,8 +116,8 @@ def router(site: Site) -> APIRouter:
     ) -> BoardPage:
         """Every result of one system, item by item."""
         site.limit(request, RATE)
-        rows = _where(folder, folder.items(), system=system, benchmark=benchmark, metric=metric)
-        results = _plain(rows.iloc[offset : offset + limit])
+        rows = _filter_rows(folder, folder.items(), system=system, benchmark=benchmark, metric=metric)
+        results = _json_rows(rows.iloc[offset : offset + limit])
         for row in results:
             row["result"] = json.loads(row["result"])
             row.pop("output", None)
@@ -135,7 +135,7 @@ def router(site: Site) -> APIRouter:
         """
         site.limit(request, "20/minute")
         table = site.services.arena.battles(dimension=dimension)[list(PUBLIC_COLUMNS)]
-        return BoardPage(total=len(table), rows=_plain(table.iloc[offset : offset + limit]))
+        return BoardPage(total=len(table), rows=_json_rows(table.iloc[offset : offset + limit]))
 
     @routes.get("/health")
     def health() -> Response:
@@ -176,7 +176,7 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _where(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.DataFrame:
+def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.DataFrame:
     """The rows that have what is wanted; what is empty is not asked for.
 
     Raises:
@@ -206,7 +206,7 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
     raise ArenaRefused(refusal.UNKNOWN, f"there is no {column} {name[:80]!r} here; there are: {sentence}{more}")
 
 
-def _plain(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as JSON takes them: what is not a number is null."""
     names = [str(name) for name in rows.columns]
     columns = [_values(rows[name]) for name in rows.columns]

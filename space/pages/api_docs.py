@@ -69,16 +69,20 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
         for method in METHODS:
             if operation := methods.get(method):
                 about = " ".join(operation.get("description", operation.get("summary", "")).split())
-                yield Operation(method, path, about, (*_asked(operation), *_sent(operation, document)))
+                yield Operation(
+                    method, path, about, (*_query_parameters(operation), *_body_parameters(operation, document))
+                )
 
 
-def _asked(operation: dict[str, Any]) -> Iterator[ApiParameter]:
+def _query_parameters(operation: dict[str, Any]) -> Iterator[ApiParameter]:
     for parameter in operation.get("parameters", []):
         about = parameter.get("description", "")
-        yield _parameter(parameter["name"], parameter["in"], {**parameter["schema"], "description": about}, parameter["required"])
+        yield _parameter(
+            parameter["name"], parameter["in"], {**parameter["schema"], "description": about}, parameter["required"]
+        )
 
 
-def _sent(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[ApiParameter]:
+def _body_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[ApiParameter]:
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     schema = content.get("schema", {})
     if "$ref" in schema:
@@ -91,7 +95,9 @@ def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) ->
     kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
     notes = [schema.get("description", "")]
     if "minimum" in schema:
-        notes.append(f"{schema['minimum']:,}–{schema['maximum']:,}" if "maximum" in schema else f"≥ {schema['minimum']}")
+        notes.append(
+            f"{schema['minimum']:,}–{schema['maximum']:,}" if "maximum" in schema else f"≥ {schema['minimum']}"
+        )
     if schema.get("default") not in (None, ""):
         notes.append(f"= {schema['default']}")
     return ApiParameter(name, place, " | ".join(kinds), required, "; ".join(filter(None, notes)))

@@ -122,7 +122,7 @@ def router(site: Site) -> APIRouter:
         chosen = dimension if dimension in ranking.standings else next(iter(ranking.standings), None)
         return site.render(
             request, "arena_ratings.html", ranking=ranking, chosen=chosen, pooled=POOLED, goal=arena.votes_goal(),
-            shown=_shown(ranking, chosen, site.texts[site.language(request)]["arena"]) if chosen else None,
+            shown=_ranking_content(ranking, chosen, site.texts[site.language(request)]["arena"]) if chosen else None,
         )  # fmt: skip
 
     @routes.get("/arena/ratings.json")
@@ -157,7 +157,7 @@ def _revealed(side: Revealed) -> dict[str, Any]:
     return asdict(side)
 
 
-def _shown(ranking: Ranking, chosen: str, texts: dict[str, Any]) -> dict[str, Any]:
+def _ranking_content(ranking: Ranking, chosen: str, texts: dict[str, Any]) -> dict[str, Any]:
     """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
     part: Standings = ranking.standings[chosen]
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]

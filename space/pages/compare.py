@@ -97,29 +97,31 @@ def router(site: Site) -> APIRouter:
             deck=deck,
             level=level,
             link=link,
-            script_data=Markup(as_script_data(player_data.told(deck, texts))),
+            script_data=Markup(as_script_data(player_data.script_data(deck, texts))),
         )
 
     queue = WaitingRoom(MOST, MOST_EACH)
     in_turn = ThreadPool(AT_ONCE)
 
     @in_turn
-    def copied(system: str, where: str, item: str, part: int, beside: str) -> Response:
+    def send_copy(system: str, where: str, item: str, part: int, beside: str) -> Response:
         copy = recordings.file(*_outputs(shelf, system, where, item, part, beside))
         if copy is None:
             raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
         return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
     @in_turn
-    def pictured(system: str, where: str, item: str, part: int, beside: str) -> Response:
+    def send_peaks(system: str, where: str, item: str, part: int, beside: str) -> Response:
         magnitudes = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
         if magnitudes is None:
             raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
         return JSONResponse({"peaks": magnitudes}, headers=_KEEP)
 
-    async def queued(request: Request, answer: Callable[..., Awaitable[Response]], *sound: str | int) -> Response:
+    async def answer_in_turn(
+        request: Request, answer: Callable[..., Awaitable[Response]], *sound: str | int
+    ) -> Response:
         try:
-            with queue.place(site.origin(request)):
+            with queue.enter(site.origin(request)):
                 return await answer(*sound)
         except Full:
             sentence = "many sounds are being prepared at the moment; try again in a few seconds"
@@ -128,12 +130,12 @@ def router(site: Site) -> APIRouter:
     @routes.api_route("/compare/audio", methods=["GET", "HEAD"])
     async def audio(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
         site.limit(request, "300/minute")
-        return await queued(request, copied, system, where, item, part, beside)
+        return await answer_in_turn(request, send_copy, system, where, item, part, beside)
 
     @routes.get("/compare/peaks")
     async def peaks(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
         site.limit(request, "120/minute")
-        return await queued(request, pictured, system, where, item, part, beside)
+        return await answer_in_turn(request, send_peaks, system, where, item, part, beside)
 
     return routes
 
@@ -225,14 +227,14 @@ def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -
         rows.append(
             {
                 "header": column.header,
-                "cells": [_told(reading, column.key, places_, texts) for reading in readings],
+                "cells": [_cell_or_reason(reading, column.key, places_, texts) for reading in readings],
                 "difference": "" if difference is None else signed_text(difference, places_),
             }
         )
     return rows
 
 
-def _told(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
+def _cell_or_reason(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
     if reading is None or not reading.reason:
         return _cell(reading, key, places_, texts)
     return f"{texts['unscored_by'][reading.cause]}: {reading.reason}"

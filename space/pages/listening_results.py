@@ -34,7 +34,7 @@ def router(site: Site) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     listening, database = site.services.listening, site.services.database
 
-    def known(request: Request, test: str) -> session_results.Overview:
+    def require_overview(request: Request, test: str) -> session_results.Overview:
         operator(request)
         if test not in listening.tests():
             raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test")
@@ -59,7 +59,7 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/listening/{test}")
     def one(request: Request, test: str) -> HTMLResponse:
-        overview = known(request, test)
+        overview = require_overview(request, test)
         summary, nothing = _summary(site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
@@ -81,7 +81,7 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/listening/{test}/marks.csv")
     def marks(request: Request, test: str) -> Response:
-        kind = known(request, test).design.kind
+        kind = require_overview(request, test).design.kind
         entries: list[Any] = (
             session_results.answers(database, test)[0]
             if kind == "questionnaire"
@@ -92,7 +92,7 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/listening/{test}/webmushra.csv")
     def as_webmushra(request: Request, test: str) -> Response:
-        kind = known(request, test).design.kind
+        kind = require_overview(request, test).design.kind
         if kind != "mushra":
             raise BadInput(f"webMUSHRA's table holds MUSHRA pages; {test} is a {kind} test")
         return _csv(webmushra.results(test, session_results.marks(database, test)), f"{test}-webmushra.csv")
@@ -110,7 +110,7 @@ def router(site: Site) -> APIRouter:
     @routes.post("/listening/{test}/close")
     def close(request: Request, test: str) -> JSONResponse:
         """Let nobody else begin."""
-        known(request, test)
+        require_overview(request, test)
         listening.close(test)
         return JSONResponse({"closed": True})
 

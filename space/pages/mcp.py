@@ -40,7 +40,10 @@ def router(site: Site) -> APIRouter:
     async def life(_: FastAPI) -> AsyncIterator[None]:
         server = tools(Questions(site.results))
         app = server.streamable_http_app(
-            streamable_http_path="/mcp", json_response=True, stateless_http=True, transport_security=_guarded()
+            streamable_http_path="/mcp",
+            json_response=True,
+            stateless_http=True,
+            transport_security=_transport_security(),
         )
         async with server.session_manager.run():
             running["app"] = app
@@ -111,22 +114,22 @@ def tools(questions: Questions) -> Any:
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
     }
     for function, description in about.items():
-        server.add_tool(_said(function), description=description, annotations=reading)
+        server.add_tool(_explain_errors(function), description=description, annotations=reading)
     return server
 
 
-def _said(tool: Callable[..., Any]) -> Callable[..., Any]:
+def _explain_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
     """The same, its refusals as sentences for the model."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return tool(*args, **kwargs)
         except PodevalError as error:
             raise ToolError(str(error)) from None
 
-    return told
+    return call
 
 
 class _Handed(Response):
@@ -140,7 +143,7 @@ class _Handed(Response):
         await self._app({**scope, "path": "/mcp", "root_path": ""}, receive, send)
 
 
-def _guarded() -> Any:
+def _transport_security() -> Any:
     """Hosts and origins are looked at by the site's own gate, which knows how this site is reached."""
     from mcp.server.transport_security import TransportSecuritySettings
 

@@ -53,7 +53,7 @@ def router(site: Site) -> APIRouter:
         if item and item not in lines:
             raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
         chosen = lines[item] if item else _first(chapter)
-        content = report_page.shown_chapter(description, chapter, all_texts)
+        content = report_page.render_chapter(description, chapter, all_texts)
         query = {"system": system, "where": chapter.where, "slice": slice}
 
         def link(**changed: Any) -> str:
@@ -80,7 +80,7 @@ def router(site: Site) -> APIRouter:
             of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, texts) if chosen else None,
             deck=deck,
             link=link,
-            script_data=Markup(as_script_data(player_data.told(deck, all_texts["compare"]))),
+            script_data=Markup(as_script_data(player_data.script_data(deck, all_texts["compare"]))),
         )
 
     @routes.get("/", include_in_schema=False)
@@ -104,7 +104,7 @@ def _item(items: Any, system: str, where: str, item: str, texts: dict[str, Any])
     results, _ = system_page.item_results(items, system, where, item)
     return {
         "scores": system_page.scores(results),
-        "heard": system_page.heard(results),
+        "heard": system_page.read_transcripts(results),
         "timelines": [_timeline(metric, track, texts) for metric, track in system_page.timelines(results).items()],
     }
 

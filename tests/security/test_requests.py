@@ -258,7 +258,7 @@ def slow_server(board_app: ModuleType) -> Iterator[tuple[str, int]]:
 
     patch = pytest.MonkeyPatch()
     patch.setattr("server.HEAD_SECONDS", 0.3)
-    patch.setattr("guard.BODY_SECONDS", 0.3)
+    patch.setattr("request_guard.BODY_SECONDS", 0.3)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     running = uvicorn.Server(server.configuration(Guard(echo, ("/",)), "127.0.0.1", 0))
@@ -365,9 +365,9 @@ def test_a_session_begins_anew_at_sign_in_and_its_cookie_is_not_for_scripts(
 def test_addresses_that_browsers_read_otherwise_are_not_gone_to_after_signing_in(
     board_app: ModuleType, target: str
 ) -> None:
-    from auth import _own
+    from auth import _own_path
 
-    assert _own(target) == "/"
+    assert _own_path(target) == "/"
 
 
 def test_what_begins_like_the_address_of_programs_is_none_of_theirs() -> None:

@@ -48,7 +48,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="one JSON object
         print(f"\nProfile {profile}: can score {', '.join(alone) or 'nothing'}")
         if judged := [name for name in ready if name in report["judged"]]:
             print(f"  with a judge (--judge, docs/judges.md): {', '.join(judged)}")
-        for line in _wanting(metrics):
+        for line in _describe_missing(metrics):
             print(f"  {line}")
     print("\nSystems:")
     for name, reason in report["systems"].items():
@@ -60,7 +60,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="one JSON object
     print(f"\nAnalysis cache: {report['cache']}\nWeights: {report['weights']}")
 
 
-def _wanting(metrics: dict[str, list[str]]) -> Iterator[str]:
+def _describe_missing(metrics: dict[str, list[str]]) -> Iterator[str]:
     """What is missing and what to do, a line for each command that helps, or for each reason that none does."""
     by_command: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, reasons in metrics.items():
@@ -72,10 +72,10 @@ def _wanting(metrics: dict[str, list[str]]) -> Iterator[str]:
                 whats[what] = None
     for command, (names, whats) in by_command.items():
         metrics_text = ", ".join(names)
-        yield f"{metrics_text}: run {command} ({_joined(whats)})" if whats else f"{metrics_text}: {command}"
+        yield f"{metrics_text}: run {command} ({_join_missing(whats)})" if whats else f"{metrics_text}: {command}"
 
 
-def _joined(whats: Iterable[str]) -> str:
+def _join_missing(whats: Iterable[str]) -> str:
     """What is missing, with all weights in one clause."""
     first, last = "the weights of ", " are not installed"
     titles = [what.removeprefix(first).removesuffix(last) for what in whats if what.startswith(first)]

@@ -42,11 +42,11 @@ def pages(checkout: Path) -> dict[Path, str]:
     )
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
     adapters = checkout / "docs" / "adapters.md"
-    contents[adapters] = _filled(
+    contents[adapters] = _fill_tables(
         adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
     )
     contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
-    contents[checkout / "docs" / "architecture.md"] = _with_picture(checkout)
+    contents[checkout / "docs" / "architecture.md"] = _draw_floors(checkout)
     return contents
 
 
@@ -60,7 +60,7 @@ def imports(engine: Path) -> dict[str, set[str]]:
     """Every module of the engine with those that it imports: at its top, in functions, for types."""
     paths = {_module_name(path, engine): path for path in engine.rglob("*.py")}
     return {
-        name: {module for module in _imported(ast.parse(path.read_bytes()), set(paths)) if module != name}
+        name: {module for module in _find_imports(ast.parse(path.read_bytes()), set(paths)) if module != name}
         for name, path in sorted(paths.items())
     }
 
@@ -69,7 +69,7 @@ def _module_name(path: Path, engine: Path) -> str:
     return ".".join(path.relative_to(engine.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _imported(tree: ast.AST, modules: set[str]) -> set[str]:
+def _find_imports(tree: ast.AST, modules: set[str]) -> set[str]:
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -82,14 +82,16 @@ def _imported(tree: ast.AST, modules: set[str]) -> set[str]:
     return names
 
 
-def _with_picture(checkout: Path) -> str:
+def _draw_floors(checkout: Path) -> str:
     """docs/architecture.md with the picture of its floors, an arrow where a room imports one on the floor below it."""
     page = (checkout / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = floors(checkout)
     arrows: dict[str, set[str]] = defaultdict(set)
     for module, others in imports(checkout / "benchmark" / "podeval").items():
         here, others_rooms = _room(module), {_room(other) for other in others}
-        arrows[here] |= {room for room in others_rooms if room in rooms and here in rooms and rooms[here] - rooms[room] == 1}
+        arrows[here] |= {
+            room for room in others_rooms if room in rooms and here in rooms and rooms[here] - rooms[room] == 1
+        }
     lines = ["```mermaid", "flowchart TB"]
     for floor in sorted(set(rooms.values()), reverse=True):
         lines += [f"  subgraph floor{floor}[floor {floor}]", "    direction LR"]
@@ -109,7 +111,7 @@ def _node(room: str) -> str:
     return f"room_{room.strip('_')}"
 
 
-def _filled(page: str, tables: dict[str, str]) -> str:
+def _fill_tables(page: str, tables: dict[str, str]) -> str:
     """A page with its marked tables as they should be."""
     for name, table in tables.items():
         marked_table = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
@@ -153,7 +155,7 @@ def prompts_page() -> str:
         "podeval's own; "
         "what is judged, the scales and the points are the papers'. A prompt's id is made of its wording, the schema "
         "of its answer and the rules that keep material apart from instructions, and is part of every protocol. To "
-        "a system text are added those rules and the schema:\n\n" + _quoted(RULES.strip()),
+        "a system text are added those rules and the schema:\n\n" + _quote(RULES.strip()),
     ]
     for title, module, prompts in PROTOCOLS:
         parts.append(f"## {title}\n\n{inspect.getdoc(module)}")
@@ -165,12 +167,12 @@ def _prompt_section(prompt: Prompt) -> str:
     schema = json.dumps(prompt.schema, ensure_ascii=False, indent=1)
     return (
         f"### `{prompt.name}`, version {prompt.version}\n\nId `{prompt.id}`. After: {prompt.source}.\n\n"
-        f"System:\n\n{_quoted(prompt.system.strip())}\n\nRequest:\n\n{_quoted(prompt.template.strip())}\n\n"
+        f"System:\n\n{_quote(prompt.system.strip())}\n\nRequest:\n\n{_quote(prompt.template.strip())}\n\n"
         f"<details><summary>Schema of the answer</summary>\n\n```json\n{schema}\n```\n\n</details>"
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"```text\n{text}\n```"
 
 

@@ -105,7 +105,7 @@ def rubrics(
     unique = {one.id: one for one in _dialogues(files)}.values()
     cuts = [(one, turn) for one in unique for turn in (None, *(range(1, len(one.turns)) if turns else ()))]
     asks = JudgeUse(prompts=lambda _: (WRITE,))
-    outcomes, judge_id = _asked([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
+    outcomes, judge_id = _ask([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
     if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
         register("review", [to], None)
         save_review(ReviewFile(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
@@ -126,9 +126,9 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     from podeval.text.text_file import read_text
 
     _require_absent(to)
-    requests = [(_named(path), PodcastRequest.parse(read_text(path))) for path in files]
+    requests = [(_review_name(path), PodcastRequest.parse(read_text(path))) for path in files]
     asks = JudgeUse(prompts=lambda _: (DERIVE,))
-    outcomes, judge_id = _asked([write_checklist(*request) for request in requests], asks, name, records)
+    outcomes, judge_id = _ask([write_checklist(*request) for request in requests], asks, name, records)
     if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
         register("review", [to], None)
         save_review(ReviewFile(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
@@ -155,7 +155,7 @@ def apply(
     for path in files:
         text = read_text(path)
         data = _read(path, text)
-        name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else _named(path)
+        name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else _review_name(path)
         accepted = decided.accepted(name)
         if not accepted:
             raise BadInput(f"{review} accepts nothing for {name} ({path})")
@@ -167,7 +167,9 @@ def apply(
                 raise BadInput(f"{path} has its criteria as a prompt; write them as lists under general, dimension")
             data["criteria"] = {**criteria, "sample": [entry.text for entry in accepted]}
             by_turn = {turn: decided.accepted(name, turn) for turn in range(1, len(data.get("turns", [])))}
-            if written := {str(turn): [entry.text for entry in entries] for turn, entries in by_turn.items() if entries}:
+            if written := {
+                str(turn): [entry.text for entry in entries] for turn, entries in by_turn.items() if entries
+            }:
                 data["turn_criteria"] = written
         writings.append((to / f"{path.stem}.json", data))
     to.mkdir(parents=True, exist_ok=True)
@@ -199,7 +201,7 @@ def battles(
     if not pairs:
         raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
     asks = JudgeUse(prompts=lambda _: prompts(modality), sampling=lambda _: SAMPLING[variant])
-    outcomes, judge_id = _asked(
+    outcomes, judge_id = _ask(
         [battle(a, b, variant=variant, modality=modality, seed=seed) for a, b in pairs], asks, name, records
     )
     protocol = {"judge": judge_id, "prompt": prompts(modality)[0].id, "variant": variant, "modality": modality}
@@ -231,7 +233,7 @@ def reasons(
         raise BadInput(f"{answers}: there is no question about which every system was given a reason")
     asks = JudgeUse(prompts=lambda _: (SUMMARISE,))
     conversations = [justification_scores(QUESTIONS[question], texts) for question, texts in questions.items()]
-    outcomes, judge_id = _asked(conversations, asks, name, records)
+    outcomes, judge_id = _ask(conversations, asks, name, records)
     for question, outcome in zip(questions, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
             print(f"podeval: {question}: {outcome}", file=sys.stderr)
@@ -242,7 +244,7 @@ def reasons(
     raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
 
 
-def _asked(
+def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", name: str, records: Path | None
 ) -> tuple[list[T | PodevalError], str]:
     """What each conversation found, and who was asked."""
@@ -280,7 +282,7 @@ def _read(path: Path, text: str) -> dict[str, Any]:
     return dict(data)
 
 
-def _named(path: Path) -> str:
+def _review_name(path: Path) -> str:
     """What a request is called in a review file."""
     return path.stem
 

@@ -78,11 +78,11 @@ def listening(label: str) -> Iterator[None]:
     with Steps(label) as steps:
         reported_at = time.monotonic()
 
-        def heard(what: str, done: float, total: float) -> None:
+        def show(what: str, done: float, total: float) -> None:
             nonlocal reported_at
             if steps.on_terminal or time.monotonic() - reported_at > _SILENCE:
                 reported_at = time.monotonic()
                 steps.step(what, round(done), round(total))
 
-        with listen(heard):
+        with listen(show):
             yield

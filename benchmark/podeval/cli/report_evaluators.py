@@ -93,10 +93,10 @@ def papers(as_json: AsJson = False) -> None:
 
     Example: podeval report papers --json
     """
-    from podeval.leaderboard.papers import PaperFigure, recomputed
+    from podeval.leaderboard.papers import PaperFigure, recompute
 
     tables: dict[tuple[str, str], list[PaperFigure]] = defaultdict(list)
-    for figure in recomputed():
+    for figure in recompute():
         tables[figure.paper, figure.table].append(figure)
         if as_json:
             record = asdict(figure) | {"difference": figure.difference, "follows": figure.follows}

@@ -57,7 +57,7 @@ def validity(
     build(runs)
     agreements = agreement(read_table(runs / ITEMS), human)
     for row in agreements:
-        print(json.dumps(asdict(row), ensure_ascii=False) if as_json else _said(row))
+        print(json.dumps(asdict(row), ensure_ascii=False) if as_json else _describe_validity(row))
     if not agreements:
         print(f"no metric shares {FEWEST} outputs (system and item) with a human measure", file=sys.stderr)
         raise typer.Exit(1)
@@ -72,7 +72,7 @@ def _of_database(location: str) -> "Human":
         return of_listening_tests(marks_by_test(opened))
 
 
-def _said(row: "Validity") -> str:
+def _describe_validity(row: "Validity") -> str:
     turned = " (turned: lower is better)" if row.turned else ""
     return (
         f"{row.metric}.{row.key}{turned} with {row.human}: SRCC {_figure(row.srcc)}, PLCC {_figure(row.plcc)}, "

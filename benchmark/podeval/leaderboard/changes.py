@@ -67,10 +67,10 @@ def changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -
         runs: its folder, in which earlier runs are kept aside.
         database: of the submissions, where there is one.
     """
-    aside = list(_set_aside(runs))
+    aside = list(_superseded_runs(runs))
     every_change = [*_results(board, aside), *_protocols(board, aside)]
     if database is not None:
-        every_change += _withdrawn(database)
+        every_change += _withdrawals(database)
     return sorted(every_change, key=lambda change: change.at, reverse=True)
 
 
@@ -94,7 +94,7 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
     """From a metric's second version on: when results of it first came."""
     began: dict[str, dict[str, str]] = defaultdict(dict)
 
-    def saw(metric: str, version: str, created: str) -> None:
+    def note(metric: str, version: str, created: str) -> None:
         before = began[metric].get(version)
         began[metric][version] = created if before is None else min(before, created)
 
@@ -102,18 +102,18 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
     for content, created in measured[["protocol_json", "created"]].drop_duplicates().itertuples(index=False):
         protocol = json.loads(content)
         if "version" in protocol:
-            saw(str(protocol["metric"]), str(protocol["version"]), str(created))
+            note(str(protocol["metric"]), str(protocol["version"]), str(created))
     for summary in aside:
         for protocol in summary.protocols.values():
             if "version" in protocol:
-                saw(str(protocol["metric"]), str(protocol["version"]), summary.created)
+                note(str(protocol["metric"]), str(protocol["version"]), summary.created)
     for metric, versions in began.items():
         order = sorted(versions, key=_as_numbers)
         for older, newer in itertools.pairwise(order):
             yield Change(versions[newer], "protocol", metric, detail=f"{older} → {newer}")
 
 
-def _withdrawn(database: Database) -> Iterable[Change]:
+def _withdrawals(database: Database) -> Iterable[Change]:
     query = (
         select(SubmissionHistory, SubmissionRow.document)
         .join(SubmissionRow, SubmissionHistory.submission == SubmissionRow.id)
@@ -131,7 +131,7 @@ def _withdrawn(database: Database) -> Iterable[Change]:
             )
 
 
-def _set_aside(runs: Path) -> Iterable[RunSummary]:
+def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
     for path in sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json")):
         folder = path.parent
         try:

@@ -106,7 +106,7 @@ def column(metric: str, key: str, dimension: str) -> Column:
     return Column(metric, key, dimension, title.replace("_", " "), better, "", None, (position, len(keys)))
 
 
-def ordered(columns: Iterable[Column]) -> list[Column]:
+def order_columns(columns: Iterable[Column]) -> list[Column]:
     """Columns in the order of the board: by dimension, then metric, its headline key first."""
     return sorted(columns, key=lambda c: (*dimension_place(c.dimension), c.order, c.metric, c.key))
 
@@ -114,7 +114,7 @@ def ordered(columns: Iterable[Column]) -> list[Column]:
 def headlines(columns: Iterable[Column]) -> list[Column]:
     """One column a dimension: the first in the order of the board that has a direction, else the first."""
     best: dict[str, Column] = {}
-    for candidate in ordered(columns):
+    for candidate in order_columns(columns):
         current = best.get(candidate.dimension)
         if current is None or (current.better == "informative" and candidate.better != "informative"):
             best[candidate.dimension] = candidate

@@ -11,9 +11,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Choice, Column, column, headlines, ordered
+from podeval.leaderboard.columns import Choice, Column, column, headlines, order_columns
 from podeval.leaderboard.query import choose_protocols
-from podeval.leaderboard.report_figures import Paired, ReferenceFigure, at, paired, rows_by_place, stands
+from podeval.leaderboard.report_figures import (
+    Paired,
+    ReferenceFigure,
+    pair_systems,
+    rows_at,
+    rows_by_place,
+    set_against,
+)
 from podeval.leaderboard.report_scores import Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, names, present
 
@@ -122,8 +129,10 @@ def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
     """Where both systems have numbers: label and `benchmark/split/profile`; where they share most comes first."""
     whole = board[board["slice"] == ""]
     of_a, of_b = (rows_by_place(whole[whole["system"] == system]) for system in (a, b))
-    shared = sorted(of_a.keys() & of_b.keys(), key=lambda at: (at[2] == "paper", -min(of_a[at], of_b[at]), at))
-    return tuple((" · ".join(filter(None, at)), "/".join(at)) for at in shared)
+    shared = sorted(
+        of_a.keys() & of_b.keys(), key=lambda where: (where[2] == "paper", -min(of_a[where], of_b[where]), where)
+    )
+    return tuple((" · ".join(filter(None, where)), "/".join(where)) for where in shared)
 
 
 def compare(
@@ -138,7 +147,7 @@ def compare(
         b: of the other.
         benchmark: where; `benchmark`, `benchmark/split` or `benchmark/split/profile`, the first place both are in
             that begins so. Empty for the first place of all.
-        wanted: protocols a reader chose, for metrics that have several.
+        wishes: protocols a reader chose, for metrics that have several.
 
     Raises:
         Unknown: there is no such system, or the two were not both measured there.
@@ -151,7 +160,7 @@ def compare(
         raise UnknownSystem("a system is not compared with itself; choose two")
     shared = places(board, a, b)
     where = _where(shared, benchmark)
-    here = at(board, where)
+    here = rows_at(board, where)
     here = here[here["system"].isin([a, b])]
     protocols = _protocols(here, a, wishes)
     here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
@@ -191,11 +200,11 @@ def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_
         of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
         by_column.setdefault(of, {})[str(row["system"])] = row
     pairs = []
-    for of in ordered(by_column):
+    for of in order_columns(by_column):
         ours, theirs = by_column[of].get(a), by_column[of].get(b)
-        beside = paired(of_a, of_b, of, protocols[of.metric])
+        beside = pair_systems(of_a, of_b, of, protocols[of.metric])
         values = [present(row["value"]) if row else None for row in (ours, theirs)]
-        to_b = beside.to_b if beside else stands(values[0], values[1], of, None, None)
+        to_b = beside.to_b if beside else set_against(values[0], values[1], of, None, None)
         pairs.append(Pair(of, protocols[of.metric], ours, theirs, beside, to_b))
     return pairs
 

@@ -24,7 +24,7 @@ def differences(comparison: SystemComparison, column: Column, texts: Mapping[str
     """The picture of one column, the items where a is furthest above b on top.
 
     Args:
-        found: the comparison.
+        comparison: the two systems.
         column: whose values are drawn.
         texts: `title`, said by screen readers, and `some`, said where not all items are drawn; with places for the
             column's name and for numbers of items.

@@ -27,7 +27,7 @@ def spread(
 
     Args:
         values: one a system, ascending.
-        named: systems with the values of their items, ascending.
+        systems: some of them with the values of their items, ascending.
         head: name of the figure.
         count: how many systems, in words.
         title: said by screen readers.

@@ -93,11 +93,11 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
         unanswered=wilson(judge.unanswered, judge.asked),
         orders=orders,
         steadiness=steadiness(judge.given),
-        unfit=unfit(orders, trial=judge.trial),
+        unfit=explain_unfit(orders, trial=judge.trial),
     )
 
 
-def unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
+def explain_unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
     """Why a judge's scores may not be published; nothing when they may."""
     reasons = ["it is declared a trial model"] if trial else []
     if orders is None or orders.agreement.count < PAIRS:
@@ -105,13 +105,13 @@ def unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
         reasons.append(f"its agreement between orders is not shown: {pairs} pairs without ties, {PAIRS} are needed")
     elif orders.agreement.low is None or orders.agreement.low <= 0.5:
         reasons.append(
-            f"the order may decide as much as the judge: agreement between orders {shown(orders.agreement)}, "
+            f"the order may decide as much as the judge: agreement between orders {format_figure(orders.agreement)}, "
             "whose lower bound is not above 0.5"
         )
     return tuple(reasons)
 
 
-def shown(estimate: Estimate, digits: int = 3) -> str:
+def format_figure(estimate: Estimate, digits: int = 3) -> str:
     """A figure with its interval."""
     if estimate.value is None:
         return "–"
@@ -156,7 +156,10 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
     single = [pair for pair in pairs if len(pair.preferences) == 1]
     # Both orders of a pair are one piece of evidence.
     answers = [
-        (preferred == 1, number) for number, pair in enumerate(pairs) for preferred in pair.preferences.values() if preferred
+        (preferred == 1, number)
+        for number, pair in enumerate(pairs)
+        for preferred in pair.preferences.values()
+        if preferred
     ]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:

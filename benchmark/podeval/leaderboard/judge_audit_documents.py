@@ -17,7 +17,7 @@ from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE
 from podeval.leaderboard import judge_audit as auditing
 from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
-from podeval.leaderboard.judge_audit_page import plain, reported
+from podeval.leaderboard.judge_audit_page import plain, read_paper_figures
 from podeval.metrics.judge_answers import read_answers
 
 SCORES, HUMAN = "scores.jsonl", "human.csv"
@@ -122,9 +122,12 @@ class Audits:
     def current(self) -> list[AuditedRecords]:
         """All of them, by name."""
         with self._lock:
-            return [self._audited(source) for source in sorted(set(_found(self._places)), key=lambda path: path.name)]
+            return [
+                self._read_if_changed(source)
+                for source in sorted(set(_audit_paths(self._places)), key=lambda path: path.name)
+            ]
 
-    def _audited(self, path: Path) -> AuditedRecords:
+    def _read_if_changed(self, path: Path) -> AuditedRecords:
         stamp = [(f.stat().st_mtime_ns, f.stat().st_size) for f in _files(path) if f.is_file()]
         kept = self._kept.get(path)
         if kept is None or kept[0] != stamp:
@@ -132,12 +135,12 @@ class Audits:
         return kept[1]
 
 
-def beside(measure: str, kind: str) -> list[dict[str, str]]:
+def select_paper_figures(measure: str, kind: str) -> list[dict[str, str]]:
     """The papers' figures of one measure, such as `TPR` of the kind `bias` or `SRCC` of `scores`."""
-    return [row for row in reported() if (row["measure"], row["kind"]) == (measure, kind)]
+    return [row for row in read_paper_figures() if (row["measure"], row["kind"]) == (measure, kind)]
 
 
-def _found(places: Iterable[Path]) -> Iterable[Path]:
+def _audit_paths(places: Iterable[Path]) -> Iterable[Path]:
     for path in places:
         if path.is_file() or (path / FILE).is_file():
             yield path

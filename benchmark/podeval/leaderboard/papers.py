@@ -57,9 +57,9 @@ class PaperFigure:
         return self.difference is not None and abs(self.difference) <= self.rounding
 
 
-def recomputed() -> list[PaperFigure]:
+def recompute() -> list[PaperFigure]:
     """Every printed figure that follows from others, and a line for each table of which none does."""
-    printed = _printed()
+    printed = _read_printed()
     figures = [
         *_screening(),
         *_category_means(printed),
@@ -80,7 +80,7 @@ def recomputed() -> list[PaperFigure]:
     return [*figures, *rest]
 
 
-def _printed() -> list[Row]:
+def _read_printed() -> list[Row]:
     """The shipped figures of all systems, with the system's name."""
     return [
         row | {"system": path.parent.name}

@@ -149,7 +149,7 @@ def _intervals(scene: _Scene) -> Drawn:
         across(axis, top, bottom, scene.head()) + content + legend(kinds, scene.words["shapes"], bottom + 42),
     )
     notes = (scene.words["first"].format(len(kept), len(points)),) if len(kept) < len(points) else ()
-    return Drawn(Picture(svg, caption, notes, *_listed(scene, points, {})))
+    return Drawn(Picture(svg, caption, notes, *_table_of(scene, points, {})))
 
 
 def _size(scene: _Scene) -> Drawn:
@@ -177,7 +177,7 @@ def _against(scene: _Scene, others: Mapping[Key, float], what: str) -> Drawn:
     notes = (scene.words[f"without_{what}"].format(len(every) - len(points)),) if len(points) < len(every) else ()
     texts = {key: f"{others[key]:,.0f}" if what == "size" else f"{others[key]:.3g}" for key, _, _ in points}
     return Drawn(
-        Picture(framed(caption, 286, content), caption, notes, *_listed(scene, points, {scene.words[what]: texts}))
+        Picture(framed(caption, 286, content), caption, notes, *_table_of(scene, points, {scene.words[what]: texts}))
     )
 
 
@@ -194,7 +194,7 @@ def _time(scene: _Scene) -> Drawn:
     texts = {key: str(row["created"])[:10] for key, row, _ in points}
     newest = sorted(points, key=lambda point: times[point[0]], reverse=True)
     return Drawn(
-        Picture(framed(caption, 286, content), caption, (), *_listed(scene, newest, {scene.words["measured"]: texts}))
+        Picture(framed(caption, 286, content), caption, (), *_table_of(scene, newest, {scene.words["measured"]: texts}))
     )
 
 
@@ -267,38 +267,47 @@ def _distribution(scene: _Scene) -> Drawn:
 
 
 def _radar(scene: _Scene) -> Drawn:
-    settled, words = scene.settled, scene.words
-    axes = radar.spokes(settled.columns, settled.board, settled.protocols)
+    words, board = scene.words, scene.settled.board
+    axes = radar.spokes(scene.settled.columns, board, scene.settled.protocols)
     if len(axes) < radar.FEWEST:
         return Drawn(None, words["none_radar"])
-    systems = settled.board.systems
-    free = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
-    keys = ([key for key in scene.order if scene.pinned(key)] or free)[:MOST_SERIES]
+    keys = _radar_keys(scene)
     if not keys:
         return Drawn(None, words["none_value"])
-    series, rows = [], []
-    for key in keys:
-        found = [settled.sheet.rows(axis.column.id).get(key) for axis in axes]
-        values = [present(row["value"]) if row else None for row in found]
-        on = tuple(None if value is None else axis.at(value) for axis, value in zip(axes, values, strict=True))
-        series.append(radar.Series(scene.name(key), on))
-        shown = (MISSING if value is None else f"{value:.2f}" for value in on)
-        rows.append((scene.name(key), *shown))
-    named = [(scene.title(axis.column), axis) for axis in axes]
+    series = [radar.Series(scene.name(key), tuple(_on_axis(scene, axis, key) for axis in axes)) for key in keys]
+    titled = [(scene.title(axis.column), axis) for axis in axes]
+    rows = [(one.name, *(MISSING if value is None else f"{value:.2f}" for value in one.values)) for one in series]
+    headers = (words["system"], *(title for title, _ in titled))
+    svg = radar.draw(titled, series, words["radar"])
+    return Drawn(Picture(svg, words["radar"], _radar_notes(scene, titled), headers, tuple(rows)))
+
+
+def _radar_keys(scene: _Scene) -> list[Key]:
+    """The rows on the radar: pinned ones, else the first three that are no controls."""
+    systems = scene.settled.board.systems
+    first = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
+    return ([key for key in scene.order if scene.pinned(key)] or first)[:MOST_SERIES]
+
+
+def _on_axis(scene: _Scene, axis: radar.RadarAxis, key: Key) -> float | None:
+    """Where a row lies on an axis, from 1 to 5."""
+    row = scene.settled.sheet.rows(axis.column.id).get(key)
+    value = present(row["value"]) if row else None
+    return None if value is None else axis.at(value)
+
+
+def _radar_notes(scene: _Scene, titled: Sequence[tuple[str, radar.RadarAxis]]) -> tuple[str, ...]:
+    """How the figures come on their axes, a sentence for each way."""
+    words = scene.words
+    breakdowns = {name.partition("=")[0] for name in scene.settled.board.slices} & set(radar.SCENARIOS)
+    names = ", ".join(words["breakdowns"].get(name, name) for name in sorted(breakdowns))
+    over = words["radar_slices"].format(names) if breakdowns else ""
     notes = []
-    slices = {name.partition("=")[0] for name in settled.board.slices} & set(radar.SCENARIOS)
     for way, text in (("as it is", "radar_as_is"), ("shifted", "radar_shifted"), ("spanned", "radar_spanned")):
-        listed = ", ".join(name for name, axis in named if axis.way == way)
-        if listed and way == "spanned":
-            called = (words["breakdowns"].get(name, name) for name in sorted(slices))
-            over = words["radar_slices"].format(", ".join(called)) if slices else ""
-            notes.append(words[text].format(over, listed))
-        elif listed:
-            notes.append(words[text].format(listed))
-    notes.append(words["radar_pinned"])
-    svg = radar.drawn(named, series, words["radar"])
-    headers = (words["system"], *(name for name, _ in named))
-    return Drawn(Picture(svg, words["radar"], tuple(notes), headers, tuple(rows)))
+        titles = ", ".join(title for title, axis in titled if axis.way == way)
+        if titles:
+            notes.append(words[text].format(*([over] if way == "spanned" else []), titles))
+    return (*notes, words["radar_pinned"])
 
 
 def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
@@ -306,7 +315,7 @@ def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
     return [kind for kind in SHAPES if kind in kinds]
 
 
-def _listed(
+def _table_of(
     scene: _Scene, points: Sequence[tuple[Key, Row, float]], more: Mapping[str, Mapping[Key, str]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Headers and rows of the table beside a picture."""
@@ -315,7 +324,9 @@ def _listed(
     rows = []
     for key, row, _ in points[:TABLE]:
         parts = cell(row, places)
-        rows.append((scene.name(key), *(texts[key] for texts in more.values()), parts.number, parts.interval, parts.standing))
+        rows.append(
+            (scene.name(key), *(texts[key] for texts in more.values()), parts.number, parts.interval, parts.standing)
+        )
     return (words["system"], *more, scene.head(), words["interval"], words["standing"]), tuple(rows)
 
 

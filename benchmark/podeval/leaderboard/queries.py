@@ -243,7 +243,9 @@ class Questions:
                 )
             )
         common = sum(any(None not in both for both in item.readings.values()) for item in comparison.items)
-        return SystemDifference(a=comparison.a.title, b=comparison.b.title, where=comparison.where, items_in_common=common, keys=keys)
+        return SystemDifference(
+            a=comparison.a.title, b=comparison.b.title, where=comparison.where, items_in_common=common, keys=keys
+        )
 
     def metric(self, name: str) -> Explained:
         """What a metric measures and how.

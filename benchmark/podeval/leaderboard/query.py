@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Column, Offers, choose, column, ordered, rank_offers
+from podeval.leaderboard.columns import Column, Offers, choose, column, order_columns, rank_offers
 from podeval.leaderboard.system_info import Facts, by_system
 from podeval.runs.board_tables import BoardRow
 
@@ -260,7 +260,7 @@ class ProfileBoard:
 
         def make() -> list[Column]:
             fields = ("metric", "key", "dimension")
-            return ordered(column(*ids) for ids in self._numbers.groups(self._under(protocols), fields))
+            return order_columns(column(*ids) for ids in self._numbers.groups(self._under(protocols), fields))
 
         return self._kept.get(("columns", *protocols.items()), make)
 

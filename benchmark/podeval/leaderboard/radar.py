@@ -74,7 +74,7 @@ def way_of(column: Column) -> Way:
     return "shifted" if column.key == PESQ else "as it is" if column.bounds == (LEAST, GREATEST) else "spanned"
 
 
-def drawn(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title: str) -> str:
+def draw(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title: str) -> str:
     """The picture.
 
     Args:
@@ -98,9 +98,7 @@ def drawn(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title
         f'<text x="26" y="{top + 4 + 18 * number:g}">{escape(cut(one.name, 48))}</text></g>'
         for number, one in enumerate(series)
     )
-    return framed(
-        title, top + 18 * len(series), f'<g class="axis">{rings}{rays}{scale}</g>{lines}<g>{names}</g>{key}'
-    )
+    return framed(title, top + 18 * len(series), f'<g class="axis">{rings}{rays}{scale}</g>{lines}<g>{names}</g>{key}')
 
 
 def _series(one: Series, number: int, count: int) -> str:

@@ -20,15 +20,15 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
 from podeval.leaderboard import radar
-from podeval.leaderboard.columns import Column, dimension_title, ordered
+from podeval.leaderboard.columns import Column, dimension_title, order_columns
 from podeval.leaderboard.report_figures import (
     DriftFigure,
     ReportFigure,
     SystemFigures,
-    at,
+    build_figures,
     drifts,
+    rows_at,
     rows_by_place,
-    standing,
 )
 from podeval.leaderboard.report_scores import Listed, Reading, ScoreCache, Scores
 from podeval.leaderboard.runs_folder import RunsFolder
@@ -204,7 +204,7 @@ def places_of(board: pd.DataFrame, system: str) -> list[str]:
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
-def named(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
+def find_report(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     """The system and the places that a report's name means.
 
     Args:
@@ -283,8 +283,8 @@ def report(folder: RunsFolder, system: str, places: Iterable[str]) -> SystemRepo
 
 def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
     """Everything the board knows of a system at `benchmark/split/profile`, the figures of one slice of the items."""
-    figures = standing(board, system, where, slice_=slice_, shelf=shelf)
-    here = at(board, where)
+    figures = build_figures(board, system, where, slice_=slice_, shelf=shelf)
+    here = rows_at(board, where)
     here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
     scores = shelf.scores(system, where)
     people = shelf.scores(figures.reference, where) if figures.reference else None
@@ -299,7 +299,9 @@ def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, sli
         radar=_radar(figures, here),
         distributions=tuple(_distributions(figures, here, scores, people)),
         drifts=tuple(drifts(scores, figures.protocols, columns)),
-        people_drifts={drift.column.id: drift for drift in drifts(people, figures.protocols, columns)} if people else {},
+        people_drifts={drift.column.id: drift for drift in drifts(people, figures.protocols, columns)}
+        if people
+        else {},
         items=tuple(_lines(scores, figures.protocols)),
         missing=_missing(scores, figures.protocols),
         protocols={str(m): _json(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
@@ -362,7 +364,7 @@ def _missing(scores: Scores, protocols: Mapping[str, str]) -> tuple[Missing, ...
 
 def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
     papers: dict[str, None] = {}
-    for of in ordered(columns):
+    for of in order_columns(columns):
         if of.metric in catalogue.NAMES:
             papers[catalogue.get(of.metric).paper] = None
     return tuple(papers)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pandas as pd
 
-from podeval.leaderboard.columns import Column, column, headlines, ordered
+from podeval.leaderboard.columns import Column, column, headlines, order_columns
 from podeval.leaderboard.query import choose_protocols
 from podeval.leaderboard.report_scores import PARTS, Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, present, unscored_of
@@ -139,7 +139,7 @@ class SystemFigures:
         return tuple(figure for figure in self.figures if figure.column.id in ids)
 
 
-def at(board: pd.DataFrame, where: str) -> pd.DataFrame:
+def rows_at(board: pd.DataFrame, where: str) -> pd.DataFrame:
     """The rows of a board at `benchmark/split/profile`."""
     benchmark, _, rest = where.partition("/")
     split, _, profile = rest.partition("/")
@@ -152,7 +152,7 @@ def rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
     return Counter(zip(benchmark, split, profile, strict=True))
 
 
-def standing(
+def build_figures(
     board: pd.DataFrame,
     system: str,
     where: str,
@@ -166,11 +166,11 @@ def standing(
         board: the table of `BoardRow`.
         system: its id.
         where: `benchmark/split/profile`.
-        wanted: protocols a reader chose, for metrics that have several.
+        wishes: protocols a reader chose, for metrics that have several.
         slice_: "" for all items, or one slice as the board names it, which does not hold for `groups`.
         shelf: item by item; without it, people are compared by their mean alone.
     """
-    here = at(board, where)
+    here = rows_at(board, where)
     own_rows = here[here["system"] == system]
     protocols = choose_protocols(own_rows, wishes)
     here = here[here["protocol"] == here["metric"].map(protocols)]
@@ -184,12 +184,13 @@ def standing(
     def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
         rows_by_column: dict[Column, list[Row]] = {}
         for (of_slice, metric, key, dimension), rows in fields.items():
-            headline = column(metric, key, dimension)
+            of = column(metric, key, dimension)
             mine = of_slice == wished and any(row["system"] == system for row in rows)
-            if mine and (only is None or headline.id in only):
-                rows_by_column[headline] = rows
+            if mine and (only is None or of.id in only):
+                rows_by_column[of] = rows
         return tuple(
-            _figure(of, rows_by_column[of], system, reference, None if wished else beside, protocols) for of in ordered(rows_by_column)
+            _figure(of, rows_by_column[of], system, reference, None if wished else beside, protocols)
+            for of in order_columns(rows_by_column)
         )
 
     whole = figures("")
@@ -228,7 +229,7 @@ def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Colum
                         for number in range(PARTS)
                     ),
                 )
-    return [by_column[of] for of in ordered(by_column)]
+    return [by_column[of] for of in order_columns(by_column)]
 
 
 def signed_text(value: float, places: int) -> str:
@@ -237,7 +238,7 @@ def signed_text(value: float, places: int) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
 
-def stands(
+def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
     """How a value stands to another.
@@ -255,7 +256,7 @@ def stands(
     return _verdict(of, (value, other), (of.badness(value), of.badness(other)), alike)
 
 
-def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
+def pair_systems(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
     """Set one key of two systems at the same place of the board against each other; None where they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
@@ -263,7 +264,8 @@ def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
     if not common:
         return None
     weights = tuple(scores.weights(protocol_key, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
-    both = None if a.weights(protocol_key, of.key) is b.weights(protocol_key, of.key) is None else (weights[0], weights[1])
+    weighted = any(scores.weights(protocol_key, of.key) is not None for scores in (a, b))
+    both = (weights[0], weights[1]) if weighted else None
     clusters = b.clusters | a.clusters
     difference = paired_difference(mine, theirs, clusters, both)
     means = [
@@ -271,7 +273,7 @@ def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
         for values, weight in zip((mine, theirs), weights, strict=True)
     ]
     telling, worse = difference, (of.badness(means[0]), of.badness(means[1]))
-    if _ranged(of):
+    if _has_ideal_range(of):
         badness = [{item: of.badness(values[item]) for item in common} for values in (mine, theirs)]
         telling = paired_difference(badness[0], badness[1], clusters, both)
         worse = (_mean_of(badness[0], weights[0]), _mean_of(badness[1], weights[1]))
@@ -291,7 +293,7 @@ def _verdict(
         alike: whether the interval that tells them apart holds both; None without one.
     """
     sure = alike is not None
-    if _ranged(of) and not any(badness):
+    if _has_ideal_range(of) and not any(badness):
         return ReferenceFigure("in range", sure)
     undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
     first, second = values if undirected else badness
@@ -304,7 +306,7 @@ def _verdict(
     return ReferenceFigure("better" if first < second else "worse", sure)
 
 
-def _ranged(of: Column) -> bool:
+def _has_ideal_range(of: Column) -> bool:
     return of.better == "in range" and of.ideal is not None
 
 
@@ -345,13 +347,13 @@ def _figure(
 
     def against(other: str) -> Paired | None:
         scores = both(other) if both else None
-        return paired(*scores, of, protocols[of.metric]) if scores else None
+        return pair_systems(*scores, of, protocols[of.metric]) if scores else None
 
     beside = against(reference)
-    to_person = beside.to_b if beside else stands(value, person, of, low, high)
+    to_person = beside.to_b if beside else set_against(value, person, of, low, high)
     # One other is not a median: the two are told apart as where two are compared.
     alone = against(next(iter(valued))) if len(valued) == 1 else None
-    to_median = alone.to_b if alone else stands(value, median, of, low, high)
+    to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, len(values), person, beside, to_median, to_person)
 
 

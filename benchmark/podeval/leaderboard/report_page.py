@@ -59,16 +59,16 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
         style=Markup(style),
         version=__version__,
         made=datetime.now(UTC).isoformat(timespec="minutes"),
-        reports=[shown(report, texts) for report in reports],
+        reports=[render_report(report, texts) for report in reports],
     )
 
 
-def shown_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
-    """One chapter of a report as `shown` gives it."""
-    return shown(SystemReport(about, (chapter,)), texts)
+def render_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
+    """One chapter of a report as `render_report` gives it."""
+    return render_report(SystemReport(about, (chapter,)), texts)
 
 
-def shown(report: SystemReport, texts: Texts) -> dict[str, Any]:
+def render_report(report: SystemReport, texts: Texts) -> dict[str, Any]:
     """A report as its template takes it: words, tables of words, pictures.
 
     Args:
@@ -87,7 +87,7 @@ def shown(report: SystemReport, texts: Texts) -> dict[str, Any]:
     }
 
 
-def stands(against: ReferenceFigure, texts: Texts) -> str:
+def describe_comparison(against: ReferenceFigure, texts: Texts) -> str:
     """How a value stands to another, in words; empty where nothing can be said."""
     if not against.word:
         return ""
@@ -187,10 +187,10 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
         "metric": figure.column.header,
         "value": cell_text(figure.row, places),
         "median": value_text(figure.median, None, None, places),
-        "to_median": stands(figure.to_median, words),
+        "to_median": describe_comparison(figure.to_median, words),
         "person": value_text(figure.person, None, None, places),
         "difference": difference,
-        "to_person": stands(figure.to_person, words),
+        "to_person": describe_comparison(figure.to_person, words),
         "scored": f"{scored[0]}/{scored[1]}" if scored else MISSING,
         "reasons": reasons_text([figure.row]),
     }
@@ -215,7 +215,9 @@ def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str
                     distribution.people,
                     distribution.others,
                     names,
-                    texts["distribution_title"].format(metric=distribution.column.title, items=len(distribution.system)),
+                    texts["distribution_title"].format(
+                        metric=distribution.column.title, items=len(distribution.system)
+                    ),
                 )
             ),
         )
@@ -278,7 +280,7 @@ def _of_group(figure: ReportFigure | None, words: Texts) -> str:
         return MISSING
     places = decimals([figure.value, figure.median])
     low, high = present(figure.row["low"]), present(figure.row["high"])
-    phrase = stands(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
+    phrase = describe_comparison(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
     return value_text(figure.value, low, high, places) + (f" ({phrase})" if phrase else "")
 
 

@@ -78,7 +78,7 @@ def distribution(
     """Values over items: of the system, of people where there are any, and the means of the other systems.
 
     Args:
-        own: the system's, one an item.
+        system: its own, one an item.
         people: of the reference, one an item.
         others: one mean a system.
         names: of the rows: `own`, `people`, `others`.
@@ -99,7 +99,7 @@ def courses(
     """A windowed value over the length of the recordings, from their beginning to their end, with its interval.
 
     Args:
-        own: of the system, one a part of equal length.
+        system: its own, one a part of equal length.
         people: of the reference; empty without one.
         title: said by screen readers.
         unit: of the value.

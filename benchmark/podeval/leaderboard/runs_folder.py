@@ -97,10 +97,10 @@ class RunsFolder:
         stamps = tuple(_stamp(self.path / name) for name in (BOARD, SYSTEMS))
         with self._arranging:
             if self._index is None or self._index[0] != stamps:
-                self._index = (stamps, self._arranged(bool(stamps[0])))
+                self._index = (stamps, self._read_index(bool(stamps[0])))
             return self._index[1]
 
-    def _arranged(self, exists: bool) -> Index:
+    def _read_index(self, exists: bool) -> Index:
         try:
             numbers = Numbers.read(self.path / BOARD) if exists else Numbers.of(self.board())
             return Index(numbers, by_system(self.systems()))

@@ -79,7 +79,7 @@ def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
 def system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
     """One row a system that a document is known of: shipped, or kept beside a run, which counts more."""
     of_shipped = {document.system.id: row_of(document) for document in shipped}
-    of_runs = {row.system: row for run in runs for row in _kept(run)}
+    of_runs = {row.system: row for run in runs for row in _document_row(run)}
     return list({**of_shipped, **of_runs}.values())
 
 
@@ -107,7 +107,7 @@ def row_of(document: Submission) -> SystemRow:
     )
 
 
-def _kept(run: RunFolder) -> Iterable[SystemRow]:
+def _document_row(run: RunFolder) -> Iterable[SystemRow]:
     document = run.document()
     if document is None:
         return

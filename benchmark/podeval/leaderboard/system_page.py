@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from podeval.leaderboard.columns import column
-from podeval.leaderboard.report_figures import at
+from podeval.leaderboard.report_figures import rows_at
 from podeval.leaderboard.report_scores import UNREADABLE
 from podeval.leaderboard.table import MISSING, decimals, present, value_text
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
@@ -44,7 +44,7 @@ def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tup
 
     Where a metric has results of several protocols, its name carries the protocol.
     """
-    rows = at(items[items["item"] == item], where)
+    rows = rows_at(items[items["item"] == item], where)
     rows = rows[rows["system"] == system]
     several = rows["metric"].duplicated(keep=False)
     results: dict[str, Result] = {}
@@ -72,7 +72,7 @@ def scores(results: Mapping[str, Result]) -> list[ShownValue]:
     return values
 
 
-def heard(results: Mapping[str, Result]) -> list[tuple[str, str]]:
+def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
     """The words that were heard, by the metric that heard them."""
     return [
         (name, str(result.notes[HEARD]))

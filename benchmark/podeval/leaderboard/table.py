@@ -139,7 +139,7 @@ def cell(row: Row | None, places: int) -> Cell:
     if row is None:
         return Cell(MISSING)
     value = present(row["value"])
-    if row["provenance"] == "reported" and (text := _printed(row)):
+    if row["provenance"] == "reported" and (text := _printed_text(row)):
         return Cell(text, value=value)
     if value is None:
         return Cell(f"unscored ({unscored_of(row)})" if unscored_of(row) else MISSING)
@@ -204,7 +204,7 @@ def order(settled: ResolvedView) -> list[Key]:
     sign = -1.0 if wish.startswith("-") else 1.0
     pins = {system: number for number, system in enumerate(settled.view.pins)}
 
-    def place(key: Key) -> tuple[Any, ...]:
+    def rank_key(key: Key) -> tuple[Any, ...]:
         """Pinned, then run by us first, controls last, incomplete after complete, then the better the earlier."""
         row = cells.get(key)
         value = present(row["value"]) if row else None
@@ -214,7 +214,7 @@ def order(settled: ResolvedView) -> list[Key]:
         return (pins.get(key[0], len(pins)), PROVENANCES.index(key[1]), control, behind, badness)
 
     by_name = sorted(settled.keys, key=lambda key: called_[key[0]].casefold(), reverse=wish == "-system")
-    return sorted(by_name, key=place)
+    return sorted(by_name, key=rank_key)
 
 
 def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
@@ -229,7 +229,7 @@ def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
 
 def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> TableRow:
     own_rows = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
-    scored, total = _scored(own_rows)
+    scored, total = _count_scored(own_rows)
     return TableRow(
         key[0],
         settled.board.names[key[0]],
@@ -274,7 +274,9 @@ def build(settled: ResolvedView) -> BoardTable:
         for line in table_rows
     ]
     display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in table_rows]
-    return BoardTable(_distinct(headers), tuple(cells), tuple(display), tuple(line.system for line in table_rows))
+    return BoardTable(
+        _distinct_headers(headers), tuple(cells), tuple(display), tuple(line.system for line in table_rows)
+    )
 
 
 def tidy(settled: ResolvedView) -> pd.DataFrame:
@@ -313,7 +315,7 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
     return f"±{above}" if below == above else f"[{_fixed(low, places)}, {_fixed(high, places)}]"
 
 
-def _scored(rows: Iterable[Row]) -> tuple[int, int]:
+def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
     """Scored and all measurements, each metric counted once."""
     by_metric = {row["metric"]: row for row in rows if present(row["scored"]) is not None}
     scored = sum(_count(row, "scored") for row in by_metric.values())
@@ -330,7 +332,7 @@ def _reasons(row: Row) -> dict[str, int]:
     return reasons if isinstance(reasons, dict) else {}
 
 
-def _printed(row: Row) -> str:
+def _printed_text(row: Row) -> str:
     """A paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
     try:
         content = json.loads(row["protocol_json"])
@@ -349,7 +351,7 @@ def _fixed(value: float, places: int) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
 
-def _distinct(headers: Sequence[str]) -> tuple[str, ...]:
+def _distinct_headers(headers: Sequence[str]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
     result = []
     for header in headers:

@@ -111,7 +111,7 @@ def of_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
 
 def by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
     """The marks of listening tests themselves, anchors among them, by test and scale."""
-    return {name: marks for test, marks_of_test in tests.items() for name, marks in _by_scale(test, marks_of_test).items()}
+    return {name: marks for test, all_marks in tests.items() for name, marks in _by_scale(test, all_marks).items()}
 
 
 def _by_scale(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:

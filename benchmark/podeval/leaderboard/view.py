@@ -127,7 +127,7 @@ class ResolvedView:
     keys: tuple[Key, ...]
     total: int
 
-    def instead_of(self, wish: BoardView) -> dict[str, str]:
+    def missed_wishes(self, wish: BoardView) -> dict[str, str]:
         """What was wished for and does not exist: the fields of the view that show something else, with the wish."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
