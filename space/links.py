@@ -1,4 +1,4 @@
-"""Addresses of pages that others lead to."""
+"""Addresses of pages that other pages link to."""
 
 from __future__ import annotations
 

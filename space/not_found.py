@@ -1,4 +1,4 @@
-"""Who follows an address that is not there reads so, in their language; programs get what they got before."""
+"""Answer an address that does not exist with a page in the reader's language; programs get JSON as before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the player of recordings is given: addresses of sounds and peaks, who says what when, and what is missing."""
+"""Collect the data of the player of recordings: addresses of sounds and peaks, who says what when, what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every request before any page sees it.
+"""Check every request before a page sees it.
 
 Whatever changes something is a POST of JSON, to a page that takes something in, with the header `X-Podeval`, which no
 page of another site can send: it would have to ask first, and is told no. Why and against whom: docs/security.md.
@@ -41,7 +41,7 @@ _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
 
 
 class Guard:
-    """The gate of the site.
+    """ASGI middleware that refuses requests which no page may see.
 
     Args:
         app: what is behind it.
@@ -67,7 +67,7 @@ class Guard:
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Refuse a request, or hand it on with a bounded body."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 # Nothing of this site speaks it.
@@ -141,7 +141,7 @@ class Guard:
 
 
 class SecurityHeaders:
-    """Sends an answer with the headers that every answer has."""
+    """Adds the security headers to every answer."""
 
     def __init__(self, send: Send, policy: str) -> None:
         self._send = send

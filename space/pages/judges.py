@@ -1,4 +1,4 @@
-"""The judges judged: for every judge with records here, whether it is steady, swayed, readable, and agrees with people.
+"""The audit of judges: whether each judge with records here is steady, swayed, readable, and agrees with people.
 
 Audits lie in the folder `judges` of the runs, and where PODEVAL_JUDGES says (folders or files, separated as in PATH).
 """

@@ -177,6 +177,8 @@ def test_the_report_stands_on_the_boards_radar(folder: RunsFolder) -> None:
     spokes = {spoke.column.id: spoke for spoke in chapter.radar}
     ovrl = next(figure for figure in chapter.standing.figures if figure.column.id == "dnsmos.ovrl")
     assert spokes["dnsmos.ovrl"].system == ovrl.value, "marks from 1 to 5 stand as they are"
-    assert spokes["wer.wer"].system > spokes["wer.wer"].median > spokes["wer.wer"].people, "a lower error is further out"
+    assert spokes["wer.wer"].system > spokes["wer.wer"].median > spokes["wer.wer"].people, (
+        "a lower error is further out"
+    )
     assert 1 <= spokes["wer.wer"].people < 2
     assert "pam.pam" not in spokes, "nobody has a value"

@@ -1,4 +1,4 @@
-"""What the board shows, as plain data: views, tables, plots, system pages. No face is imported here."""
+"""The leaderboard as plain data: views, tables, pictures, comparisons and reports. It imports no page, no command."""
 
 __all__ = [
     "build",

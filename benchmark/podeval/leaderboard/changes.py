@@ -1,4 +1,4 @@
-"""What changed on a board and when, from the runs and submissions themselves: nothing of it is typed by anybody.
+"""List what changed on a board and when, from the runs and submissions themselves; nobody types these entries.
 
 A result is new, or takes the place of an earlier one of the same system; a submission is withdrawn; a metric's newer
 version supersedes the protocols of the older one, which stay selectable.
@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -83,7 +83,8 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         for s in aside
     }
     first: set[tuple[str, ...]] = set()
-    for run in sorted(measured, key=lambda run: run.created):
+    # Results of one moment stand in one order, whichever way the set gives them.
+    for run in sorted(measured, key=astuple):
         where = (run.system, run.benchmark, run.split, run.profile)
         kind: Kind = "again" if where in first else "new"
         first.add(where)

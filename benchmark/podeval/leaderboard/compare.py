@@ -1,4 +1,4 @@
-"""Two systems side by side: their values, the paired difference over common items, and every item they share.
+"""Compare two systems: their values, the paired difference over common items, and every item they share.
 
 Only numbers of one place (benchmark, split, profile) and one protocol are set against each other.
 """

@@ -1,4 +1,4 @@
-"""Two systems' values item by item as an SVG picture: a line an item, from the one's value to the other's.
+"""Draw two systems' values item by item as SVG: one line per item, from one system's value to the other's.
 
 It is made for a page, whose style fills the classes for light and dark; what colour says, shape says too. 360 units are
 wide enough for every word, so that it is read on a phone.

@@ -1,4 +1,4 @@
-"""What a page plays of an item: the recording a system made of it, or its answers in a dialogue one by one.
+"""Find what a page plays of an item: the recording that a system made of it, or its answers in a dialogue one by one.
 
 Pages play copies (`podeval.analysis.playback`): all have one rate and exact places, whatever the source's format, so
 that two of them can be kept at the same position; where asked for, they are also brought to one loudness.

@@ -1,4 +1,4 @@
-"""How a figure is distributed: over all systems as a histogram, and item by item for some of them as boxes and dots."""
+"""Draw the distribution of a figure: a histogram over all systems, boxes and dots over the items of some of them."""
 
 from __future__ import annotations
 

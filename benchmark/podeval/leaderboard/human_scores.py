@@ -1,4 +1,4 @@
-"""People's scores beside a judge's: read from files, joined by item, compared."""
+"""Read people's scores and a judge's from files, join them by item, and measure their agreement."""
 
 import csv
 import json

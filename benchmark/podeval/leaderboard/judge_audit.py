@@ -1,4 +1,4 @@
-"""The judge judged: is it steady, is it swayed by place or length, does it agree with people and with other judges?
+"""Audit a judge: is it steady, do position or length sway it, does it agree with people and with other judges?
 
 A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
 (at least 50 pairs, ties left out), or when it is a declared trial model. Which exchanges are two orders of one

@@ -1,4 +1,4 @@
-"""Audits of judges as a site finds them: made from folders of records, or read as `podeval report judge --json` wrote.
+"""Collect the audits of judges for a site, from folders of records or from what `podeval report judge --json` wrote.
 
 Both become the same document, so that a reader sees the same whichever way it came. In a folder of records, the files
 `scores.jsonl` and `human.csv` (what `--scores` and `--human` name) add the agreement with people.

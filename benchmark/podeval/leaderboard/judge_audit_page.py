@@ -1,4 +1,4 @@
-"""The audit of a judge as a page: what was found, whether its scores may be published, the papers' figures beside."""
+"""Write the audit of a judge as a page: findings, whether its scores may be published, the papers' figures beside."""
 
 import csv
 from collections.abc import Sequence

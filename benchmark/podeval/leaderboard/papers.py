@@ -1,4 +1,4 @@
-"""What of the papers' figures follows from figures they print elsewhere, computed again by our own statistics.
+"""Recompute the papers' figures that follow from other printed figures, by our own statistics.
 
 The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` beside this file:
 what is no figure of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else rests on values of

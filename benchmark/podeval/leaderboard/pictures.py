@@ -1,4 +1,4 @@
-"""The board's pictures of a view: each with its caption, what it leaves out, and a table that says the same.
+"""Draw the board's pictures of a view, each with a caption, notes on what it leaves out, and a table of the same data.
 
 Everything drawn is of the rows that the view shows, so it is of one profile and one protocol a metric; the systems that
 a reader pinned are always drawn and marked.

@@ -1,4 +1,4 @@
-"""Questions about a board, answered as typed data: nothing is changed, and numbers of two protocols are never mixed."""
+"""Answer questions about a board as typed data; nothing is changed, and numbers of two protocols are never mixed."""
 
 from typing import Any
 

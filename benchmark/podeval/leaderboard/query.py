@@ -1,4 +1,4 @@
-"""The board's numbers arranged for readers: made once for each version of the tables, shared by all who read.
+"""Arrange the board's numbers for lookups, once for each version of the tables and shared by all readers.
 
 `Numbers` holds the table by column, texts as codes into their few values. An `Index` has a `ProfileBoard` for each
 benchmark's split under each profile. A `Sheet` is a board under one protocol a metric, for all items or one slice of

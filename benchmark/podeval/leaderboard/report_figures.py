@@ -1,4 +1,4 @@
-"""A system's figures set against others': the median of the board, and what people sound like on the same items."""
+"""Compare a system's figures with the median of the other systems and with recordings of people on the same items."""
 
 from __future__ import annotations
 

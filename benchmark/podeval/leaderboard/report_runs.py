@@ -1,4 +1,4 @@
-"""Reports of runs as they lie on disk, without a board: the tables are made aside and the runs left as they are."""
+"""Make reports of runs on disk, without a board; the tables are written elsewhere and the runs stay as they are."""
 
 from __future__ import annotations
 

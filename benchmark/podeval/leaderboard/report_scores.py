@@ -1,4 +1,4 @@
-"""What a system scored item by item at one place of the board, read once from the table of items."""
+"""Read what a system scored on each item of one benchmark, split and profile, once from the table of items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of runs as the board reads it: its Parquet tables, and the outputs they point to."""
+"""Read a folder of runs for the board: its Parquet tables, and the outputs that they point to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a board knows of systems beside their results: whose words, how open, how large, under which licence.
+"""What documents state of systems beside their results: organisation, openness, size, licence and languages.
 
 All of it is what submission documents state. A run made from a submission keeps its document beside the results; the
 documents that ship with podeval stand for the baselines and for what papers report. What no document states is not

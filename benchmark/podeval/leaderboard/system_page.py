@@ -1,4 +1,4 @@
-"""One item of a system as its page shows it: every score with its notes or its reason, and the windowed values."""
+"""Collect one item of a system for its page: every score with its notes or its reason, and the windowed values."""
 
 from __future__ import annotations
 

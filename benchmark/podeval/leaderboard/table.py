@@ -1,4 +1,4 @@
-"""The board's table: numbers with what they may be trusted for.
+"""Write the board's table: numbers with their intervals and ranks, or the reason why they have none.
 
 Cells hold the raw number, so that sorting is by number; beside them stands what a reader sees: value, 95 %
 interval, rank as a range, and `incomplete` where too little was scored for a rank.

@@ -1,4 +1,4 @@
-"""What a reader looks at: one benchmark, one profile, one protocol per metric; as an address that restores it."""
+"""A reader's view of the board: one benchmark, one profile, one protocol per metric, and the address to restore it."""
 
 from __future__ import annotations
 
