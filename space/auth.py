@@ -81,10 +81,10 @@ class SignIn:
         """Who sent a request."""
         if self.mode == "local":
             return LOCAL
-        known = _signed_in(request.session) if self.mode == "oidc" else None
-        if known is None:
+        account = _read_account(request.session) if self.mode == "oidc" else None
+        if account is None:
             return None
-        name, identity, orgs = known
+        name, identity, orgs = account
         # Elsewhere people choose their names: one who took an operator's would be one.
         by_name = self.issuer == HUB_ISSUER and identity.startswith(f"{HUB_ISSUER}:") and name in self.admins
         return Person(identity, name, by_name or identity in self.admins, orgs)
@@ -95,12 +95,12 @@ class SignIn:
         return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
 
 
-def _signed_in(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
+def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
     """Name, identity and organisations that a session holds; None where it holds no person as a sign-in leaves one."""
-    known = session.get(SESSION) if isinstance(session, Mapping) else None
-    if not isinstance(known, Mapping):
+    account = session.get(SESSION) if isinstance(session, Mapping) else None
+    if not isinstance(account, Mapping):
         return None
-    name, identity, orgs = known.get("name"), known.get("identity"), known.get("orgs", [])
+    name, identity, orgs = account.get("name"), account.get("identity"), account.get("orgs", [])
     if not (isinstance(name, str) and isinstance(identity, str) and identity and isinstance(orgs, list)):
         return None
     return name, identity, tuple(map(str, orgs))
@@ -156,8 +156,8 @@ class SessionMiddleware(sessions.SessionMiddleware):
 
 
 class _SessionSigner(TimestampSigner):
-    def unsign(self, signed_value: Any, *given: Any, **named: Any) -> Any:
-        data = super().unsign(signed_value, *given, **named)
+    def unsign(self, signed_value: Any, *args: Any, **kwargs: Any) -> Any:
+        data = super().unsign(signed_value, *args, **kwargs)
         try:
             content = json.loads(b64decode(data))
         except (ValueError, RecursionError):
@@ -187,8 +187,8 @@ def router(how: SignIn) -> APIRouter:
     @routes.get("/sign-in")
     async def begin(request: Request, next: str = "/") -> Response:
         if how.mode != "oidc":
-            return RedirectResponse(_own(next), status_code=303)
-        request.session["next"] = _own(next)
+            return RedirectResponse(_own_path(next), status_code=303)
+        request.session["next"] = _own_path(next)
         # Behind a proxy a request neither knows the site's name nor that it came by https.
         address = public_address()
         back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
@@ -203,7 +203,7 @@ def router(how: SignIn) -> APIRouter:
     async def finish(request: Request) -> Response:
         if how.mode != "oidc":
             return RedirectResponse("/", status_code=303)
-        target = _own(str(request.session.get("next", "/")))
+        target = _own_path(str(request.session.get("next", "/")))
         try:
             token = await how.client.authorize_access_token(request)
         except OAuthError:
@@ -215,16 +215,16 @@ def router(how: SignIn) -> APIRouter:
             raise SignInRefused from error
         except Exception as error:
             raise CannotSignIn from error
-        told = token.get("userinfo") or {}
+        userinfo = token.get("userinfo") or {}
         # A new session: what was in the cookie before signing in is worth nothing afterwards.
         request.session.clear()
-        if told.get("sub"):
+        if userinfo.get("sub"):
             request.session[SESSION] = {
-                "identity": f"{how.issuer}:{told['sub']}",
+                "identity": f"{how.issuer}:{userinfo['sub']}",
                 # A displayed name can be anybody's: only the account's own name, which a provider gives out once.
-                "name": str(told.get("preferred_username") or f"user-{told['sub']}")[:80],
+                "name": str(userinfo.get("preferred_username") or f"user-{userinfo['sub']}")[:80],
                 "orgs": [
-                    str(org["preferred_username"]) for org in told.get("orgs") or [] if "preferred_username" in org
+                    str(org["preferred_username"]) for org in userinfo.get("orgs") or [] if "preferred_username" in org
                 ][:100],
             }
         return RedirectResponse(target, status_code=303)
@@ -237,7 +237,7 @@ def router(how: SignIn) -> APIRouter:
     return routes
 
 
-def _own(address: str) -> str:
+def _own_path(address: str) -> str:
     """A path of this site; anything else is the front page, so that nobody is sent elsewhere after signing in."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

@@ -18,9 +18,9 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.leaderboard import pictures, table
 from podeval.leaderboard.columns import Column, dimension_title
+from podeval.leaderboard.query import Index, Key
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import NOT_STATED
-from podeval.leaderboard.table_index import Index, Key
 from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, BoardView, ResolvedView, settle
 
 FIRST = 100
@@ -79,11 +79,11 @@ class Words:
         """One value of a fact."""
         if value == NOT_STATED:
             return str(self.texts["not_stated"])
-        known = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
-        return str(self.texts[known].get(value, value)) if known else value
+        section = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
+        return str(self.texts[section].get(value, value)) if section else value
 
 
-def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
+def describe_view(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
     """Everything the template says of a view.
 
     Args:
@@ -120,9 +120,9 @@ def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base:
         filters=len(_chips(settled, words)),
         chips=_chips(settled, words),
         reset=address(reset),
-        instead=_instead(settled, wish, words),
+        instead=_missed_sentences(settled, wish, words),
         status=status,
-        where=words["where"].format(_place(settled, words), words["profiles"].get(view.profile, view.profile)),
+        where=words["where"].format(_describe_place(settled, words), words["profiles"].get(view.profile, view.profile)),
         heads=_heads(settled, words),
         body=body,
         missing=missing,
@@ -136,11 +136,11 @@ def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base:
         picture=drawn.picture and replace(drawn.picture, svg=Markup(drawn.picture.svg)),
         no_picture=drawn.why_not,
         contents=_contents(settled),
-        **_cited(view.board.partition("/")[0]),
+        **_citation(view.board.partition("/")[0]),
     )
 
 
-def _instead(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
+def _missed_sentences(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     """A sentence for each thing that was asked for and is not here."""
     view = settled.view
     now = {
@@ -151,8 +151,8 @@ def _instead(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     }
     titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
     return [
-        words["instead"].format(what=words[titles.get(name, name)], asked=asked[:80], shown=now[name])
-        for name, asked in settled.instead_of(wish).items()
+        words["instead"].format(what=words[titles.get(name, name)], asked=value[:80], shown=now[name])
+        for name, value in settled.missed_wishes(wish).items()
     ]
 
 
@@ -165,7 +165,7 @@ def _dimension(name: str, words: Words) -> str:
     return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
 
 
-def _place(settled: ResolvedView, words: Words) -> str:
+def _describe_place(settled: ResolvedView, words: Words) -> str:
     return " · ".join([_board(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
 
 
@@ -213,24 +213,25 @@ def _columns(columns: Iterable[Column], words: Words) -> list[SimpleNamespace]:
 def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:
     """The filters in use, each with the address of the view without it."""
     view = settled.view
-    found = [
-        (f"{words['facts'][name]}: {words.fact(name, value)}", _without(view, name, value))
+    chips = [
+        (f"{words['facts'][name]}: {words.fact(name, value)}", _address_without(view, name, value))
         for name in FACTS
         for value in getattr(view, name)
     ]
-    found += [
-        (str(words["provenances"].get(value, value)), _without(view, "provenance", value)) for value in view.provenance
+    chips += [
+        (str(words["provenances"].get(value, value)), _address_without(view, "provenance", value))
+        for value in view.provenance
     ]
     if view.q:
-        found.append((f"“{view.q}”", address(replace(view, q=""))))
+        chips.append((f"“{view.q}”", address(replace(view, q=""))))
     if not view.controls:
-        found.append((str(words["hide_controls"]), address(replace(view, controls=True))))
+        chips.append((str(words["hide_controls"]), address(replace(view, controls=True))))
     if view.judge:
-        found.append((f"{words['judge']}: {view.judge}", address(replace(view, judge=""))))
-    return found
+        chips.append((f"{words['judge']}: {view.judge}", address(replace(view, judge=""))))
+    return chips
 
 
-def _without(view: BoardView, name: str, value: str) -> str:
+def _address_without(view: BoardView, name: str, value: str) -> str:
     rest: Any = tuple(other for other in getattr(view, name) if other != value)
     return address(replace(view, **{name: rest}))
 
@@ -273,9 +274,9 @@ def _body(settled: ResolvedView, keys: Sequence[Key], words: Words) -> tuple[Mar
     """The rows of the table, and what of them was not scored; what all readers of a language share is written once."""
     view, lines = settled.view, table.lines(settled, keys)
     ids = [column.id for column in settled.columns]
-    written: list[dict[Key, str]] = [settled.sheet.kept(("cells in", words.language, name), dict) for name in ids]
-    ends: dict[Key, str] = settled.sheet.recent(("ends in", words.language, *ids), dict)
-    whys: dict[Key, str] = settled.sheet.recent(("whys in", words.language, *ids), dict)
+    written: list[dict[Key, str]] = [settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids]
+    ends: dict[Key, str] = settled.sheet.recent.get(("ends in", words.language, *ids), dict)
+    whys: dict[Key, str] = settled.sheet.recent.get(("whys in", words.language, *ids), dict)
     unpinned = address(replace(view, pins=()))
     rows, missing = [], []
     for key, line in zip(keys, lines, strict=True):
@@ -329,8 +330,8 @@ def _cell(cell: table.Cell, words: Words) -> str:
     interval = f" <small>{escape(interval)}</small>" if interval else ""
     standing = cell.standing
     if standing and not standing.startswith("#"):
-        said = escape(words["standings"].get(standing, standing))
-        return f'<td class="n">{escape(cell.number)}{interval}<b class="off">{said}</b></td>'
+        word = escape(words["standings"].get(standing, standing))
+        return f'<td class="n">{escape(cell.number)}{interval}<b class="off">{word}</b></td>'
     # An empty rank keeps the values of a column one below the other.
     rank = f"<b>{standing}</b>" if standing or interval else ""
     return f'<td class="n">{escape(cell.number)}{interval}{rank}</td>'
@@ -346,29 +347,29 @@ def _more(settled: ResolvedView, number: int, words: Words) -> tuple[str, str] |
 
 def _contents(settled: ResolvedView) -> list[tuple[str, str, str]]:
     """Metric, protocol and its content, of every metric that has a column."""
-    found = {}
+    contents = {}
     for column in settled.columns:
         if rows := settled.sheet.rows(column.id):
             content = str(next(iter(rows.values()))["protocol_json"])
-            found[column.metric] = (column.metric, settled.protocols[column.metric], _shared(content))
-    return list(found.values())
+            contents[column.metric] = (column.metric, settled.protocols[column.metric], _shared_content(content))
+    return list(contents.values())
 
 
-def _shared(content: str) -> str:
+def _shared_content(content: str) -> str:
     """A protocol's content without what a paper says of one figure alone."""
     try:
-        known = json.loads(content)
+        fields = json.loads(content)
     except ValueError:
         return content
-    own = {"printed", "value", "spread", "count", "note"}
-    if not isinstance(known, dict) or "paper" not in known or not own & known.keys():
+    single = {"printed", "value", "spread", "count", "note"}
+    if not isinstance(fields, dict) or "paper" not in fields or not single & fields.keys():
         return content
-    return json.dumps({name: said for name, said in known.items() if name not in own}, ensure_ascii=False)
+    return json.dumps({name: value for name, value in fields.items() if name not in single}, ensure_ascii=False)
 
 
-def _cited(benchmark: str) -> dict[str, str]:
+def _citation(benchmark: str) -> dict[str, str]:
     try:
-        known = benchmarks.get(benchmark)
+        record = benchmarks.get(benchmark)
     except BadInput:
         return {"citation": "", "about": "", "paper": ""}
-    return {"citation": known.citation, "about": known.description, "paper": known.paper}
+    return {"citation": record.citation, "about": record.description, "paper": record.paper}

@@ -55,7 +55,7 @@ def new_holder() -> str:
     return secrets.token_urlsafe(24)
 
 
-def checked(value: Any, may_name: Callable[[str], bool]) -> Any:
+def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
     """A request's data as Gradio may see it: each file that it names was issued, and no address goes with it.
 
     Whatever has a path counts as a file, also without the mark that Gradio looks for.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
-from gradio_files import COOKIE, ForeignFile, IssuedFiles, checked, new_holder
+from gradio_files import COOKIE, ForeignFile, IssuedFiles, check_files, new_holder
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
@@ -128,7 +128,7 @@ class GradioGate:
             await _refuse(403, "this file is not for readers")(scope, receive, send)
             return
         if part in _PAGES and not cookie:
-            send = self._giving_cookie(send)
+            send = self._add_cookie(send)
         if part == f"{_API}/upload":
             await self.app(scope, receive, _Issuing(send, self._issued, holders[0]))
         elif reads:
@@ -146,8 +146,8 @@ class GradioGate:
             await _refuse(415, "send JSON, as application/json")(scope, receive, send)
             return
         try:
-            body = json.loads(await _whole(receive))
-            body = checked(body, lambda path: self._issued.may_name(holders, path))
+            body = json.loads(await _read_body(receive))
+            body = check_files(body, lambda path: self._issued.may_name(holders, path))
             written = json.dumps(body).encode()
         except ForeignFile:
             await _refuse(403, "this names a file that was not uploaded here by you")(scope, receive, send)
@@ -157,19 +157,19 @@ class GradioGate:
             return
         kept = [pair for pair in scope["headers"] if pair[0] not in (b"content-length", b"content-type")]
         headers = [*kept, (b"content-type", b"application/json"), (b"content-length", str(len(written)).encode())]
-        await self.app({**scope, "headers": headers}, _once(written, receive), send)
+        await self.app({**scope, "headers": headers}, _replay_body(written, receive), send)
 
-    def _giving_cookie(self, send: Send) -> Send:
+    def _add_cookie(self, send: Send) -> Send:
         # Within a page of the Hub a browser keeps only cookies that say where they belong.
         where = "; SameSite=None; Secure; Partitioned" if self._secure else "; SameSite=Lax"
 
-        async def giving(message: Message) -> None:
+        async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.append("Set-Cookie", f"{COOKIE}={new_holder()}; Path={TRY}; HttpOnly{where}")
             await send(message)
 
-        return giving
+        return send_with_cookie
 
 
 class _Issuing:
@@ -202,7 +202,7 @@ def _cookie(headers: Headers) -> str:
     return ""
 
 
-async def _whole(receive: Receive) -> bytes:
+async def _read_body(receive: Receive) -> bytes:
     """The body of a request, which the site's gate has bounded."""
     body = b""
     while True:
@@ -214,14 +214,14 @@ async def _whole(receive: Receive) -> bytes:
             return body
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Receives a body that is there already, and then what follows it."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receiving() -> Message:
+    async def receive_again() -> Message:
         return messages.pop() if messages else await receive()
 
-    return receiving
+    return receive_again
 
 
 def _refuse(status: int, sentence: str) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""Addresses of pages that others lead to."""
+"""Addresses of pages that other pages link to."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def system_address(system: str, where: str = "", item: str = "") -> str:
         where: `benchmark/split/profile`; where it has most by default.
         item: one of its items.
     """
-    asked = {"system": system, "where": where, "item": item}
-    return f"/system?{urlencode({name: value for name, value in asked.items() if value}, safe='/')}"
+    query = {"system": system, "where": where, "item": item}
+    return f"/system?{urlencode({name: value for name, value in query.items() if value}, safe='/')}"

@@ -1,4 +1,4 @@
-"""Who follows an address that is not there reads so, in their language; programs get what they got before."""
+"""Answer an address that does not exist with a page in the reader's language; programs get JSON as before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lost:
         request = Request(scope, receive)
         replaced = False
 
-        async def watched(message: Message) -> None:
+        async def hold_back(message: Message) -> None:
             nonlocal replaced
             if message["type"] == "http.response.start" and message["status"] == 404:
                 kind = dict(message["headers"]).get(b"content-type", b"")
@@ -44,7 +44,7 @@ class Lost:
             if not replaced:
                 await send(message)
 
-        await self._app(scope, receive, watched)
+        await self._app(scope, receive, hold_back)
         if replaced:
             page = self._site.refused(request, "unknown", SENTENCE)
             page.status_code = 404

@@ -1,4 +1,4 @@
-"""What the player of recordings is given: addresses of sounds and peaks, who says what when, and what is missing."""
+"""Collect the data of the player of recordings: addresses of sounds and peaks, who says what when, what is missing."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ def deck(
         part: which sound of the outputs; the nearest there is.
         level: whether two are brought to one loudness.
     """
-    listed = [parts(folder, side.output) for side in sides]
-    count = max(map(len, listed))
+    sounds = [parts(folder, side.output) for side in sides]
+    count = max(map(len, sounds))
     part = min(max(part, 0), count - 1)
-    shown = []
-    for name, side, own in zip("ab", sides, listed, strict=False):
-        asked: dict[str, Any] = {"system": side.system, "where": where, "item": item, "part": part}
+    decks = []
+    for name, side, own_sounds in zip("ab", sides, sounds, strict=False):
+        query: dict[str, Any] = {"system": side.system, "where": where, "item": item, "part": part}
         if level:
-            asked["beside"] = next((other.system for other in sides if other is not side), "")
-        heard = own[part] if part < len(own) else None
-        playable = bool(heard and heard.audio)
-        shown.append(
+            query["beside"] = next((other.system for other in sides if other is not side), "")
+        sound = own_sounds[part] if part < len(own_sounds) else None
+        playable = bool(sound and sound.audio)
+        decks.append(
             {
                 "name": name,
                 "title": side.title,
-                "audio": f"/compare/audio?{urlencode(asked)}" if playable else "",
-                "peaks": f"/compare/peaks?{urlencode(asked)}" if playable else "",
-                "problem": str(texts["problems"][heard.why]).format(heard.told) if heard and heard.why else "",
-                "turns": [_turn(turn) for turn in heard.turns] if heard else [],
+                "audio": f"/compare/audio?{urlencode(query)}" if playable else "",
+                "peaks": f"/compare/peaks?{urlencode(query)}" if playable else "",
+                "problem": str(texts["problems"][sound.why]).format(sound.detail) if sound and sound.why else "",
+                "turns": [_turn(turn) for turn in sound.turns] if sound else [],
             }
         )
-    first = next((side["name"] for side in shown if side["audio"]), "")
-    return {"sides": shown, "first": first, "parts": count, "part": part}
+    first = next((side["name"] for side in decks if side["audio"]), "")
+    return {"sides": decks, "first": first, "parts": count, "part": part}
 
 
-def told(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
+def script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
     """The same for the player's script."""
     return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
 

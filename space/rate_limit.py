@@ -1,4 +1,4 @@
-"""How often somebody may ask: the moments of the last requests of each, by a clock that nobody sets.
+"""Limit how often somebody may ask, by the times of their last requests on a monotonic clock.
 
 `limits` says what a rate is; its storage in memory looks through everybody's requests up to a hundred times a second,
 never forgets a name, and goes by the time of day, so that a clock set back by an hour shuts people out for an hour.

@@ -1,4 +1,4 @@
-"""What holds for every request before any page sees it.
+"""Check every request before a page sees it.
 
 Whatever changes something is a POST of JSON, to a page that takes something in, with the header `X-Podeval`, which no
 page of another site can send: it would have to ask first, and is told no. Why and against whom: docs/security.md.
@@ -41,11 +41,11 @@ _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
 
 
 class Guard:
-    """The gate of the site.
+    """ASGI middleware that refuses requests which no page may see.
 
     Args:
         app: what is behind it.
-        own: how the paths begin of which some take something in.
+        accepting: how the paths begin of which some take something in.
         local: whether who comes is the one person of this machine, without having proven it.
         measures: whether visitors may upload what is measured for them.
         hosts: further names under which a local site is reached.
@@ -54,20 +54,20 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        own: tuple[str, ...] = (),
+        accepting: tuple[str, ...] = (),
         local: bool = False,
         measures: bool = False,
         hosts: Iterable[str] = (),
     ) -> None:
         self._app = app
-        self._own = own
+        self._accepting = accepting
         self._local = local
         self._measures = measures
         self._pace = RateLimit()
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Refuse a request, or hand it on with a bounded body."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 # Nothing of this site speaks it.
@@ -100,7 +100,7 @@ class Guard:
             return None
         if path.startswith(gradio_routes.UPLOAD) and (no_upload := self._no_upload(scope)):
             return no_upload
-        if not program and not gradio and not path.startswith(self._own):
+        if not program and not gradio and not path.startswith(self._accepting):
             return _no(403, "the site takes nothing in here")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.
@@ -125,8 +125,8 @@ class Guard:
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
         """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
-        named = _host(headers.get("host", ""))
-        if named in self._hosts:
+        host = _host(headers.get("host", ""))
+        if host in self._hosts:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
         # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
@@ -135,13 +135,13 @@ class Guard:
             return f"a proxy stands before this board, which takes everybody for its operator; {_SIGN_IN}"
         client = scope.get("client")
         # A page of elsewhere whose name was turned to this machine still says its own name.
-        if client and _is_address(client[0]) and not is_loopback(named):
-            return f"this board is not known as {named[:80]!r}; open it as localhost, or {_SIGN_IN}"
+        if client and _is_address(client[0]) and not is_loopback(host):
+            return f"this board is not known as {host[:80]!r}; open it as localhost, or {_SIGN_IN}"
         return ""
 
 
 class SecurityHeaders:
-    """Sends an answer with the headers that every answer has."""
+    """Adds the security headers to every answer."""
 
     def __init__(self, send: Send, policy: str) -> None:
         self._send = send
@@ -207,14 +207,14 @@ def origin_of(request: HTTPConnection) -> str:
 def address_block(address: str) -> str:
     """What counts as one sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:64]
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)
 
 
 def forwarded_for(headers: Any, hops: str) -> str:

@@ -33,10 +33,10 @@ class ThreadPool:
         """The same work, done in one of the threads."""
 
         @functools.wraps(work)
-        async def taken(*given: Given.args, **named: Given.kwargs) -> Answer:
-            return await to_thread.run_sync(functools.partial(work, *given, **named), limiter=self._limiter)
+        async def run_in_thread(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+            return await to_thread.run_sync(functools.partial(work, *args, **kwargs), limiter=self._limiter)
 
-        return taken
+        return run_in_thread
 
 
 class Full(Exception):
@@ -57,7 +57,7 @@ class WaitingRoom:
         self._inside: Counter[str] = Counter()
 
     @contextmanager
-    def place(self, who: str) -> Iterator[None]:
+    def enter(self, who: str) -> Iterator[None]:
         """A place in it while this lasts.
 
         Raises:

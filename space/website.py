@@ -154,9 +154,9 @@ class Site:
 
     def language(self, request: Request) -> str:
         """The language of the page: as asked for, as chosen before, as the browser prefers."""
-        asked = request.query_params.get("lang") or request.cookies.get("lang")
-        if asked in LANGUAGES:
-            return str(asked)
+        wish = request.query_params.get("lang") or request.cookies.get("lang")
+        if wish in LANGUAGES:
+            return str(wish)
         preferred = request.headers.get("accept-language", "").lower()
         return "zh" if preferred.startswith("zh") else "en"
 
@@ -201,10 +201,10 @@ class Site:
 
         It asks the database nothing: that the database is away may be what it has to say.
         """
-        said, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
-        said = said if said.endswith((".", "。", "!", "?")) else f"{said}."
-        said, original = said[:1].upper() + said[1:], "" if whole else sentence
-        return self._render(request, "refused.html", frozen={}, sentence=said, original=original, reason=reason)
+        text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
+        text = text if text.endswith((".", "。", "!", "?")) else f"{text}."
+        text, original = text[:1].upper() + text[1:], "" if whole else sentence
+        return self._render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
 
     def origin(self, request: Request) -> str:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""
@@ -219,8 +219,8 @@ class Site:
         person = self.person(request)
         who = person.identity if person and person.identity != "local" else self.origin(request)
         # By the route, not the address: who asks for another thing each time asks as often.
-        place = getattr(request.scope.get("route"), "path", request.url.path)
-        if wait := self._pace.wait(parse(rate), place, who):
+        route = getattr(request.scope.get("route"), "path", request.url.path)
+        if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
 
 
@@ -271,7 +271,7 @@ def _pages(site: Site) -> list[Any]:
 
     import pages
 
-    names = sorted((found.name for found in pkgutil.iter_modules(pages.__path__)), key=lambda name: name != "arena")
+    names = sorted((entry.name for entry in pkgutil.iter_modules(pages.__path__)), key=lambda name: name != "arena")
     modules = [importlib.import_module(f"pages.{name}") for name in names]
     return [module.router(site) for module in modules]
 
@@ -279,7 +279,7 @@ def _pages(site: Site) -> list[Any]:
 def _answer_errors(app: FastAPI, site: Site) -> None:
     """Every refusal is a sentence: JSON for a program or script, a page for a person."""
 
-    def answered(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
+    def answer(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             page = site.refused(request, reason, sentence)
             page.status_code = status
@@ -289,63 +289,63 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
         return JSONResponse({"error": sentence, "reason": reason, "code": code}, status, headers)
 
     @app.exception_handler(NotSignedIn)
-    async def stranger(request: Request, _: NotSignedIn) -> Response:
+    async def answer_not_signed_in(request: Request, _: NotSignedIn) -> Response:
         if site.how.mode == "none":
             from services import NOWHERE
 
             sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
-            return answered(request, 403, "closed", sentence)
+            return answer(request, 403, "closed", sentence)
         sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
-        return answered(request, 401, "not signed in", sentence)
+        return answer(request, 401, "not signed in", sentence)
 
     @app.exception_handler(CannotSignIn)
-    async def unknowable(request: Request, error: CannotSignIn) -> Response:
+    async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
         _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
-        told = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
-        return answered(request, 503, "sign-in", told, **{"Retry-After": "60"})
+        sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
+        return answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
 
     @app.exception_handler(SignInRefused)
-    async def unproven(request: Request, error: SignInRefused) -> Response:
+    async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Response:
         _LOG.error("a sign-in is refused: %r", error.__cause__)
         sentence = CodedSentence(
             "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
             "it stays so, tell the operator of this board.",
             code="sign-in-unproven",
         )
-        return answered(request, 400, "unproven", sentence)
+        return answer(request, 400, "unproven", sentence)
 
     @app.exception_handler(TooMany)
-    async def hasty(request: Request, error: TooMany) -> Response:
-        return answered(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
+    async def answer_too_many(request: Request, error: TooMany) -> Response:
+        return answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
 
     @app.exception_handler(ArenaRefused)
-    async def refused(request: Request, error: ArenaRefused) -> Response:
-        return answered(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
+    async def answer_refused(request: Request, error: ArenaRefused) -> Response:
+        return answer(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
 
     @app.exception_handler(BadInput)
-    async def bad(request: Request, error: BadInput) -> Response:
+    async def answer_bad_input(request: Request, error: BadInput) -> Response:
         # Where the results lie is for the operator.
-        told = str(error).replace(str(site.services.runs.resolve()), "the folder of runs")
-        return answered(request, 422, "invalid", CodedSentence(told, code=error.code, **error.parameters))
+        text = str(error).replace(str(site.services.runs.resolve()), "the folder of runs")
+        return answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
 
     @app.exception_handler(StoreUnusable)
     @app.exception_handler(DiskFull)
-    async def unable(request: Request, error: PodevalError) -> Response:
+    async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
         # What is wrong names places on this machine: it is for the operator.
         _LOG.error("the database cannot be used: %s", error)
-        told = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
-        return answered(request, 503, refusal.CLOSED, told, **{"Retry-After": "60"})
+        sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
+        return answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
+    async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-        return answered(request, 422, "invalid", f"{place}: {first['msg']}")
+        field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        return answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
 
 def _guard(app: FastAPI, *, local: bool = False) -> None:
     """What holds for every request; see `guard`."""
-    app.add_middleware(Guard, own=_OWN, local=local, measures=measures(local), hosts=own_hosts())
+    app.add_middleware(Guard, accepting=_OWN, local=local, measures=measures(local), hosts=own_hosts())
 
 
 def _query(request: Request, **changed: str) -> str:

@@ -27,7 +27,7 @@ FENCE = re.compile(
 ELSEWHERE = {
     "models": "tests/metrics and tests/analysis run the same calls with models",
     "a judge": "tests/judges/test_docs_example.py runs it against a scripted server",
-    "a site": "tests/space/test_site.py reads a running site by the same client",
+    "a site": "tests/space/test_site.py reads a running site by the same lines",
     "a program": "tests/space/test_mcp.py asks by the same client",
 }
 
@@ -59,7 +59,7 @@ def of(*languages: str) -> list[Any]:
 
 
 def test_every_language_of_an_example_is_checked() -> None:
-    assert {one.language for one in EXAMPLES} <= {"python", "bash", "json", "yaml", "text"}
+    assert {one.language for one in EXAMPLES} <= {"python", "bash", "json", "yaml", "text", "mermaid"}
     assert {one.needs for one in EXAMPLES} - {""} <= set(ELSEWHERE)
 
 

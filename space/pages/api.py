@@ -18,8 +18,8 @@ from write_probe import WriteProbe
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
 from podeval.arena.vote_table import PUBLIC_COLUMNS
+from podeval.leaderboard.query import PROFILES
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table_index import PROFILES
 from podeval.metrics import catalogue
 
 _LOG = logging.getLogger("podeval.site")
@@ -100,10 +100,10 @@ def router(site: Site) -> APIRouter:
         profiles are never to be compared.
         """
         site.limit(request, RATE)
-        rows = _where(folder, folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric)
+        rows = _filter_rows(folder, folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric)
         if slice is not None:
-            rows = _where(folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
-        return BoardPage(total=len(rows), rows=_plain(rows.iloc[offset : offset + limit]))
+            rows = _filter_rows(folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
+        return BoardPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
 
     @routes.get("/api/v1/items")
     def items(
@@ -116,12 +116,12 @@ def router(site: Site) -> APIRouter:
     ) -> BoardPage:
         """Every result of one system, item by item."""
         site.limit(request, RATE)
-        rows = _where(folder, folder.items(), system=system, benchmark=benchmark, metric=metric)
-        found = _plain(rows.iloc[offset : offset + limit])
-        for row in found:
+        rows = _filter_rows(folder, folder.items(), system=system, benchmark=benchmark, metric=metric)
+        results = _json_rows(rows.iloc[offset : offset + limit])
+        for row in results:
             row["result"] = json.loads(row["result"])
             row.pop("output", None)
-        return BoardPage(total=len(rows), rows=found)
+        return BoardPage(total=len(rows), rows=results)
 
     @routes.get("/api/v1/votes")
     def votes(
@@ -135,7 +135,7 @@ def router(site: Site) -> APIRouter:
         """
         site.limit(request, "20/minute")
         table = site.services.arena.battles(dimension=dimension)[list(PUBLIC_COLUMNS)]
-        return BoardPage(total=len(table), rows=_plain(table.iloc[offset : offset + limit]))
+        return BoardPage(total=len(table), rows=_json_rows(table.iloc[offset : offset + limit]))
 
     @routes.get("/health")
     def health() -> Response:
@@ -148,7 +148,7 @@ def router(site: Site) -> APIRouter:
             _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
             return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
         closed = services.closed or probe.why_not()
-        told = Health(
+        state = Health(
             status="ok",
             version=__version__,
             database="sqlite" if services.database.is_sqlite else "postgresql",
@@ -156,7 +156,7 @@ def router(site: Site) -> APIRouter:
             closed=closed,
             frozen=frozen,
         )
-        return JSONResponse(told.model_dump())
+        return JSONResponse(state.model_dump())
 
     @routes.get("/metrics", include_in_schema=False)
     def counts(request: Request) -> PlainTextResponse:
@@ -176,13 +176,13 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _where(folder: RunsFolder, rows: pd.DataFrame, **wanted: str) -> pd.DataFrame:
+def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.DataFrame:
     """The rows that have what is wanted; what is empty is not asked for.
 
     Raises:
         Refused: nothing has that name.
     """
-    for column, name in wanted.items():
+    for column, name in filters.items():
         if name:
             rows = rows[rows[column] == name]
             if rows.empty:
@@ -197,32 +197,32 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
         "profile": lambda: PROFILES,
         "metric": lambda: [metric.name for metric in catalogue.all_metrics()],
     }.get(column, tuple)
-    known = {*folder.board()[column], *declared()}
-    if name in known or (column == "system" and name in set(folder.items()[column])):
+    names = {*folder.board()[column], *declared()}
+    if name in names or (column == "system" and name in set(folder.items()[column])):
         return
-    there = sorted(known - {""})
-    more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
-    listed = ", ".join(there[:MOST_NAMED]) or "none"
+    existing = sorted(names - {""})
+    more = f" and {len(existing) - MOST_NAMED} more" if len(existing) > MOST_NAMED else ""
+    choices = ", ".join(existing[:MOST_NAMED]) or "none"
     raise ArenaRefused(
         refusal.UNKNOWN,
-        f"there is no {column} {name[:80]!r} here; there are: {listed}{more}",
+        f"there is no {column} {name[:80]!r} here; there are: {choices}{more}",
         code="no-such-name",
-        parameters={"what": f"{column} {name[:80]!r}", "choices": f"{listed}{more}"},
+        parameters={"what": f"{column} {name[:80]!r}", "choices": f"{choices}{more}"},
     )
 
 
-def _plain(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as JSON takes them: what is not a number is null."""
     names = [str(name) for name in rows.columns]
     columns = [_values(rows[name]) for name in rows.columns]
-    found = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     # Rows share protocols: each is read once.
     read = lru_cache(maxsize=None)(json.loads)
-    for row in found:
-        for name, said in (("reasons", "reasons"), ("protocol_json", "protocol_content")):
+    for row in records:
+        for name, key in (("reasons", "reasons"), ("protocol_json", "protocol_content")):
             if isinstance(row.get(name), str):
-                row[said] = read(row.pop(name))
-    return found
+                row[key] = read(row.pop(name))
+    return records
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:

@@ -54,11 +54,11 @@ def router(site: Site) -> APIRouter:
     @routes.get("/api/docs")
     def page(request: Request) -> HTMLResponse:
         site.limit(request, "120/minute")
-        read, taken = [], []
+        read, sent = [], []
         # What is made for programs stands before what pages ask too.
         for operation in sorted(operations(request.app.openapi()), key=lambda one: not one.path.startswith("/api/")):
-            (read if operation.method == "get" else taken).append(operation)
-        return site.render(request, "interface.html", groups=(("read", read), ("taken", taken)))
+            (read if operation.method == "get" else sent).append(operation)
+        return site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))
 
     return routes
 
@@ -67,18 +67,22 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
     """Everything that an OpenAPI document documents, in its order."""
     for path, methods in document["paths"].items():
         for method in METHODS:
-            if known := methods.get(method):
-                about = " ".join(known.get("description", known.get("summary", "")).split())
-                yield Operation(method, path, about, (*_asked(known), *_sent(known, document)))
+            if operation := methods.get(method):
+                about = " ".join(operation.get("description", operation.get("summary", "")).split())
+                yield Operation(
+                    method, path, about, (*_query_parameters(operation), *_body_parameters(operation, document))
+                )
 
 
-def _asked(operation: dict[str, Any]) -> Iterator[ApiParameter]:
-    for known in operation.get("parameters", []):
-        said = known.get("description", "")
-        yield _parameter(known["name"], known["in"], {**known["schema"], "description": said}, known["required"])
+def _query_parameters(operation: dict[str, Any]) -> Iterator[ApiParameter]:
+    for parameter in operation.get("parameters", []):
+        about = parameter.get("description", "")
+        yield _parameter(
+            parameter["name"], parameter["in"], {**parameter["schema"], "description": about}, parameter["required"]
+        )
 
 
-def _sent(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[ApiParameter]:
+def _body_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[ApiParameter]:
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     schema = content.get("schema", {})
     if "$ref" in schema:
@@ -89,12 +93,14 @@ def _sent(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[ApiPa
 
 def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> ApiParameter:
     kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
-    told = [schema.get("description", "")]
+    notes = [schema.get("description", "")]
     if "minimum" in schema:
-        told.append(f"{schema['minimum']:,}–{schema['maximum']:,}" if "maximum" in schema else f"≥ {schema['minimum']}")
+        notes.append(
+            f"{schema['minimum']:,}–{schema['maximum']:,}" if "maximum" in schema else f"≥ {schema['minimum']}"
+        )
     if schema.get("default") not in (None, ""):
-        told.append(f"= {schema['default']}")
-    return ApiParameter(name, place, " | ".join(kinds), required, "; ".join(filter(None, told)))
+        notes.append(f"= {schema['default']}")
+    return ApiParameter(name, place, " | ".join(kinds), required, "; ".join(filter(None, notes)))
 
 
 def _kind(schema: dict[str, Any]) -> str:

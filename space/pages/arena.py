@@ -66,15 +66,15 @@ def router(site: Site) -> APIRouter:
     def page(request: Request) -> HTMLResponse:
         all_texts = site.texts[site.language(request)]
         texts, groups = all_texts["arena"], all_texts["board"]["groups"]
-        told = {
+        script = {
             "texts": texts["script"],
             "refused": texts["refused"],
             "language": site.language(request),
-            "names": {name.replace("_", " "): said for name, said in groups.items()} | texts["names"],
+            "names": {name.replace("_", " "): word for name, word in groups.items()} | texts["names"],
             "questions": texts["questions"],
         }
         return site.render(
-            request, "arena.html", dimensions=arena.dimensions(), script_data=Markup(as_script_data(told))
+            request, "arena.html", dimensions=arena.dimensions(), script_data=Markup(as_script_data(script))
         )  # fmt: skip
 
     @routes.post("/arena/battles")
@@ -105,8 +105,8 @@ def router(site: Site) -> APIRouter:
     def reveal(request: Request, vote: str) -> JSONResponse:
         """Who was who in a battle that one judged, with the ratings by now; null where the arena does not tell."""
         site.limit(request, "60/minute")
-        found = rankings.reveal(voter(request), vote)
-        return JSONResponse(None if found is None else dict(zip("ab", map(_revealed, found), strict=True)))
+        sides = rankings.reveal(voter(request), vote)
+        return JSONResponse(None if sides is None else dict(zip("ab", map(_revealed, sides), strict=True)))
 
     @routes.get("/arena/me")
     @in_turn
@@ -122,7 +122,7 @@ def router(site: Site) -> APIRouter:
         chosen = dimension if dimension in ranking.standings else next(iter(ranking.standings), None)
         return site.render(
             request, "arena_ratings.html", ranking=ranking, chosen=chosen, pooled=POOLED, goal=arena.votes_goal(),
-            shown=_shown(ranking, chosen, site.texts[site.language(request)]["arena"]) if chosen else None,
+            shown=_ranking_content(ranking, chosen, site.texts[site.language(request)]["arena"]) if chosen else None,
         )  # fmt: skip
 
     @routes.get("/arena/ratings.json")
@@ -136,8 +136,8 @@ def router(site: Site) -> APIRouter:
         """The same as a table."""
         site.limit(request, "60/minute")
         content = csv_safe(rankings.current().table()).to_csv(index=False)
-        named = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}
-        return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+        headers = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}
+        return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
 
     return routes
 
@@ -157,14 +157,14 @@ def _revealed(side: Revealed) -> dict[str, Any]:
     return asdict(side)
 
 
-def _shown(ranking: Ranking, chosen: str, texts: dict[str, Any]) -> dict[str, Any]:
+def _ranking_content(ranking: Ranking, chosen: str, texts: dict[str, Any]) -> dict[str, Any]:
     """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
     part: Standings = ranking.standings[chosen]
-    named = [(ranking.systems[row.system], row) for row in part.ratings.systems]
-    dots = [Dot(known.title, row.rating, row.low, row.high, _ranks(row), known.kind) for known, row in named]
+    entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
+    dots = [Dot(about.title, row.rating, row.low, row.high, _ranks(row), about.kind) for about, row in entries]
     return {
         "part": part,
-        "rows": [{"known": known, "row": row, "ranks": _ranks(row)} for known, row in named],
+        "rows": [{"known": about, "row": row, "ranks": _ranks(row)} for about, row in entries],
         "plot": Markup(ladder(dots, texts["plot"])),
         "matrix": _matrix(part),
         "undecided": [
@@ -177,16 +177,16 @@ def _shown(ranking: Ranking, chosen: str, texts: dict[str, Any]) -> dict[str, An
 
 def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
     """Row against column, best first: share won, battles, and one of nine shades; None where they never met."""
-    place = [part.tally.systems.index(row.system) for row in part.ratings.systems]
+    positions = [part.tally.systems.index(row.system) for row in part.ratings.systems]
     shares, battles = part.tally.shares, part.tally.battles
     return [
         [
             None
             if i == j or not battles[i, j]
             else {"share": float(shares[i, j]), "battles": int(battles[i, j]), "shade": round(8 * float(shares[i, j]))}
-            for j in place
+            for j in positions
         ]
-        for i in place
+        for i in positions
     ]
 
 

@@ -9,7 +9,7 @@ import re
 import threading
 from typing import Any
 
-from board_view import Words, shown
+from board_view import Words, describe_view
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import APIRoute
@@ -58,37 +58,37 @@ def router(site: Site) -> APIRouter:
         language = site.language(request)
         words = Words(site.texts[language]["board"], language)
         person = site.person(request)
-        operates, problem, found = person is not None and person.admin, "", None
+        operates, problem, view = person is not None and person.admin, "", None
         try:
             index = folder.index()
-            found = None if index.empty else shown(_view(request), index, folder, words, str(request.base_url))
+            view = None if index.empty else describe_view(_view(request), index, folder, words, str(request.base_url))
         except BadInput as error:
             _LOG.error("the board cannot be shown: %s", error)
             problem = str(error) if operates else words["in_the_log"]
         part = "board_view.html" if request.headers.get(PART) else "board.html"
         answer = site.render(
-            request, part, shown=found, problem=problem, folder=str(folder.path) if operates else "", Markup=Markup
+            request, part, shown=view, problem=problem, folder=str(folder.path) if operates else "", Markup=Markup
         )  # fmt: skip
         answer.status_code = 503 if problem else 200
         answer.headers.update(
             {"Content-Security-Policy": f"{STRICT}; {FRAME}", "Vary": f"{PART}, accept-encoding, accept-language"}
         )
-        return _packed(request, answer)
+        return _compress(request, answer)
 
     @routes.get("/board.csv", response_class=Response)
     def csv(request: Request) -> Response:
         """The numbers of a view, one a row, with interval, ranks, counts, reasons and protocol."""
         site.limit(request, RATE)
-        settled = _asked_for(request, folder)
+        settled = _require_view(request, folder)
         content = table.csv_safe(table.tidy(settled)).to_csv(index=False)
         # The mark at the front tells spreadsheets which letters these are.
-        return _packed(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
+        return _compress(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
 
     @routes.get("/board.parquet", response_class=Response)
     def parquet(request: Request) -> Response:
         """The same as Parquet."""
         site.limit(request, RATE)
-        settled = _asked_for(request, folder)
+        settled = _require_view(request, folder)
         buffer = io.BytesIO()
         table.tidy(settled).to_parquet(buffer, index=False)
         return _file(buffer.getvalue(), settled, "parquet", "application/vnd.apache.parquet")
@@ -106,17 +106,17 @@ def _view(request: Request) -> BoardView:
     return BoardView.from_query({name: ",".join(query.getlist(name)) for name in query})
 
 
-def _asked_for(request: Request, folder: RunsFolder) -> ResolvedView:
+def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
     """The view of an address, which a file has to be of: nobody would see that it is of another."""
     index = folder.index()
     if index.empty:
         raise BadInput("nothing has been measured here yet")
     wish = _view(request)
     settled = settle(wish, index)
-    if missed := settled.instead_of(wish):
-        name, asked = next(iter(missed.items()))
+    if missed := settled.missed_wishes(wish):
+        name, value = next(iter(missed.items()))
         raise ArenaRefused(
-            refusal.UNKNOWN, f"there is no {name} {asked[:80]!r} here; the board's page shows what there is"
+            refusal.UNKNOWN, f"there is no {name} {value[:80]!r} here; the board's page shows what there is"
         )
     return settled
 
@@ -125,11 +125,11 @@ def _file(content: str | bytes, settled: ResolvedView, kind: str, media: str) ->
     view = settled.view
     parts = (settled.title, view.profile, view.dimension, view.slice)
     name = "-".join(re.sub(r"[^\w.]+", "-", part, flags=re.ASCII).strip("-") for part in parts if part)
-    named = {"Content-Disposition": f'attachment; filename="podeval-{name}.{kind}"'}
-    return Response(content, media_type=media, headers=named)
+    headers = {"Content-Disposition": f'attachment; filename="podeval-{name}.{kind}"'}
+    return Response(content, media_type=media, headers=headers)
 
 
-def _packed(request: Request, answer: Any) -> Response:
+def _compress(request: Request, answer: Any) -> Response:
     if "gzip" not in request.headers.get("accept-encoding", "") or len(answer.body) < SMALLEST_PACKED:
         return answer  # type: ignore[no-any-return]
     answer.body = gzip.compress(answer.body, compresslevel=1)

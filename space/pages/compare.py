@@ -65,75 +65,77 @@ def router(site: Site) -> APIRouter:
                 places=(),
             )
         try:
-            found = compare(board, shelf, a, b, benchmark)
+            comparison = compare(board, shelf, a, b, benchmark)
         except UnknownSystem as error:
             raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
-        shared = found.item(item) if item else _first_heard(found)
+        shared = comparison.item(item) if item else _first_heard(comparison)
         if item and shared is None:
             raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
-        column = next((c for c in found.headlines if c.id == by), None) or next(iter(found.headlines), None)
-        asked = {"a": a, "b": b, "benchmark": found.where, "by": column.id if column else "", "level": int(level)}
+        column = next((c for c in comparison.headlines if c.id == by), None) or next(iter(comparison.headlines), None)
+        query = {"a": a, "b": b, "benchmark": comparison.where, "by": column.id if column else "", "level": int(level)}
 
         def link(**changed: Any) -> str:
-            return f"/compare?{urlencode({name: value for name, value in (asked | changed).items() if value})}"
+            return f"/compare?{urlencode({name: value for name, value in (query | changed).items() if value})}"
 
-        both = zip((found.a, found.b), shared.outputs, strict=True) if shared else ()
-        given = [PlayerSide(side.system, side.title, output) for side, output in both]
-        deck = player_data.deck(folder, given, found.where, shared.id, texts, part, level) if shared else None
+        both = zip((comparison.a, comparison.b), shared.outputs, strict=True) if shared else ()
+        players = [PlayerSide(side.system, side.title, output) for side, output in both]
+        deck = player_data.deck(folder, players, comparison.where, shared.id, texts, part, level) if shared else None
         return site.render(
             request,
             "compare.html",
             systems=sides(board),
-            chosen=chosen | {"benchmark": found.where},
-            found=found,
-            places=found.places,
-            dimensions=_values(found, texts),
+            chosen=chosen | {"benchmark": comparison.where},
+            found=comparison,
+            places=comparison.places,
+            dimensions=_values(comparison, texts),
             column=column,
-            headers=[(c.id, c.header) for c in found.headlines],
-            items=[_item(entry, column, texts) for entry in found.items],
-            plot=Markup(differences(found, column, texts["plot"])) if column else None,
+            headers=[(c.id, c.header) for c in comparison.headlines],
+            items=[_item(entry, column, texts) for entry in comparison.items],
+            plot=Markup(differences(comparison, column, texts["plot"])) if column else None,
             shared=shared,
-            scores=_scores(shared, found, texts) if shared else [],
+            scores=_scores(shared, comparison, texts) if shared else [],
             deck=deck,
             level=level,
             link=link,
-            script_data=Markup(as_script_data(player_data.told(deck, texts))),
+            script_data=Markup(as_script_data(player_data.script_data(deck, texts))),
         )
 
     queue = WaitingRoom(MOST, MOST_EACH)
     in_turn = ThreadPool(AT_ONCE)
 
     @in_turn
-    def copied(system: str, where: str, item: str, part: int, beside: str) -> Response:
+    def send_copy(system: str, where: str, item: str, part: int, beside: str) -> Response:
         copy = recordings.file(*_outputs(shelf, system, where, item, part, beside))
         if copy is None:
             raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
         return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
     @in_turn
-    def pictured(system: str, where: str, item: str, part: int, beside: str) -> Response:
-        found = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
-        if found is None:
+    def send_peaks(system: str, where: str, item: str, part: int, beside: str) -> Response:
+        magnitudes = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
+        if magnitudes is None:
             raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
-        return JSONResponse({"peaks": found}, headers=_KEEP)
+        return JSONResponse({"peaks": magnitudes}, headers=_KEEP)
 
-    async def queued(request: Request, answer: Callable[..., Awaitable[Response]], *asked: str | int) -> Response:
+    async def answer_in_turn(
+        request: Request, answer: Callable[..., Awaitable[Response]], *sound: str | int
+    ) -> Response:
         try:
-            with queue.place(site.origin(request)):
-                return await answer(*asked)
+            with queue.enter(site.origin(request)):
+                return await answer(*sound)
         except Full:
-            told = "many sounds are being prepared at the moment; try again in a few seconds"
-            return JSONResponse({"error": told, "reason": refusal.TOO_MANY}, 503, {"Retry-After": "5"})
+            sentence = "many sounds are being prepared at the moment; try again in a few seconds"
+            return JSONResponse({"error": sentence, "reason": refusal.TOO_MANY}, 503, {"Retry-After": "5"})
 
     @routes.api_route("/compare/audio", methods=["GET", "HEAD"])
     async def audio(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
         site.limit(request, "300/minute")
-        return await queued(request, copied, system, where, item, part, beside)
+        return await answer_in_turn(request, send_copy, system, where, item, part, beside)
 
     @routes.get("/compare/peaks")
     async def peaks(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
         site.limit(request, "120/minute")
-        return await queued(request, pictured, system, where, item, part, beside)
+        return await answer_in_turn(request, send_peaks, system, where, item, part, beside)
 
     return routes
 
@@ -144,22 +146,22 @@ def _outputs(
     """The path of an output, the part of it, and the path of the output that it is brought to one loudness with."""
 
     def output(of: str) -> str:
-        listed = shelf.scores(of, where).items.get(item)
-        return listed.output if listed else ""
+        entry = shelf.scores(of, where).items.get(item)
+        return entry.output if entry else ""
 
     return output(system), part, (output(beside) or None) if beside else None
 
 
-def _first_heard(found: SystemComparison) -> Shared | None:
+def _first_heard(comparison: SystemComparison) -> Shared | None:
     """The first item that both left an output of, else that one did."""
-    ranked = sorted(found.items, key=lambda item: -sum(map(bool, item.outputs)))
+    ranked = sorted(comparison.items, key=lambda item: -sum(map(bool, item.outputs)))
     return ranked[0] if ranked else None
 
 
-def _values(found: SystemComparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
+def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
     """Rows of values by dimension."""
     by_dimension: dict[str, list[dict[str, str]]] = {}
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         by_dimension.setdefault(dimension_title(pair.column.dimension), []).append(_value(pair, texts))
     return list(by_dimension.items())
 
@@ -172,32 +174,32 @@ def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
         both.append(value_text(value, present(row["low"]), present(row["high"]), places_) if row else MISSING)
     difference, count = MISSING, ""
     if pair.beside is not None:
-        found = pair.beside.difference
-        difference = signed_text(found.mean, places_)
-        if found.low is not None and found.high is not None:
-            difference += f" [{signed_text(found.low, places_)}, {signed_text(found.high, places_)}]"
-        count = str(found.n)
+        interval = pair.beside.difference
+        difference = signed_text(interval.mean, places_)
+        if interval.low is not None and interval.high is not None:
+            difference += f" [{signed_text(interval.low, places_)}, {signed_text(interval.high, places_)}]"
+        count = str(interval.n)
     word = pair.to_b.word
-    said = texts["stands"][word] if word else ""
+    verdict = texts["stands"][word] if word else ""
     if word and not pair.to_b.sure:
-        said = texts["unsure"].format(said)
+        verdict = texts["unsure"].format(verdict)
     winner = {"better": "a", "worse": "b"}.get(word, "") if pair.to_b.sure else ""
     return {
         "header": pair.column.header, "protocol": pair.protocol, "a": both[0], "b": both[1],
-        "difference": difference, "count": count, "said": said, "winner": winner,
+        "difference": difference, "count": count, "said": verdict, "winner": winner,
     }  # fmt: skip
 
 
 def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[str, str]:
-    shown = {"id": item.id, "title": item.title, "category": item.category, "a": "", "b": "", "difference": ""}
+    row = {"id": item.id, "title": item.title, "category": item.category, "a": "", "b": "", "difference": ""}
     if column is None:
-        return shown
+        return row
     a, b = item.values(column)
     places_ = decimals((a, b))
     difference = item.difference(column)
     readings = item.readings.get(column.metric, (None, None))
     cells = [_cell(reading, column.key, places_, texts) for reading in readings]
-    return shown | {
+    return row | {
         "a": cells[0], "b": cells[1], "difference": "" if difference is None else signed_text(difference, places_)
     }  # fmt: skip
 
@@ -211,10 +213,10 @@ def _cell(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]
     return value_text(value, None, None, places_) if value is not None else MISSING
 
 
-def _scores(item: Shared, found: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
+def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
     """Every score of one item, side by side; what is unscored with its reason and cause."""
     rows: list[dict[str, Any]] = []
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         column = pair.column
         readings = item.readings.get(column.metric)
         if readings is None:
@@ -225,14 +227,14 @@ def _scores(item: Shared, found: SystemComparison, texts: dict[str, Any]) -> lis
         rows.append(
             {
                 "header": column.header,
-                "cells": [_told(reading, column.key, places_, texts) for reading in readings],
+                "cells": [_cell_or_reason(reading, column.key, places_, texts) for reading in readings],
                 "difference": "" if difference is None else signed_text(difference, places_),
             }
         )
     return rows
 
 
-def _told(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
+def _cell_or_reason(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
     if reading is None or not reading.reason:
         return _cell(reading, key, places_, texts)
     return f"{texts['unscored_by'][reading.cause]}: {reading.reason}"

@@ -1,4 +1,4 @@
-"""The judges judged: for every judge with records here, whether it is steady, swayed, readable, and agrees with people.
+"""The audit of judges: whether each judge with records here is steady, swayed, readable, and agrees with people.
 
 Audits lie in the folder `judges` of the runs, and where PODEVAL_JUDGES says (folders or files, separated as in PATH).
 """
@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from website import Site
 
 from podeval.leaderboard.judge_audit import PAIRS
-from podeval.leaderboard.judge_audit_documents import AuditFigure, Audits, BiasFigure, JudgeAudit, beside
-from podeval.leaderboard.judge_audit_page import reported
+from podeval.leaderboard.judge_audit_documents import AuditFigure, Audits, BiasFigure, JudgeAudit, select_paper_figures
+from podeval.leaderboard.judge_audit_page import read_paper_figures
 
 FOLDER = "judges"
 
@@ -23,26 +23,31 @@ FOLDER = "judges"
 def router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["board"])
-    named = [Path(place) for place in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if place]
-    audits = Audits([site.services.runs / FOLDER, *named])
+    folders = [Path(name) for name in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if name]
+    audits = Audits([site.services.runs / FOLDER, *folders])
 
     @routes.get("/judges", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:
         site.limit(request, "60/minute")
         texts = site.texts[site.language(request)]["judges"]
-        found = [
+        records = [
             {
                 "name": audited.name,
                 "problem": audited.problem,
                 "judges": [_judge(judge, texts) for judge in audited.document.judges] if audited.document else [],
                 "people": [
-                    {"what": measure, "figure": shown(figure), "of": figure.count, "papers": _papers(measure, "scores")}
+                    {
+                        "what": measure,
+                        "figure": format_figure(figure),
+                        "of": figure.count,
+                        "papers": _papers(measure, "scores"),
+                    }
                     for measure, figure in (audited.document.with_people if audited.document else {}).items()
                 ],
             }
             for audited in audits.current()
         ]
-        return site.render(request, "judges.html", audits=found, pairs=PAIRS, papers=of_papers())
+        return site.render(request, "judges.html", audits=records, pairs=PAIRS, papers=of_papers())
 
     @routes.get("/api/v1/judges")
     def documents(request: Request) -> JSONResponse:
@@ -61,7 +66,7 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def shown(figure: AuditFigure | None, digits: int = 3) -> str:
+def format_figure(figure: AuditFigure | None, digits: int = 3) -> str:
     """A figure with its interval."""
     if figure is None or figure.value is None:
         return "–"
@@ -73,25 +78,25 @@ def shown(figure: AuditFigure | None, digits: int = 3) -> str:
 def of_papers() -> list[tuple[str, list[dict[str, str]]]]:
     """The papers' own figures on judges, by table."""
     tables: dict[str, list[dict[str, str]]] = {}
-    for row in reported():
+    for row in read_paper_figures():
         tables.setdefault(row["table"], []).append(row)
     return list(tables.items())
 
 
 def _judge(judge: JudgeAudit, texts: dict[str, Any]) -> dict[str, Any]:
     rows = [
-        _row(texts["unusable"], shown(judge.unusable_first_answers), judge.unusable_first_answers.count),
-        _row(texts["unanswered"], shown(judge.unanswered), judge.unanswered.count),
+        _row(texts["unusable"], format_figure(judge.unusable_first_answers), judge.unusable_first_answers.count),
+        _row(texts["unanswered"], format_figure(judge.unanswered), judge.unanswered.count),
     ]
     if order := judge.order:
         rows += [
-            _row(texts["order"], shown(order.agreement), order.agreement.count),
-            _biased(texts["first"], order.first_place, "TPR"),
-            _biased(texts["swayed"], order.swayed_to_first, ""),
+            _row(texts["order"], format_figure(order.agreement), order.agreement.count),
+            _bias_row(texts["first"], order.first_place, "TPR"),
+            _bias_row(texts["swayed"], order.swayed_to_first, ""),
         ]
     if length := judge.length:
-        rows.append(_biased(texts["longer"], length.longer, "LPR"))
-        excess = f"{shown(length.excess, 1)} {texts['units'].get(length.unit, length.unit or '')}"
+        rows.append(_bias_row(texts["longer"], length.longer, "LPR"))
+        excess = f"{format_figure(length.excess, 1)} {texts['units'].get(length.unit, length.unit or '')}"
         rows.append(_row(texts["excess"], excess, length.excess.count))
     described = judge.judge
     return {
@@ -104,8 +109,8 @@ def _judge(judge: JudgeAudit, texts: dict[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "ties": judge.order and (judge.order.ties, judge.order.single),
         "repeats": [
-            {"prompt": r.prompt, "measure": r.measure, "identical": shown(r.identical), "of": r.identical.count,
-             "alpha": shown(r.alpha)}
+            {"prompt": r.prompt, "measure": r.measure, "identical": format_figure(r.identical), "of": r.identical.count,
+             "alpha": format_figure(r.alpha)}
             for r in judge.repeats
         ],
     }  # fmt: skip
@@ -115,16 +120,16 @@ def _row(what: str, figure: str, of: int, papers: str = "") -> dict[str, Any]:
     return {"what": what, "figure": figure, "of": of, "papers": papers}
 
 
-def _biased(what: str, bias: BiasFigure, measure: str) -> dict[str, Any]:
+def _bias_row(what: str, bias: BiasFigure, measure: str) -> dict[str, Any]:
     p = "" if bias.p is None else f", p = {bias.p:.2g}"
-    return _row(what, shown(bias.share) + p, bias.share.count, _papers(measure, "bias") if measure else "")
+    return _row(what, format_figure(bias.share) + p, bias.share.count, _papers(measure, "bias") if measure else "")
 
 
 def _papers(measure: str, kind: str) -> str:
     """What papers print of the same, shares as here between 0 and 1."""
     scale = 100.0 if kind == "bias" else 1.0
     tables: dict[str, list[str]] = {}
-    for row in beside(measure, kind):
+    for row in select_paper_figures(measure, kind):
         bounds = f" [{float(row['low']) / scale:.3f}, {float(row['high']) / scale:.3f}]" if row["low"] else ""
         figure = f"{row['judge']} {float(row['value']) / scale:.3f}{bounds}"
         tables.setdefault(f"{row['table']}, {row['about'].replace('_', ' ')}", []).append(figure)

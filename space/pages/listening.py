@@ -61,18 +61,18 @@ def router(site: Site) -> APIRouter:
     @routes.get("/listen/{test}")
     def page(request: Request, test: str) -> HTMLResponse:
         site.limit(request, FAST)
-        known = _overview(site, test)
-        design = known.design
+        overview = _overview(site, test)
+        design = overview.design
         invited = bool(request.query_params.get("PROLIFIC_PID") or request.query_params.get("pid"))
-        told = {
+        script = {
             "test": design.id,
             "kind": design.kind,
-            "closed": known.closed,
+            "closed": overview.closed,
             "texts": site.texts[site.language(request)]["listening"]["script"],
         }
         return site.render(
             request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.each))),
-            welcome=invited or site.person(request) is not None, script_data=Markup(as_script_data(told)),
+            welcome=invited or site.person(request) is not None, script_data=Markup(as_script_data(script)),
             address=f"{request.url.path}?{request.url.query}",
         )  # fmt: skip
 
@@ -81,10 +81,10 @@ def router(site: Site) -> APIRouter:
         """Come back, or begin where the listener consents; null for who has not begun and does not consent."""
         site.limit(request, "600/hour")
         who = identity(request, invitation)
-        known = _overview(site, test)
+        overview = _overview(site, test)
         stands = listening.resume(test, who)
         if stands is None and invitation.consent:
-            if known.closed:
+            if overview.closed:
                 raise ArenaRefused(
                     refusal.CLOSED,
                     f"the test {test} is closed; thank you for coming",

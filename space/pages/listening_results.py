@@ -34,7 +34,7 @@ def router(site: Site) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     listening, database = site.services.listening, site.services.database
 
-    def known(request: Request, test: str) -> session_results.Overview:
+    def require_overview(request: Request, test: str) -> session_results.Overview:
         operator(request)
         if test not in listening.tests():
             raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test", code="no-such-listening-test")
@@ -56,12 +56,12 @@ def router(site: Site) -> APIRouter:
     @routes.get("/listening")
     def tests(request: Request) -> HTMLResponse:
         operator(request)
-        found = [session_results.overview(database, test) for test in listening.tests()]
-        return site.render(request, "listening_tests.html", tests=found)
+        overviews = [session_results.overview(database, test) for test in listening.tests()]
+        return site.render(request, "listening_tests.html", tests=overviews)
 
     @routes.get("/listening/{test}")
     def one(request: Request, test: str) -> HTMLResponse:
-        overview = known(request, test)
+        overview = require_overview(request, test)
         summary, nothing = _summary(site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
@@ -83,18 +83,18 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/listening/{test}/marks.csv")
     def marks(request: Request, test: str) -> Response:
-        kind = known(request, test).design.kind
-        found: list[Any] = (
+        kind = require_overview(request, test).design.kind
+        entries: list[Any] = (
             session_results.answers(database, test)[0]
             if kind == "questionnaire"
             else session_results.marks(database, test)
         )
-        table = pd.DataFrame([vars(entry) for entry in found])
+        table = pd.DataFrame([vars(entry) for entry in entries])
         return _csv(csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
 
     @routes.get("/listening/{test}/webmushra.csv")
     def as_webmushra(request: Request, test: str) -> Response:
-        kind = known(request, test).design.kind
+        kind = require_overview(request, test).design.kind
         if kind != "mushra":
             raise BadInput(f"webMUSHRA's table holds MUSHRA pages; {test} is a {kind} test")
         return _csv(webmushra.results(test, session_results.marks(database, test)), f"{test}-webmushra.csv")
@@ -103,16 +103,16 @@ def router(site: Site) -> APIRouter:
     def standing(request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
         person = operator(request)
-        found = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
-        if not found:
+        sessions = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
+        if not sessions:
             raise ArenaRefused(refusal.UNKNOWN, "nobody of that name came to this test")
-        listening.set_standing(found[0], counted=sent.counted, reason=sent.reason, by=person.name)
+        listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 
     @routes.post("/listening/{test}/close")
     def close(request: Request, test: str) -> JSONResponse:
         """Let nobody else begin."""
-        known(request, test)
+        require_overview(request, test)
         listening.close(test)
         return JSONResponse({"closed": True})
 
@@ -128,5 +128,5 @@ def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
 
 
 def _csv(content: str, name: str) -> Response:
-    named = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return Response(content, media_type="text/csv; charset=utf-8", headers=headers)

@@ -1,5 +1,5 @@
-"""What language models may ask: the board, its metrics and documentation as read-only tools, by the Model Context
-Protocol over streamable HTTP at /mcp. Without accounts and sessions; nothing can be changed by it.
+"""What language models may ask: the board and its metrics as read-only tools, by the Model Context Protocol over
+streamable HTTP at /mcp. It has no accounts and no sessions, and nothing can be changed by it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from website import Site
 
 from podeval import __version__
 from podeval.errors import PodevalError
-from podeval.leaderboard.documentation_search import Documentation, DocumentationPassage
 from podeval.leaderboard.queries import BenchmarkFound, Explained, NumbersView, Questions, SystemDifference, SystemFound
 
 RATE = "60/minute"
@@ -39,9 +38,12 @@ def router(site: Site) -> APIRouter:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = tools(Questions(site.results), Documentation())
+        server = tools(Questions(site.results))
         app = server.streamable_http_app(
-            streamable_http_path="/mcp", json_response=True, stateless_http=True, transport_security=_guarded()
+            streamable_http_path="/mcp",
+            json_response=True,
+            stateless_http=True,
+            transport_security=_transport_security(),
         )
         async with server.session_manager.run():
             running["app"] = app
@@ -62,12 +64,11 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def tools(questions: Questions, documentation: Documentation) -> Any:
+def tools(questions: Questions) -> Any:
     """A server of the Model Context Protocol with the read-only tools.
 
     Args:
         questions: about the board.
-        documentation: that is searched.
     """
     from mcp.server.mcpserver import MCPServer
     from mcp_types import ToolAnnotations
@@ -103,9 +104,6 @@ def tools(questions: Questions, documentation: Documentation) -> Any:
     def list_benchmarks() -> list[BenchmarkFound]:
         return questions.benchmarks()
 
-    def search_docs(query: Query, most: Annotated[int, Field(ge=1, le=20)] = 5) -> list[DocumentationPassage]:
-        return documentation.search(query, most)
-
     about: dict[Callable[..., Any], str] = {
         search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",
         leaderboard: "The numbers of one benchmark under one profile: value, 95 % interval, rank range, scored and "
@@ -114,25 +112,24 @@ def tools(questions: Questions, documentation: Documentation) -> Any:
         compare_systems: "Two systems side by side: paired differences (a minus b) over common items, 95 % intervals.",
         explain_metric: "What a metric measures: formula, range, direction, source, how it differs from other code.",
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
-        search_docs: "Passages of the documentation that fit a query best.",
     }
     for function, description in about.items():
-        server.add_tool(_said(function), description=description, annotations=reading)
+        server.add_tool(_explain_errors(function), description=description, annotations=reading)
     return server
 
 
-def _said(tool: Callable[..., Any]) -> Callable[..., Any]:
+def _explain_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
     """The same, its refusals as sentences for the model."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
-    def told(*given: Any, **named: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return tool(*given, **named)
+            return tool(*args, **kwargs)
         except PodevalError as error:
             raise ToolError(str(error)) from None
 
-    return told
+    return call
 
 
 class _Handed(Response):
@@ -146,7 +143,7 @@ class _Handed(Response):
         await self._app({**scope, "path": "/mcp", "root_path": ""}, receive, send)
 
 
-def _guarded() -> Any:
+def _transport_security() -> Any:
     """Hosts and origins are looked at by the site's own gate, which knows how this site is reached."""
     from mcp.server.transport_security import TransportSecuritySettings
 

@@ -59,7 +59,7 @@ def router(site: Site) -> APIRouter:
             request,
             "method.html",
             fewest=FEWEST,
-            validity=[_said(row) for row in agreement()],
+            validity=[_validity_row(row) for row in agreement()],
             judges=of_papers(),
             changes=history()[:NEWEST],
             more=max(0, len(history()) - NEWEST),
@@ -69,7 +69,7 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _said(row: Validity) -> dict[str, Any]:
+def _validity_row(row: Validity) -> dict[str, Any]:
     metric = catalogue.get(row.metric)
     title = metric.title if row.key == row.metric else f"{metric.title}: {row.key}"
     return {

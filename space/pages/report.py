@@ -9,8 +9,8 @@ from fastapi.responses import HTMLResponse
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard.report import UnknownReport, named
-from podeval.leaderboard.report_page import shown
+from podeval.leaderboard.report import UnknownReport, find_report
+from podeval.leaderboard.report_page import render_report
 
 
 def router(site: Site) -> APIRouter:
@@ -23,13 +23,13 @@ def router(site: Site) -> APIRouter:
         """Of a system, or of one run of it: `benchmark/split/system`, perhaps with `/profile`."""
         site.limit(request, "60/minute")
         try:
-            found = read.report(*named(read.folder.board(), name))
+            report = read.report(*find_report(read.folder.board(), name))
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         return site.render(
             request,
             "report.html",
-            reports=[shown(found, site.texts[site.language(request)])],
+            reports=[render_report(report, site.texts[site.language(request)])],
             style="",
             made=datetime.now(UTC).isoformat(timespec="minutes"),
         )

@@ -37,40 +37,40 @@ def router(site: Site) -> APIRouter:
         board = read.folder.board()
         all_texts = site.texts[site.language(request)]
         texts = all_texts["report"]
-        listed = sides(board) if len(board) else []
-        if not (listed and system):
-            return site.render(request, "system.html", systems=listed, one=None, deck=None)
+        systems = sides(board) if len(board) else []
+        if not (systems and system):
+            return site.render(request, "system.html", systems=systems, one=None, deck=None)
         try:
-            told = about(board, read.folder.systems(), system)
+            description = about(board, read.folder.systems(), system)
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         places = places_of(board, system)
-        found = next((place for place in places if place == where or place.startswith(f"{where}/")), None)
-        if where and found is None:
+        position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
+        if where and position is None:
             raise ArenaRefused(refusal.UNKNOWN, texts["no_place"])
-        chapter = read.chapter(system, found or places[0], slice)
+        chapter = read.chapter(system, position or places[0], slice)
         lines = {line.item.id: line for line in chapter.items}
         if item and item not in lines:
             raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
         chosen = lines[item] if item else _first(chapter)
-        shown = report_page.shown_chapter(told, chapter, all_texts)
-        asked = {"system": system, "where": chapter.where, "slice": slice}
+        content = report_page.render_chapter(description, chapter, all_texts)
+        query = {"system": system, "where": chapter.where, "slice": slice}
 
         def link(**changed: Any) -> str:
-            return f"/system?{urlencode({name: value for name, value in (asked | changed).items() if value})}"
+            return f"/system?{urlencode({name: value for name, value in (query | changed).items() if value})}"
 
         deck = None
         if chosen:
-            given = [PlayerSide(system, told.title, chosen.item.output)]
-            deck = player_data.deck(read.folder, given, chapter.where, chosen.item.id, all_texts["compare"], part)
+            players = [PlayerSide(system, description.title, chosen.item.output)]
+            deck = player_data.deck(read.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part)
         return site.render(
             request,
             "system.html",
-            systems=listed,
-            one=shown,
-            chapter=shown["chapters"][0],
+            systems=systems,
+            one=content,
+            chapter=content["chapters"][0],
             where=chapter.where,
-            places=[(" · ".join(filter(None, place.split("/"))), place) for place in places],
+            places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
             slices=chapter.standing.slices,
             slice=slice if slice in chapter.standing.slices else "",
             lines=[
@@ -80,15 +80,15 @@ def router(site: Site) -> APIRouter:
             of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, texts) if chosen else None,
             deck=deck,
             link=link,
-            script_data=Markup(as_script_data(player_data.told(deck, all_texts["compare"]))),
+            script_data=Markup(as_script_data(player_data.script_data(deck, all_texts["compare"]))),
         )
 
     @routes.get("/", include_in_schema=False)
     def before(request: Request) -> RedirectResponse:
         """Addresses that this page had before."""
-        known = request.query_params
+        query = request.query_params
         return RedirectResponse(
-            system_address(known.get("system", ""), known.get("where", ""), known.get("item", "")), 308
+            system_address(query.get("system", ""), query.get("where", ""), query.get("item", "")), 308
         )
 
     return routes
@@ -101,11 +101,11 @@ def _first(chapter: Chapter) -> Any:
 
 def _item(items: Any, system: str, where: str, item: str, texts: dict[str, Any]) -> dict[str, Any]:
     """Every score of an item and its windowed values over time."""
-    found, _ = system_page.item_results(items, system, where, item)
+    results, _ = system_page.item_results(items, system, where, item)
     return {
-        "scores": system_page.scores(found),
-        "heard": system_page.heard(found),
-        "timelines": [_timeline(metric, track, texts) for metric, track in system_page.timelines(found).items()],
+        "scores": system_page.scores(results),
+        "heard": system_page.read_transcripts(results),
+        "timelines": [_timeline(metric, track, texts) for metric, track in system_page.timelines(results).items()],
     }
 
 

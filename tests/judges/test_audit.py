@@ -13,8 +13,8 @@ from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import judge_named
 from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
-from podeval.leaderboard.judge_audit import audit, between_judges, compare_orders, shown
-from podeval.leaderboard.judge_audit_page import reported
+from podeval.leaderboard.judge_audit import audit, between_judges, compare_orders, format_figure
+from podeval.leaderboard.judge_audit_page import read_paper_figures
 from podeval.metrics import dialogue_judge, pairwise_judge
 from podeval.metrics.judge_answers import JudgeReply, answer_model, leaves, measure_of, read_answers
 from podeval.stats.agreement import Estimate
@@ -274,14 +274,14 @@ def test_a_wrong_table_is_a_sentence(tmp_path: Path, text: str, why: str) -> Non
 
 
 def test_the_papers_figures_are_as_printed() -> None:
-    rows = {(row["table"], row["judge"], row["about"], row["measure"]): row for row in reported()}
+    rows = {(row["table"], row["judge"], row["about"], row["measure"]): row for row in read_paper_figures()}
     position = rows[("MTalk-Bench, table 3", "Gemini-2.5-pro", "battles", "TPR")]
     assert (position["value"], position["low"], position["high"]) == ("52.37", "50.51", "54.22")
     assert rows[("PodBench, table 4", "PodBench (Ours)", "scripts", "accuracy_vs_human_majority")]["value"] == "86.80"
     assert rows[("LFS-Bench, table 5", "Gemini3-Pro", "expressive_hierarchy", "SRCC")]["value"] == "0.6234"
     ranking = ("MTalk-Bench, table 13", "Claude-Sonnet4", "rubric, annotated transcript, semantic", "SRCC")
     assert rows[ranking]["value"] == "0.969"
-    assert len(rows) == len(reported())
+    assert len(rows) == len(read_paper_figures())
 
 
 def test_the_command_prints_writes_and_exits_by_the_verdict(judged: Any, tmp_path: Path) -> None:
@@ -314,9 +314,9 @@ def test_replay_shows_answers_as_read_today(judged: Any) -> None:
 
 
 def test_a_figure_is_shown_with_its_interval() -> None:
-    assert shown(Estimate(0.4, 0.25, 0.5, 9)) == "0.400 [0.250, 0.500]"
-    assert shown(Estimate(0.4, None, None, 1)) == "0.400"
-    assert shown(Estimate(None, None, None, 0)) == "–"
+    assert format_figure(Estimate(0.4, 0.25, 0.5, 9)) == "0.400 [0.250, 0.500]"
+    assert format_figure(Estimate(0.4, None, None, 1)) == "0.400"
+    assert format_figure(Estimate(None, None, None, 0)) == "–"
 
 
 def test_a_site_finds_in_records_what_the_command_prints_and_people_beside_them(judged: Any, tmp_path: Path) -> None:

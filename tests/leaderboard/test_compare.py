@@ -126,7 +126,7 @@ def test_two_values_in_the_best_range_are_told_so_on_every_page(tmp_path: Path) 
     assert pair.beside is not None
     assert pair.beside.difference.low is not None
     assert pair.beside.difference.low > 0
-    (figure,) = report_figures.standing(folder.board(), "one", WHERE).figures
+    (figure,) = report_figures.build_figures(folder.board(), "one", WHERE).figures
     assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("in range", True)
 
 
@@ -142,7 +142,7 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
     folder = folder_of(tmp_path, board, items)
     shelf = ScoreCache(folder)
     (pair,) = compare.compare(folder.board(), shelf, "one", "two").pairs
-    (figure,) = report_figures.standing(folder.board(), "one", WHERE, shelf=shelf).figures
+    (figure,) = report_figures.build_figures(folder.board(), "one", WHERE, shelf=shelf).figures
     assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("unclear", True)
 
 
@@ -157,7 +157,7 @@ def test_the_same_value_is_called_equal_on_every_page(tmp_path: Path) -> None:
     flat = {"value": 3.0, "low": 3.0, "high": 3.0}
     folder = folder_of(tmp_path, [board_row(**flat), board_row(**flat, system="two", system_title="Two")], items)
     (pair,) = compare.compare(folder.board(), ScoreCache(folder), "one", "two").pairs
-    (figure,) = report_figures.standing(folder.board(), "one", WHERE).figures
+    (figure,) = report_figures.build_figures(folder.board(), "one", WHERE).figures
     assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("equal", True)
 
 
@@ -229,7 +229,7 @@ def test_drift_over_a_recording_is_the_mean_slope_of_its_items(tmp_path: Path) -
     items = [item_row("one", "i1", result(1.0, 0.5)), item_row("one", "i3", result(2.0, 3.0))]
     folder = folder_of(tmp_path, [board_row()], items)
     scores = read(folder.items(), "one", WHERE)
-    found = report_figures.standing(folder.board(), "one", WHERE)
+    found = report_figures.build_figures(folder.board(), "one", WHERE)
     (drift,) = report_figures.drifts(scores, found.protocols, [figure.column for figure in found.figures])
     assert (drift.slope.mean, drift.rising, drift.falling, drift.per) == (1.5, 1, 0, "minute")
     # The window from 0 s lies in the third tenth of two seconds, the other in the eighth: means of 3 and 3, 4 and 5.
@@ -238,7 +238,7 @@ def test_drift_over_a_recording_is_the_mean_slope_of_its_items(tmp_path: Path) -
 
 
 def test_a_system_stands_against_people_by_the_paired_difference(folder: RunsFolder, board: pd.DataFrame) -> None:
-    found = report_figures.standing(board, "hibari", WHERE, shelf=ScoreCache(folder))
+    found = report_figures.build_figures(board, "hibari", WHERE, shelf=ScoreCache(folder))
     assert found.reference == "real-episodes"
     wer = next(figure for figure in found.figures if figure.column.id == "wer.wer")
     assert wer.beside is not None
@@ -250,4 +250,6 @@ def test_a_system_stands_against_people_by_the_paired_difference(folder: RunsFol
     assert wer.median == pytest.approx((means["piper"] + means["real-episodes"]) / 2), "the others', without controls"
     assert wer.to_person == report_figures.ReferenceFigure("better", True)
     assert {group.name for group in found.groups} == {"Arts", "News"}
-    assert report_figures.standing(board, "real-episodes", WHERE).reference == "", "people are not set against people"
+    assert report_figures.build_figures(board, "real-episodes", WHERE).reference == "", (
+        "people are not set against people"
+    )

@@ -12,9 +12,9 @@ import yaml
 
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import table
-from podeval.leaderboard.protocols import choose, judge_of, offers
+from podeval.leaderboard.columns import Offer, choose, judge_of
+from podeval.leaderboard.query import Index, Numbers, offers
 from podeval.leaderboard.system_info import NOT_STATED, Facts, by_system, row_of, system_rows
-from podeval.leaderboard.table_index import Index
 from podeval.leaderboard.view import EVERYTHING, FACTS, BoardView, settle
 from podeval.runs.board_tables import SYSTEMS, read_table, write_table
 from podeval.runs.run_folder import RunFolder
@@ -161,8 +161,6 @@ def test_a_metric_that_only_another_judge_judged_is_left_out() -> None:
 
 
 def offers_of(judge: str) -> Any:
-    from podeval.leaderboard.protocols import Offer
-
     return (Offer("m", f"p-{judge}", "", judge),)
 
 
@@ -173,8 +171,6 @@ def test_the_judge_is_read_from_the_protocol() -> None:
 
 
 def test_protocols_are_offered_default_parameters_first(board: pd.DataFrame) -> None:
-    from podeval.leaderboard.column_arrays import Numbers
-
     numbers = Numbers.of(board)
     found = offers(numbers, numbers.where(numbers.all(), "profile", "embedded"))
     assert [offer.protocol for offer in found["dnsmos"]] == ["dnsmos@1.0-bbbbbbbbbbbb", "dnsmos@1.0-999999999999"]
@@ -184,6 +180,6 @@ def test_slices_stand_in_the_benchmarks_order(board: pd.DataFrame) -> None:
     rows = board[board["benchmark"] == "lfs_bench"]
     names = ["length=over 450", "speakers=2", "scenario=news", "length=up to 150", "scenario=audiobook", ""]
     many = pd.concat([rows.assign(slice=name) for name in names], ignore_index=True)
-    assert Index.of(many).place("lfs_bench/mono", "embedded").slices == (
+    assert Index.of(many).board("lfs_bench/mono", "embedded").slices == (
         "", "scenario=audiobook", "scenario=news", "speakers=2", "length=up to 150", "length=over 450",
     )  # fmt: skip

@@ -79,7 +79,7 @@ def test_words_as_heard_stand_apart_from_the_notes() -> None:
     first, second = system_page.scores(found)
     assert (first.value, first.notes) == ("0.250", "words: 4")
     assert (second.value, second.notes) == ("–", "")
-    assert system_page.heard(found) == [("wer", "we're here")]
+    assert system_page.read_transcripts(found) == [("wer", "we're here")]
 
 
 def test_a_timeline_is_drawn_over_seconds_with_a_line_a_key(folder: RunsFolder) -> None:

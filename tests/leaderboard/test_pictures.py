@@ -13,11 +13,10 @@ import yaml
 
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import pictures, radar, table
-from podeval.leaderboard.column_arrays import Numbers
 from podeval.leaderboard.columns import column
+from podeval.leaderboard.query import Index, Numbers
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import Facts
-from podeval.leaderboard.table_index import Index
 from podeval.leaderboard.view import PLOTS, BoardView, settle
 
 TEXTS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))
@@ -75,7 +74,7 @@ EXPECTED = {
 
 def test_the_radar_is_normalised_as_lfs_bench_says() -> None:
     settled = settle(BoardView(), lfs(G2, SCENARIOS))
-    found = radar.spokes(settled.columns, settled.place, settled.protocols)
+    found = radar.spokes(settled.columns, settled.board, settled.protocols)
     a = {spoke.column.key: spoke.at(G2[spoke.column.id]["a"]) for spoke in found}
     assert a == pytest.approx(EXPECTED)
     ends = {spoke.column.key: spoke for spoke in found}

@@ -12,7 +12,7 @@ import pytest
 from fixture_runs import write_runs
 
 from podeval.leaderboard import report_plots as plots
-from podeval.leaderboard.report import UnknownReport, about, named, places_of, report
+from podeval.leaderboard.report import UnknownReport, about, find_report, places_of, report
 from podeval.leaderboard.report_page import document
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
@@ -111,7 +111,7 @@ def test_a_system_of_which_nothing_was_scored_has_its_reasons(folder: RunsFolder
 
 
 def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: RunsFolder) -> None:
-    text = document([report(folder, *named(folder.board(), "podagent"))])
+    text = document([report(folder, *find_report(folder.board(), "podagent"))])
     assert "as a paper reports it" in text
     assert "0.970" in text
     assert "Item by item" not in text
@@ -134,7 +134,7 @@ def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
     ],
 )
 def test_a_system_or_a_run_is_named(board: pd.DataFrame, name: str, system: str, places: list[str]) -> None:
-    assert named(board, name) == (system, places)
+    assert find_report(board, name) == (system, places)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_system_or_a_run_is_named(board: pd.DataFrame, name: str, system: str,
 )
 def test_what_is_not_there_is_unknown(board: pd.DataFrame, name: str) -> None:
     with pytest.raises(UnknownReport):
-        named(board, name)
+        find_report(board, name)
 
 
 def test_places_stand_with_the_fullest_first(board: pd.DataFrame) -> None:
@@ -176,7 +176,9 @@ def test_the_report_stands_on_the_boards_radar(folder: RunsFolder) -> None:
     (chapter,) = report(folder, "hibari", [WHERE]).chapters
     spokes = {spoke.column.id: spoke for spoke in chapter.radar}
     ovrl = next(figure for figure in chapter.standing.figures if figure.column.id == "dnsmos.ovrl")
-    assert spokes["dnsmos.ovrl"].own == ovrl.value, "marks from 1 to 5 stand as they are"
-    assert spokes["wer.wer"].own > spokes["wer.wer"].median > spokes["wer.wer"].people, "a lower error is further out"
+    assert spokes["dnsmos.ovrl"].system == ovrl.value, "marks from 1 to 5 stand as they are"
+    assert spokes["wer.wer"].system > spokes["wer.wer"].median > spokes["wer.wer"].people, (
+        "a lower error is further out"
+    )
     assert 1 <= spokes["wer.wer"].people < 2
     assert "pam.pam" not in spokes, "nobody has a value"

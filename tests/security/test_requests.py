@@ -369,9 +369,9 @@ def test_a_session_begins_anew_at_sign_in_and_its_cookie_is_not_for_scripts(
 def test_addresses_that_browsers_read_otherwise_are_not_gone_to_after_signing_in(
     board_app: ModuleType, target: str
 ) -> None:
-    from auth import _own
+    from auth import _own_path
 
-    assert _own(target) == "/"
+    assert _own_path(target) == "/"
 
 
 def test_what_begins_like_the_address_of_programs_is_none_of_theirs() -> None:

@@ -167,14 +167,13 @@ class Work:
     """Counts what should be done once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from podeval.leaderboard import table, table_index
-        from podeval.leaderboard.column_arrays import Numbers
+        from podeval.leaderboard import query, table
 
         self.done: Counter[str] = Counter()
-        self._count(monkeypatch, Numbers, "__init__", "tables read")
-        self._count(monkeypatch, table_index, "offers", "protocols looked through")
-        self._count(monkeypatch, table_index.Sheet, "__init__", "sheets made")
-        self._count(monkeypatch, Numbers, "rows", "columns read")
+        self._count(monkeypatch, query.Numbers, "__init__", "tables read")
+        self._count(monkeypatch, query, "offers", "protocols looked through")
+        self._count(monkeypatch, query.Sheet, "__init__", "sheets made")
+        self._count(monkeypatch, query.Numbers, "rows", "columns read")
         self._count(monkeypatch, table, "cell", "cells written")
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, said: str) -> None:

@@ -12,6 +12,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
+import pandas as pd
 import pytest
 from itsdangerous import TimestampSigner
 from joserfc.jwk import RSAKey
@@ -20,7 +22,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from podeval.client import Client, SiteUnavailable
 from podeval.errors import BadInput, StoreUnusable
 
 
@@ -368,22 +369,19 @@ def test_too_many_requests_are_told_to_wait(local: TestClient) -> None:
     assert "try again in" in late.json()["error"]
 
 
-def test_the_client_reads_a_running_site_page_by_page(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podeval.client._PAGE", 7)
-    client = Client(address)
-    board = client.board(profile="embedded")
-    assert len(board) > 7
+def test_a_data_frame_of_a_running_site_is_one_line_of_pandas(address: str) -> None:
+    query = {"profile": "embedded", "slice": ""}
+    first, second = (
+        httpx.get(f"{address}api/v1/board", params=query | {"offset": offset, "limit": 7}).json() for offset in (0, 7)
+    )
+    board = pd.DataFrame(first["rows"] + second["rows"])
+    assert len(board) == 14 <= first["total"]
     assert board["value"].notna().any()
-    assert not client.items(str(board["system"].iloc[0])).empty
-    assert "dnsmos" in [metric["name"] for metric in client.metrics()]
-    with pytest.raises(BadInput, match="answered 404"):
-        client._get("nothing")
-    with pytest.raises(BadInput, match="there is no benchmark 'nope' here; there are: lfs_bench"):
-        client.board(benchmark="nope")
-    with pytest.raises(BadInput, match="there is no system 'nope' here; there are: "):
-        client.items("nope")
-    with pytest.raises(SiteUnavailable, match="cannot be reached"):
-        Client("http://127.0.0.1:9").benchmarks()
+    table = pd.read_csv(f"{address}board.csv?board=real_pod/voice&profile=embedded&dimension=all")
+    assert set(table["profile"]) == {"embedded"}
+    common = board.merge(table, on=["benchmark", "system", "metric", "key", "protocol"], suffixes=("", "_in_table"))
+    assert len(common) > 0
+    assert common["value"].to_list() == pytest.approx(common["value_in_table"].to_list(), nan_ok=True)
 
 
 def test_requests_at_the_same_time_do_not_disturb_one_another(local: TestClient) -> None:

@@ -33,34 +33,34 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="one JSON object
 
     Example: podeval doctor
     """
-    found = diagnosis()
+    report = diagnosis()
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(report, ensure_ascii=False))
         return
-    print("Installed: " + ", ".join(f"{name} {v}" for name, v in found["libraries"].items() if v))
-    absent = sorted({*(name for name, v in found["libraries"].items() if not v), *found["packages"]})
+    print("Installed: " + ", ".join(f"{name} {v}" for name, v in report["libraries"].items() if v))
+    absent = sorted({*(name for name, v in report["libraries"].items() if not v), *report["packages"]})
     print("Not installed: " + (", ".join(absent) or "nothing"))
-    for warning in found["warnings"]:
+    for warning in report["warnings"]:
         print(f"Warning: {warning}")
-    for profile, metrics in found["metrics"].items():
+    for profile, metrics in report["metrics"].items():
         ready = [name for name, reasons in metrics.items() if not reasons]
-        alone = [name for name in ready if name not in found["judged"]]
+        alone = [name for name in ready if name not in report["judged"]]
         print(f"\nProfile {profile}: can score {', '.join(alone) or 'nothing'}")
-        if judged := [name for name in ready if name in found["judged"]]:
+        if judged := [name for name in ready if name in report["judged"]]:
             print(f"  with a judge (--judge, docs/judges.md): {', '.join(judged)}")
-        for line in _wanting(metrics):
+        for line in _describe_missing(metrics):
             print(f"  {line}")
     print("\nSystems:")
-    for name, reason in found["systems"].items():
+    for name, reason in report["systems"].items():
         print(f"  {name}: {reason or 'ready'}")
-    box = found["sandbox"]
+    box = report["sandbox"]
     print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
     print(f"  memory is bounded {box['memory']}")
     print(f"  system calls: {box['system_calls']}")
-    print(f"\nAnalysis cache: {found['cache']}\nWeights: {found['weights']}")
+    print(f"\nAnalysis cache: {report['cache']}\nWeights: {report['weights']}")
 
 
-def _wanting(metrics: dict[str, list[str]]) -> Iterator[str]:
+def _describe_missing(metrics: dict[str, list[str]]) -> Iterator[str]:
     """What is missing and what to do, a line for each command that helps, or for each reason that none does."""
     by_command: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, reasons in metrics.items():
@@ -71,11 +71,11 @@ def _wanting(metrics: dict[str, list[str]]) -> Iterator[str]:
             if command:
                 whats[what] = None
     for command, (names, whats) in by_command.items():
-        listed = ", ".join(names)
-        yield f"{listed}: run {command} ({_joined(whats)})" if whats else f"{listed}: {command}"
+        metrics_text = ", ".join(names)
+        yield f"{metrics_text}: run {command} ({_join_missing(whats)})" if whats else f"{metrics_text}: {command}"
 
 
-def _joined(whats: Iterable[str]) -> str:
+def _join_missing(whats: Iterable[str]) -> str:
     """What is missing, with all weights in one clause."""
     first, last = "the weights of ", " are not installed"
     titles = [what.removeprefix(first).removesuffix(last) for what in whats if what.startswith(first)]

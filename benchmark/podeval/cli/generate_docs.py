@@ -23,35 +23,35 @@ _MARKED = re.compile(r"(<!-- metrics table:.*?-->\n).*?(<!-- /metrics table -->)
 
 def pages(checkout: Path) -> dict[Path, str]:
     """Every generated file of a checkout with the content it should have."""
-    found = {
+    contents = {
         checkout / "hf_metrics" / metric.name / name: content
         for metric in all_metrics()
         for name, content in sources(metric).items()
     }
-    found |= {
+    contents |= {
         checkout / "dataset_builders" / name / "README.md": card.render_card(datasets.get(name), {})
         for name in datasets.NAMES
     }
     readme = checkout / "README.md"
-    found[readme] = _MARKED.sub(
+    contents[readme] = _MARKED.sub(
         lambda marks: f"{marks[1]}\n{summary_table()}\n{marks[2]}", readme.read_text(encoding="utf-8")
     )
-    found[checkout / "docs" / "metrics.md"] = metrics_page()
+    contents[checkout / "docs" / "metrics.md"] = metrics_page()
     adapters = checkout / "docs" / "adapters.md"
-    found[adapters] = _filled(
+    contents[adapters] = _fill_tables(
         adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
     )
-    found[checkout / "docs" / "judge-prompts.md"] = prompts_page()
-    found[checkout / "docs" / "architecture.svg"] = picture(checkout)
-    return found
+    contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
+    contents[checkout / "docs" / "architecture.svg"] = picture(checkout)
+    return contents
 
 
-def _filled(page: str, tables: dict[str, str]) -> str:
+def _fill_tables(page: str, tables: dict[str, str]) -> str:
     """A page with its marked tables as they should be."""
     for name, table in tables.items():
-        found = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
-        if found:
-            page = f"{page[: found.start(1)]}\n{table}\n{page[found.end(1) :]}"
+        marked_table = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
+        if marked_table:
+            page = f"{page[: marked_table.start(1)]}\n{table}\n{page[marked_table.end(1) :]}"
     return page
 
 
@@ -90,7 +90,7 @@ def prompts_page() -> str:
         "podeval's own; "
         "what is judged, the scales and the points are the papers'. A prompt's id is made of its wording, the schema "
         "of its answer and the rules that keep material apart from instructions, and is part of every protocol. To "
-        "a system text are added those rules and the schema:\n\n" + _quoted(RULES.strip()),
+        "a system text are added those rules and the schema:\n\n" + _quote(RULES.strip()),
     ]
     for title, text, prompts in PROTOCOLS:
         parts.append(f"## {title}\n\n{text.strip()}")
@@ -102,12 +102,12 @@ def _prompt_section(prompt: Prompt) -> str:
     schema = json.dumps(prompt.schema, ensure_ascii=False, indent=1)
     return (
         f"### `{prompt.name}`, version {prompt.version}\n\nId `{prompt.id}`. After: {prompt.source}.\n\n"
-        f"System:\n\n{_quoted(prompt.system.strip())}\n\nRequest:\n\n{_quoted(prompt.template.strip())}\n\n"
+        f"System:\n\n{_quote(prompt.system.strip())}\n\nRequest:\n\n{_quote(prompt.template.strip())}\n\n"
         f"<details><summary>Schema of the answer</summary>\n\n```json\n{schema}\n```\n\n</details>"
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"```text\n{text}\n```"
 
 

@@ -45,18 +45,18 @@ def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its 
     from podeval.metrics.description import facts
 
     metric = get(name)
-    known = facts(metric)
+    description = facts(metric)
     print(f"{metric.title} ({metric.name}, version {metric.version})\n\n{metric.documentation}\n\nKeys:")
-    for key in known["keys"]:
+    for key in description["keys"]:
         unit = f", {key['unit']}" if key["unit"] else ""
         span = f", {key['range']}" if key["range"] else ""
         print(f"  {key['name']} ({key['better']}{unit}{span}): {key['about']}")
-    inputs = {**known["inputs"], **{k: f"{v} (optional)" for k, v in known["optional_inputs"].items()}}
+    inputs = {**description["inputs"], **{k: f"{v} (optional)" for k, v in description["optional_inputs"].items()}}
     print("\nTakes:" + "".join(f"\n  {input_}: {about}" for input_, about in inputs.items()))
-    for choice in known["parameters"]:
+    for choice in description["parameters"]:
         values = ", ".join(map(str, choice["choices"])) or "a value"
         print(f"  --set {choice['name']}={choice['default']}  ({values}): {choice['about']}")
-    for profile, jobs in known["models"].items():
+    for profile, jobs in description["models"].items():
         for job, model in jobs.items():
             print(f"\nProfile {profile}, {job.replace('_', ' ')}: {model or 'none in this version'}", end="")
     print()

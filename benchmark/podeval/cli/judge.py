@@ -55,11 +55,11 @@ def dialogues(
 
     read = read_answers(answers)
     scenarios = Taxonomy(hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    documents: dict[tuple[str, str], dict[str, Any]] = {}
     for answer in read.answers:
         if system and answer.model not in system:
             continue
-        one = found.setdefault(
+        one = documents.setdefault(
             (answer.dialogue, answer.model),
             {"id": answer.dialogue, "dimension": answer.type, "system": answer.model, "turns": []},
         )
@@ -73,10 +73,10 @@ def dialogues(
                 "answer_audio": str(answers.parent / answer.answer),
             }
         )
-    if not found:
+    if not documents:
         raise BadInput(f"{answers} has no answers of {', '.join(system or [])}")
     to.mkdir(parents=True, exist_ok=True)
-    for (name, model), content in found.items():
+    for (name, model), content in documents.items():
         path = to / f"{name}_{''.join(sign if sign.isalnum() or sign in '-.' else '_' for sign in model)}.json"
         register("dialogues", [path], None)
         path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -102,14 +102,14 @@ def rubrics(
     from podeval.store.copies import register
 
     _require_absent(to)
-    wanted = {one.id: one for one in _dialogues(files)}.values()
-    cuts = [(one, turn) for one in wanted for turn in (None, *(range(1, len(one.turns)) if turns else ()))]
+    unique = {one.id: one for one in _dialogues(files)}.values()
+    cuts = [(one, turn) for one in unique for turn in (None, *(range(1, len(one.turns)) if turns else ()))]
     asks = JudgeUse(prompts=lambda _: (WRITE,))
-    found, judge_id = _asked([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
-    if written := [item for item in found if not isinstance(item, PodevalError)]:
+    outcomes, judge_id = _ask([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
+    if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
         register("review", [to], None)
         save_review(ReviewFile(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
-    _end([f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts], found, to)
+    _end([f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts], outcomes, to)
 
 
 @judge.command()
@@ -126,13 +126,13 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     from podeval.text.text_file import read_text
 
     _require_absent(to)
-    requests = [(_named(path), PodcastRequest.parse(read_text(path))) for path in files]
+    requests = [(_review_name(path), PodcastRequest.parse(read_text(path))) for path in files]
     asks = JudgeUse(prompts=lambda _: (DERIVE,))
-    found, judge_id = _asked([write_checklist(*request) for request in requests], asks, name, records)
-    if written := [item for item in found if not isinstance(item, PodevalError)]:
+    outcomes, judge_id = _ask([write_checklist(*request) for request in requests], asks, name, records)
+    if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
         register("review", [to], None)
         save_review(ReviewFile(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
-    _end([request for request, _ in requests], found, to)
+    _end([request for request, _ in requests], outcomes, to)
 
 
 @judge.command()
@@ -151,11 +151,11 @@ def apply(
 
     decided = load_review(review)
     decided.accepted("")
-    made: list[tuple[Path, dict[str, Any]]] = []
+    writings: list[tuple[Path, dict[str, Any]]] = []
     for path in files:
         text = read_text(path)
         data = _read(path, text)
-        name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else _named(path)
+        name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else _review_name(path)
         accepted = decided.accepted(name)
         if not accepted:
             raise BadInput(f"{review} accepts nothing for {name} ({path})")
@@ -167,12 +167,14 @@ def apply(
                 raise BadInput(f"{path} has its criteria as a prompt; write them as lists under general, dimension")
             data["criteria"] = {**criteria, "sample": [entry.text for entry in accepted]}
             by_turn = {turn: decided.accepted(name, turn) for turn in range(1, len(data.get("turns", [])))}
-            if written := {str(turn): [entry.text for entry in found] for turn, found in by_turn.items() if found}:
+            if written := {
+                str(turn): [entry.text for entry in entries] for turn, entries in by_turn.items() if entries
+            }:
                 data["turn_criteria"] = written
-        made.append((to / f"{path.stem}.json", data))
+        writings.append((to / f"{path.stem}.json", data))
     to.mkdir(parents=True, exist_ok=True)
-    register("dialogues", [path for path, _ in made], None)
-    for path, data in made:
+    register("dialogues", [path for path, _ in writings], None)
+    for path, data in writings:
         path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
 
@@ -199,16 +201,16 @@ def battles(
     if not pairs:
         raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
     asks = JudgeUse(prompts=lambda _: prompts(modality), sampling=lambda _: SAMPLING[variant])
-    found, judge_id = _asked(
+    outcomes, judge_id = _ask(
         [battle(a, b, variant=variant, modality=modality, seed=seed) for a, b in pairs], asks, name, records
     )
     protocol = {"judge": judge_id, "prompt": prompts(modality)[0].id, "variant": variant, "modality": modality}
-    for (a, b), outcome in zip(pairs, found, strict=True):
+    for (a, b), outcome in zip(pairs, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
             print(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}", file=sys.stderr)
         else:
             print(json.dumps({**outcome.to_json(), "seed": seed, **protocol}, ensure_ascii=False))
-    raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in found)))
+    raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
 
 
 @judge.command()
@@ -226,23 +228,23 @@ def reasons(
     from podeval.metrics.mos import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
 
     read = read_answers(answers)
-    asked = reasons_by_question(read.answers, read.clips)
-    if not asked:
+    questions = reasons_by_question(read.answers, read.clips)
+    if not questions:
         raise BadInput(f"{answers}: there is no question about which every system was given a reason")
     asks = JudgeUse(prompts=lambda _: (SUMMARISE,))
-    conversations = [justification_scores(QUESTIONS[question], texts) for question, texts in asked.items()]
-    found, judge_id = _asked(conversations, asks, name, records)
-    for question, outcome in zip(asked, found, strict=True):
+    conversations = [justification_scores(QUESTIONS[question], texts) for question, texts in questions.items()]
+    outcomes, judge_id = _ask(conversations, asks, name, records)
+    for question, outcome in zip(questions, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
             print(f"podeval: {question}: {outcome}", file=sys.stderr)
             continue
         for system, one in outcome.items():
             line = {"system": system, "question": question, "judged": one.score, "summary": one.summary}
             print(json.dumps({**line, "judge": judge_id, "record": one.record}, ensure_ascii=False))
-    raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in found)))
+    raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
 
 
-def _asked(
+def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", name: str, records: Path | None
 ) -> tuple[list[T | PodevalError], str]:
     """What each conversation found, and who was asked."""
@@ -280,7 +282,7 @@ def _read(path: Path, text: str) -> dict[str, Any]:
     return dict(data)
 
 
-def _named(path: Path) -> str:
+def _review_name(path: Path) -> str:
     """What a request is called in a review file."""
     return path.stem
 
@@ -290,9 +292,9 @@ def _require_absent(path: Path) -> None:
         raise BadInput(f"{path} exists, and may hold a person's decisions; choose another name or move it away")
 
 
-def _end(names: list[str], found: Sequence[Any], to: Path) -> None:
+def _end(names: list[str], outcomes: Sequence[Any], to: Path) -> None:
     """Say what was not written, and where to go on."""
-    failed = [(name, error) for name, error in zip(names, found, strict=True) if isinstance(error, PodevalError)]
+    failed = [(name, error) for name, error in zip(names, outcomes, strict=True) if isinstance(error, PodevalError)]
     for name, error in failed:
         print(f"podeval: {name}: {error}", file=sys.stderr)
     if len(failed) < len(names):

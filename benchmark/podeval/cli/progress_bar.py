@@ -76,13 +76,13 @@ def listening(label: str) -> Iterator[None]:
     from podeval.progress import listen
 
     with Steps(label) as steps:
-        said = time.monotonic()
+        reported_at = time.monotonic()
 
-        def heard(what: str, done: float, total: float) -> None:
-            nonlocal said
-            if steps.on_terminal or time.monotonic() - said > _SILENCE:
-                said = time.monotonic()
+        def show(what: str, done: float, total: float) -> None:
+            nonlocal reported_at
+            if steps.on_terminal or time.monotonic() - reported_at > _SILENCE:
+                reported_at = time.monotonic()
                 steps.step(what, round(done), round(total))
 
-        with listen(heard):
+        with listen(show):
             yield

@@ -52,38 +52,38 @@ def evaluators(
             f"there is nothing to look into: --votes FILE, --scores FILE, or --database with votes or listening tests; "
             f"there is no {place_of(database, runs)}"
         )
-    found: list[AnalysisLine] = []
+    lines: list[AnalysisLine] = []
     for path in votes or []:
-        found += of_votes(path.stem, votes_of_file(path))
+        lines += of_votes(path.stem, votes_of_file(path))
     for path in scores or []:
         for measure, marks in marks_of_file(path).items():
-            found += of_marks(measure, marks)
+            lines += of_marks(measure, marks)
     if database or not files:
-        found += _of_database(existing_place(database, runs))
-    for finding in found:
+        lines += _of_database(existing_place(database, runs))
+    for finding in lines:
         print(json.dumps(asdict(finding), ensure_ascii=False) if as_json else finding.says)
-    if not found:
+    if not lines:
         print("there are no votes and no marks of two raters", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def _of_database(place: str) -> "list[AnalysisLine]":
+def _of_database(location: str) -> "list[AnalysisLine]":
     from podeval.arena.vote_table import rating_table
     from podeval.leaderboard.evaluators import of_marks, of_votes
     from podeval.leaderboard.validity import by_measure
     from podeval.listening.session_results import marks_by_test
     from podeval.store.database import Database
 
-    found: list[AnalysisLine] = []
-    with Database(place) as opened:
+    lines: list[AnalysisLine] = []
+    with Database(location) as opened:
         with opened.reading() as session:
             table = rating_table(session)
         for dimension, part in table.groupby("dimension") if len(table) else ():
             rows = part.rename(columns={"system_a": "first", "system_b": "second"}).to_dict("records")
-            found += of_votes(str(dimension), [{str(name): str(v) for name, v in row.items()} for row in rows])
+            lines += of_votes(str(dimension), [{str(name): str(v) for name, v in row.items()} for row in rows])
         for measure, marks in by_measure(marks_by_test(opened)).items():
-            found += of_marks(measure, marks)
-    return found
+            lines += of_marks(measure, marks)
+    return lines
 
 
 def papers(as_json: AsJson = False) -> None:
@@ -93,14 +93,14 @@ def papers(as_json: AsJson = False) -> None:
 
     Example: podeval report papers --json
     """
-    from podeval.leaderboard.papers import PaperFigure, recomputed
+    from podeval.leaderboard.papers import PaperFigure, recompute
 
     tables: dict[tuple[str, str], list[PaperFigure]] = defaultdict(list)
-    for figure in recomputed():
+    for figure in recompute():
         tables[figure.paper, figure.table].append(figure)
         if as_json:
-            said = asdict(figure) | {"difference": figure.difference, "follows": figure.follows}
-            print(json.dumps(said, ensure_ascii=False))
+            record = asdict(figure) | {"difference": figure.difference, "follows": figure.follows}
+            print(json.dumps(record, ensure_ascii=False))
     if as_json:
         return
     for (paper, table), figures in tables.items():

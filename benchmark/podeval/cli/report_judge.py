@@ -57,7 +57,7 @@ def audit(
         print(json.dumps(plain(audits, alike, people), ensure_ascii=False, allow_nan=False))
     else:
         print(as_page(audits, alike, people), end="")
-    raise typer.Exit(int(any(found.unfit for found in audits)))
+    raise typer.Exit(int(any(findings.unfit for findings in audits)))
 
 
 def replay(
@@ -71,13 +71,13 @@ def replay(
     from podeval.metrics.judge_answers import read_answers
 
     for judge in read_answers([folder]):
-        for given in judge.given:
-            line = {"judge": judge.id, "prompt": given.prompt, "seed": given.seed, "answer": given.value.model_dump()}
+        for reply in judge.given:
+            line = {"judge": judge.id, "prompt": reply.prompt, "seed": reply.seed, "answer": reply.value.model_dump()}
             if as_json:
                 print(json.dumps(line, ensure_ascii=False, allow_nan=False))
             else:
-                leaves = "  ".join(f"{place} {value}" for place, value in given.leaves.items())
-                print(f"{given.prompt}  seed {given.seed}  {leaves}")
+                leaves = "  ".join(f"{path} {value}" for path, value in reply.leaves.items())
+                print(f"{reply.prompt}  seed {reply.seed}  {leaves}")
         print(
             f"{judge.id}: {judge.asked} questions, {len(judge.given)} answers, {judge.unanswered} without a usable one",
             file=sys.stderr,
@@ -94,8 +94,8 @@ def install(
     from podeval.judges.judge import judge_named
     from podeval.models.chat_transformers import install as fetch
 
-    found = judge_named(judge)
-    if found.backend != "transformers":
+    config = judge_named(judge)
+    if config.backend != "transformers":
         raise BadInput(f"{judge} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
-    folder = fetch(found.model, str(found.revision), lambda line: print(line, file=sys.stderr))
+    folder = fetch(config.model, str(config.revision), lambda line: print(line, file=sys.stderr))
     print(folder)

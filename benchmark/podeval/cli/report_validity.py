@@ -50,29 +50,29 @@ def validity(
     if not run_folders(runs):
         raise BadInput(f"there are no runs in {runs}; `podeval run` makes some, --runs names others")
     human: dict[str, dict[tuple[str, str], float]] = {}
-    asked = [_of_database(existing_place(database, runs))] if database or not scores else []
-    for measures in (*map(of_file, scores or []), *asked):
+    from_tests = [_of_database(existing_place(database, runs))] if database or not scores else []
+    for measures in (*map(of_file, scores or []), *from_tests):
         for name, outputs in measures.items():
             human.setdefault(name, {}).update(outputs)
     build(runs)
-    found = agreement(read_table(runs / ITEMS), human)
-    for row in found:
-        print(json.dumps(asdict(row), ensure_ascii=False) if as_json else _said(row))
-    if not found:
+    agreements = agreement(read_table(runs / ITEMS), human)
+    for row in agreements:
+        print(json.dumps(asdict(row), ensure_ascii=False) if as_json else _describe_validity(row))
+    if not agreements:
         print(f"no metric shares {FEWEST} outputs (system and item) with a human measure", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def _of_database(place: str) -> "Human":
+def _of_database(location: str) -> "Human":
     from podeval.leaderboard.validity import of_listening_tests
     from podeval.listening.session_results import marks_by_test
     from podeval.store.database import Database
 
-    with Database(place) as opened:
+    with Database(location) as opened:
         return of_listening_tests(marks_by_test(opened))
 
 
-def _said(row: "Validity") -> str:
+def _describe_validity(row: "Validity") -> str:
     turned = " (turned: lower is better)" if row.turned else ""
     return (
         f"{row.metric}.{row.key}{turned} with {row.human}: SRCC {_figure(row.srcc)}, PLCC {_figure(row.plcc)}, "

@@ -67,7 +67,7 @@ def run(
     plain = RunRequest(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
     together = group()
     if together and together.rank:
-        speak_share(_found(system)[0], plain, together)
+        speak_share(_load_system(system)[0], plain, together)
         return
     with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together) as (measuring, speaking):
         complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking))
@@ -109,31 +109,31 @@ def demo(
                 _say(f"{system}: left out: {absence}")
     build(out)
     print_board(out)
-    _into_arena(out)
+    _add_to_arena(out)
     if serve:
         open_board(out, "127.0.0.1", port)
     elif not complete:
         _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
 
 
-def _into_arena(runs: Path) -> None:
+def _add_to_arena(runs: Path) -> None:
     """Let the demo's systems meet in the arena of the board that is served next."""
     from podeval.arena.from_runs import manifest_of
     from podeval.arena.manifest import add
     from podeval.store.database import Database
 
-    found = manifest_of(runs, benchmark="real_pod", split="demo")
-    if not found.outputs:
+    manifest = manifest_of(runs, benchmark="real_pod", split="demo")
+    if not manifest.outputs:
         return
     try:
         with Database(place_of(os.environ.get("DATABASE_URL", ""), runs)) as opened:
-            for sentence in add(opened, found, strict=False).left_out:
+            for sentence in add(opened, manifest, strict=False).left_out:
                 _say(f"Not in the arena: {sentence}")
     except BadInput as refusal:
         _say(f"Not in the arena: {refusal}")
 
 
-def _found(name: str) -> tuple["SpeakingSystem", str]:
+def _load_system(name: str) -> tuple["SpeakingSystem", str]:
     """A system that can be run here, and its title."""
     from podeval.hub_sources import hub_source
     from podeval.systems import registry
@@ -162,7 +162,7 @@ def _evaluate(name: str, request: "RunRequest") -> bool:
     from podeval.cli.progress_bar import Steps
     from podeval.runs.run import run_system
 
-    system, title = _found(name)
+    system, title = _load_system(name)
     with Steps(title) as steps:
         summary = run_system(system, title, request, steps)
     whole = [row for row in summary.metrics if not row.slice]

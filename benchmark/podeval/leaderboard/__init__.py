@@ -1,4 +1,4 @@
-"""What the board shows, as plain data: views, tables, plots, system pages. No face is imported here."""
+"""The leaderboard as plain data: views, tables, pictures, comparisons and reports. It imports no page, no command."""
 
 __all__ = [
     "build",
@@ -7,7 +7,6 @@ __all__ = [
     "compare",
     "compare_plot",
     "compare_sound",
-    "documentation_search",
     "evaluators",
     "human_scores",
     "judge_audit",
@@ -16,6 +15,7 @@ __all__ = [
     "papers",
     "pictures",
     "queries",
+    "query",
     "report",
     "report_figures",
     "report_page",
@@ -26,7 +26,6 @@ __all__ = [
     "system_info",
     "system_page",
     "table",
-    "table_index",
     "terminal_table",
     "validity",
     "view",

@@ -54,7 +54,7 @@ class Run:
         """How many independent draws (topics, texts, dialogues) some items are."""
         return len({self.benchmark.cluster(item) for item in self.items if item.id in items})
 
-    def place(self, protocol: str, slice_: str) -> Place:
+    def comparison_key(self, protocol: str, slice_: str) -> Place:
         """Where its numbers may be compared with others'."""
         plan = self.summary.plan
         return (plan.benchmark, plan.split, self.summary.profile, protocol, slice_)
@@ -68,11 +68,11 @@ def build(runs: Path) -> None:
 
 def write_tables(runs: Path, into: Path) -> None:
     """Write the tables of a folder of runs into a folder, which may be another one; nobody else may write there."""
-    found = list(_runs(runs))
+    runs_read = list(_runs(runs))
     shipped = [load(path) for path in sorted(hub_source("submissions").glob(f"*/{FILE_NAME}"))]
-    write_table([*_measured_rows(found), *_reported_rows(shipped)], into / BOARD)
-    write_table([row for run in found for row in _item_rows(run)], into / ITEMS)
-    write_table(system_info.system_rows(shipped, (run.folder for run in found)), into / SYSTEMS)
+    write_table([*_measured_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
+    write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
+    write_table(system_info.system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
 
 def _runs(runs: Path) -> Iterable[Run]:
@@ -92,9 +92,9 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
         plan, checked = run.summary.plan, spot_check_of(run.folder)
         for row in run.summary.metrics:
             metric = metrics_of(run.benchmark, plan.track)[row.metric]
-            too_many_errors = _over_ceiling(run, row.metric)
+            too_many_errors = _explain_no_rank(run, row.metric)
             for name, value in row.keys.items():
-                ranked = ranks.get((*run.place(row.protocol, row.slice), name))
+                ranked = ranks.get((*run.comparison_key(row.protocol, row.slice), name))
                 rank = ranked.ranges.get(plan.system) if ranked else None
                 values = _values(run, row.protocol, row.slice, name)
                 reasons = dict(row.reasons)
@@ -145,10 +145,10 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
     fields: dict[tuple[Place, str, str], list[tuple[Run, MetricSummary]]] = defaultdict(list)
     for run in runs:
         for row in run.summary.metrics:
-            if row.rankable and run.summary.plan.system_kind != "control" and not _over_ceiling(run, row.metric):
-                fields[(run.place(row.protocol, row.slice), row.metric, row.slice)].append((run, row))
+            if row.rankable and run.summary.plan.system_kind != "control" and not _explain_no_rank(run, row.metric):
+                fields[(run.comparison_key(row.protocol, row.slice), row.metric, row.slice)].append((run, row))
     ranks: dict[tuple[str, ...], Ranked] = {}
-    for (place, name, slice_), entries in fields.items():
+    for (board_part, name, slice_), entries in fields.items():
         metric = metrics_of(entries[0][0].benchmark, entries[0][0].summary.plan.track)[name]
         for key in metric.keys:
             if key.better not in ("higher", "lower"):
@@ -159,8 +159,8 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
             if common:
                 first = entries[0][0]
                 clusters = {item.id: first.benchmark.cluster(item) for item in first.items}
-                found = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
-                ranks[(*place, key.name)] = Ranked(found, len({clusters[item] for item in common}))
+                ranges = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
+                ranks[(*board_part, key.name)] = Ranked(ranges, len({clusters[item] for item in common}))
     return ranks
 
 
@@ -177,23 +177,23 @@ def _values(run: Run, protocol: str, slice_: str, key: str) -> dict[str, float]:
     return values
 
 
-def _over_ceiling(run: Run, metric: str) -> str | None:
+def _explain_no_rank(run: Run, metric: str) -> str | None:
     """Why a run is not ranked on a metric although it was scored: its words are not there."""
     needing = [d for d in run.benchmark.dimensions if any(use.name == metric for use in d.metrics)]
     if metric == "wer" or not any(dimension.needs_accurate_speech for dimension in needing):
         return None
     # English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
-    found = [
+    rates = [
         (rate.mean, name, row.slice)
         for row in run.summary.metrics
         if row.metric == "wer" and (not row.slice or row.slice.startswith("language="))
         for name in ("wer", "cer")
         if (rate := row.keys.get(name)) is not None
     ]
-    if not found:
+    if not rates:
         return f"{NOT_RANKED}: its WER is not known"
     ceiling = run.benchmark.wer_ceiling
-    for mean, name, slice_ in found:
+    for mean, name, slice_ in rates:
         if ceiling is not None and mean > ceiling:
             where = f" ({slice_})" if slice_ else ""
             return f"{NOT_RANKED}: its {name.upper()} of {mean:.2f}{where} is above the ceiling of {ceiling:.2f}"
@@ -208,7 +208,7 @@ def _reported_rows(shipped: Iterable[Submission]) -> Iterable[BoardRow]:
 
 
 def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
-    metric = _known(figure.module)
+    metric = _catalogue_metric(figure.module)
     return BoardRow(
         benchmark=figure.benchmark,
         split="",
@@ -217,7 +217,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
         system_title=submission.system.name,
         system_kind="reported",
         provenance="reported",
-        dimension=metric.dimension if metric else _undeclared(figure),
+        dimension=metric.dimension if metric else _undeclared_dimension(figure),
         metric=figure.module or figure.printed,
         key=figure.key or figure.printed,
         protocol=f"{figure.paper}-{figure.variant}",
@@ -232,13 +232,13 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
         unscored_system=None,
         unscored_ours=None,
         reasons="{}",
-        protocol_json=json.dumps(_printed(figure), ensure_ascii=False),
+        protocol_json=json.dumps(_paper_facts(figure), ensure_ascii=False),
         source=f"{figure.paper}, {figure.table}",
         created="",
     )
 
 
-def _undeclared(figure: ReportedFigure) -> str:
+def _undeclared_dimension(figure: ReportedFigure) -> str:
     """The dimension of a figure that no metric of ours declares: its benchmark's own composite, or the paper's."""
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
@@ -246,19 +246,19 @@ def _undeclared(figure: ReportedFigure) -> str:
     return f"{figure.paper}.{figure.module or 'other'}"
 
 
-def _printed(figure: ReportedFigure) -> dict[str, str | int]:
+def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
     """What is known of how a paper came to a figure."""
-    known = {
+    facts = {
         "paper": figure.paper,
         "variant": figure.variant,
         "printed": figure.printed,
         "value": str(figure.value),
     }
     more = {"spread": None if figure.spread is None else str(figure.spread), "count": figure.count, "note": figure.note}
-    return known | {name: value for name, value in more.items() if value is not None}
+    return facts | {name: value for name, value in more.items() if value is not None}
 
 
-def _known(module: str | None) -> Metric | None:
+def _catalogue_metric(module: str | None) -> Metric | None:
     return catalogue.get(module) if module in catalogue.NAMES else None
 
 

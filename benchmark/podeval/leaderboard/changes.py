@@ -1,4 +1,4 @@
-"""What changed on a board and when, from the runs and submissions themselves: nothing of it is typed by anybody.
+"""List what changed on a board and when, from the runs and submissions themselves; nobody types these entries.
 
 A result is new, or takes the place of an earlier one of the same system; a submission is withdrawn; a metric's newer
 version supersedes the protocols of the older one, which stay selectable.
@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -67,26 +67,27 @@ def changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -
         runs: its folder, in which earlier runs are kept aside.
         database: of the submissions, where there is one.
     """
-    aside = list(_set_aside(runs))
-    found = [*_results(board, aside), *_protocols(board, aside)]
+    aside = list(_superseded_runs(runs))
+    every_change = [*_results(board, aside), *_protocols(board, aside)]
     if database is not None:
-        found += _withdrawn(database)
-    return sorted(found, key=lambda change: change.at, reverse=True)
+        every_change += _withdrawals(database)
+    return sorted(every_change, key=lambda change: change.at, reverse=True)
 
 
 def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     columns = ["created", "system", "system_title", "benchmark", "split", "profile"]
-    shown = board[(board["profile"] != "paper") & (board["created"] != "")][columns].drop_duplicates()
-    measured = {_Measured(*map(str, row)) for row in shown.itertuples(index=False, name=None)}
+    results = board[(board["profile"] != "paper") & (board["created"] != "")][columns].drop_duplicates()
+    measured = {_Measured(*map(str, row)) for row in results.itertuples(index=False, name=None)}
     measured |= {
         _Measured(s.created, s.plan.system, s.plan.system_title, s.plan.benchmark, s.plan.split, s.profile)
         for s in aside
     }
     first: set[tuple[str, ...]] = set()
-    for run in sorted(measured, key=lambda run: run.created):
-        place = (run.system, run.benchmark, run.split, run.profile)
-        kind: Kind = "again" if place in first else "new"
-        first.add(place)
+    # Results of one moment stand in one order, whichever way the set gives them.
+    for run in sorted(measured, key=astuple):
+        where = (run.system, run.benchmark, run.split, run.profile)
+        kind: Kind = "again" if where in first else "new"
+        first.add(where)
         yield Change(run.created, kind, run.title, _benchmark(run.benchmark, run.split), run.profile)
 
 
@@ -94,7 +95,7 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
     """From a metric's second version on: when results of it first came."""
     began: dict[str, dict[str, str]] = defaultdict(dict)
 
-    def saw(metric: str, version: str, created: str) -> None:
+    def note(metric: str, version: str, created: str) -> None:
         before = began[metric].get(version)
         began[metric][version] = created if before is None else min(before, created)
 
@@ -102,18 +103,18 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
     for content, created in measured[["protocol_json", "created"]].drop_duplicates().itertuples(index=False):
         protocol = json.loads(content)
         if "version" in protocol:
-            saw(str(protocol["metric"]), str(protocol["version"]), str(created))
+            note(str(protocol["metric"]), str(protocol["version"]), str(created))
     for summary in aside:
         for protocol in summary.protocols.values():
             if "version" in protocol:
-                saw(str(protocol["metric"]), str(protocol["version"]), summary.created)
+                note(str(protocol["metric"]), str(protocol["version"]), summary.created)
     for metric, versions in began.items():
         order = sorted(versions, key=_as_numbers)
         for older, newer in itertools.pairwise(order):
             yield Change(versions[newer], "protocol", metric, detail=f"{older} → {newer}")
 
 
-def _withdrawn(database: Database) -> Iterable[Change]:
+def _withdrawals(database: Database) -> Iterable[Change]:
     query = (
         select(SubmissionHistory, SubmissionRow.document)
         .join(SubmissionRow, SubmissionHistory.submission == SubmissionRow.id)
@@ -131,11 +132,11 @@ def _withdrawn(database: Database) -> Iterable[Change]:
             )
 
 
-def _set_aside(runs: Path) -> Iterable[RunSummary]:
+def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
     for path in sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json")):
-        place = path.parent
+        folder = path.parent
         try:
-            yield from RunFolder(place.parents[2], *place.parts[-3:]).summaries()
+            yield from RunFolder(folder.parents[2], *folder.parts[-3:]).summaries()
         except BadInput:
             # Of an earlier version of podeval; nothing is known of when it was measured.
             continue

@@ -1,12 +1,14 @@
-"""The columns a board can have: one key of one metric each, named and directed by the metric's declaration.
+"""The columns a board can have: one key of one metric under one protocol; numbers of two are never in one column.
 
-A key that no declaration knows (a figure some paper reports, a metric of a later version) is still a column: a spread
-over groups is better when it is lower, everything else is shown without a direction.
+A column is named and directed by the metric's declaration. A key that no declaration has (a figure some paper reports,
+a metric of a later version) is still a column: a spread over groups is better when it is lower, everything else is
+shown without a direction. Where a metric's numbers have several protocols, one is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -64,28 +66,44 @@ class Column:
         return value if self.better == "lower" else -value
 
 
+Choice = tuple[str, str]
+"""A label and the value it stands for."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One protocol that a metric's numbers have."""
+
+    metric: str
+    protocol: str
+    label: str
+    judge: str
+    """Id of the judge that it asks; empty where none is asked."""
+
+
+Offers = Mapping[str, tuple[Offer, ...]]
+"""By metric, its protocols, the one shown by default first."""
+
+
 def column(metric: str, key: str, dimension: str) -> Column:
     """The column of a key, by its metric's declaration where there is one."""
     declared = _declaration(metric)
-    named = {known.name: known for known in declared.keys} if declared else {}
-    if declared and key in named:
-        place = list(named).index(key)
-        rest = key.removeprefix(f"{metric}_").replace("_", " ")
-        title = declared.title if key == metric or len(named) == 1 else f"{declared.title} {rest}"
-        known = named[key]
-        better, unit, ideal, bounds, zh = known.better, known.unit, known.ideal, known.bounds, known.zh
-    else:
-        place = len(named)
-        named_after = declared.title if declared else metric
-        title = key if key == metric or key.startswith(metric) else f"{named_after} {key}"
-        title = title.replace("_", " ")
-        better = "lower" if key.startswith(composite_scores.SPREAD) else "informative"
-        unit, ideal, bounds, zh = "", None, (None, None), ""
+    keys = {key.name: key for key in declared.keys} if declared else {}
     position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
-    return Column(metric, key, dimension, title, better, unit, ideal, (position, place), bounds, zh)
+    if declared and key in keys:
+        rest = key.removeprefix(f"{metric}_").replace("_", " ")
+        title = declared.title if key == metric or len(keys) == 1 else f"{declared.title} {rest}"
+        facts = keys[key]
+        order = (position, list(keys).index(key))
+        return Column(
+            metric, key, dimension, title, facts.better, facts.unit, facts.ideal, order, facts.bounds, facts.zh
+        )
+    title = key if key.startswith(metric) else f"{declared.title if declared else metric} {key}"
+    better: Better = "lower" if key.startswith(composite_scores.SPREAD) else "informative"
+    return Column(metric, key, dimension, title.replace("_", " "), better, "", None, (position, len(keys)))
 
 
-def ordered(columns: Iterable[Column]) -> list[Column]:
+def order_columns(columns: Iterable[Column]) -> list[Column]:
     """Columns in the order of the board: by dimension, then metric, its headline key first."""
     return sorted(columns, key=lambda c: (*dimension_place(c.dimension), c.order, c.metric, c.key))
 
@@ -93,7 +111,7 @@ def ordered(columns: Iterable[Column]) -> list[Column]:
 def headlines(columns: Iterable[Column]) -> list[Column]:
     """One column a dimension: the first in the order of the board that has a direction, else the first."""
     best: dict[str, Column] = {}
-    for candidate in ordered(columns):
+    for candidate in order_columns(columns):
         current = best.get(candidate.dimension)
         if current is None or (current.better == "informative" and candidate.better != "informative"):
             best[candidate.dimension] = candidate
@@ -117,10 +135,71 @@ def dimension_title(dimension: str, language: str = "en") -> str:
     return f"{group.capitalize()} · {name}" if name else group.capitalize()
 
 
-def has_default_parameters(metric: str, parameters: object) -> bool:
-    """Whether a protocol's parameters are the ones its metric has unless told otherwise."""
-    declared = _declaration(metric)
-    return declared is not None and parameters == declared.read_parameters({})
+def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:
+    """The protocols that there are, by metric.
+
+    First stands one with the metric's default parameters, then the one most systems have, then the newest.
+
+    Args:
+        protocols: of each the metric, the id, the content as JSON, how many systems have it, and when it was last used.
+    """
+    ranked: dict[str, list[tuple[tuple[bool, int, str], Offer]]] = {}
+    for metric, protocol, text, systems, newest in protocols:
+        content = _content(text)
+        declared = _declaration(metric)
+        default = declared is not None and _parameters(content) == declared.read_parameters({})
+        offer = Offer(metric, protocol, protocol_label(protocol, text), judge_of(content))
+        ranked.setdefault(metric, []).append(((default, systems, newest), offer))
+    return {
+        metric: tuple(offer for _, offer in sorted(entries, key=lambda entry: entry[0], reverse=True))
+        for metric, entries in sorted(ranked.items())
+    }
+
+
+def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
+    """Choose one protocol a metric: the last one wished for, else the first there is.
+
+    Args:
+        offers: as `rank_offers` gives.
+        wishes: protocol ids.
+        judge: where given, what is judged is shown by this judge or not at all.
+    """
+    chosen: dict[str, str] = {}
+    for metric, entries in offers.items():
+        ids = [entry.protocol for entry in entries if not judge or entry.judge in ("", judge)]
+        if ids:
+            chosen[metric] = next((wish for wish in reversed(wishes) if wish in ids), ids[0])
+    return chosen
+
+
+def judge_of(content: Mapping[str, object]) -> str:
+    """The id of the judge in a protocol's content; empty where none is asked."""
+    models = content.get("models")
+    judge = models.get("judge") if isinstance(models, dict) else None
+    return str(judge.get("id", "")) if isinstance(judge, dict) else ""
+
+
+def protocol_label(protocol: str, text: str) -> str:
+    """A protocol in a few words: its metric, its parameters, its judge, its id."""
+    content = _content(text)
+    parts = [f"{name}={value}" for name, value in _parameters(content).items()]
+    if judge := judge_of(content):
+        parts.append(f"judge {judge}")
+    metric = protocol.partition("@")[0]
+    return f"{metric}: {', '.join(parts)} — {protocol}" if parts else protocol
+
+
+def _content(text: str) -> dict[str, object]:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _parameters(content: Mapping[str, object]) -> dict[str, object]:
+    parameters = content.get("parameters")
+    return parameters if isinstance(parameters, dict) else {}
 
 
 @cache

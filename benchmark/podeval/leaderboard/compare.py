@@ -1,4 +1,4 @@
-"""Two systems side by side: their values, the paired difference over common items, and every item they share.
+"""Compare two systems: their values, the paired difference over common items, and every item they share.
 
 Only numbers of one place (benchmark, split, profile) and one protocol are set against each other.
 """
@@ -11,11 +11,18 @@ from dataclasses import dataclass
 import pandas as pd
 
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Column, column, headlines, ordered
-from podeval.leaderboard.report_figures import Paired, ReferenceFigure, at, paired, rows_by_place, stands
+from podeval.leaderboard.columns import Choice, Column, column, headlines, order_columns
+from podeval.leaderboard.query import choose_protocols
+from podeval.leaderboard.report_figures import (
+    Paired,
+    ReferenceFigure,
+    pair_systems,
+    rows_at,
+    rows_by_place,
+    set_against,
+)
 from podeval.leaderboard.report_scores import Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, names, present
-from podeval.leaderboard.view import Choice, choose_protocols
 
 
 class UnknownSystem(BadInput):
@@ -114,20 +121,22 @@ def sides(board: pd.DataFrame) -> list[ComparedSystem]:
     """Every system of a board: by name, controls and what papers report last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
-    listed = [ComparedSystem(system, title, str(kinds[system])) for system, title in names(board).items()]
-    return sorted(listed, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
+    systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in names(board).items()]
+    return sorted(systems, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
 
 
 def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
     """Where both systems have numbers: label and `benchmark/split/profile`; where they share most comes first."""
     whole = board[board["slice"] == ""]
     of_a, of_b = (rows_by_place(whole[whole["system"] == system]) for system in (a, b))
-    shared = sorted(of_a.keys() & of_b.keys(), key=lambda at: (at[2] == "paper", -min(of_a[at], of_b[at]), at))
-    return tuple((" · ".join(filter(None, at)), "/".join(at)) for at in shared)
+    shared = sorted(
+        of_a.keys() & of_b.keys(), key=lambda where: (where[2] == "paper", -min(of_a[where], of_b[where]), where)
+    )
+    return tuple((" · ".join(filter(None, where)), "/".join(where)) for where in shared)
 
 
 def compare(
-    board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wanted: tuple[str, ...] = ()
+    board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wishes: tuple[str, ...] = ()
 ) -> SystemComparison:
     """Set two systems side by side.
 
@@ -138,27 +147,27 @@ def compare(
         b: of the other.
         benchmark: where; `benchmark`, `benchmark/split` or `benchmark/split/profile`, the first place both are in
             that begins so. Empty for the first place of all.
-        wanted: protocols a reader chose, for metrics that have several.
+        wishes: protocols a reader chose, for metrics that have several.
 
     Raises:
         Unknown: there is no such system, or the two were not both measured there.
     """
-    known = {side.system: side for side in sides(board)}
+    by_id = {side.system: side for side in sides(board)}
     for system in (a, b):
-        if system not in known:
+        if system not in by_id:
             raise UnknownSystem("there is no such system on this board; choose two from the list")
     if a == b:
         raise UnknownSystem("a system is not compared with itself; choose two")
     shared = places(board, a, b)
     where = _where(shared, benchmark)
-    here = at(board, where)
+    here = rows_at(board, where)
     here = here[here["system"].isin([a, b])]
-    protocols = _protocols(here, a, wanted)
+    protocols = _protocols(here, a, wishes)
     here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
     of_a, of_b = shelf.scores(a, where), shelf.scores(b, where)
     return SystemComparison(
-        a=known[a],
-        b=known[b],
+        a=by_id[a],
+        b=by_id[b],
         where=where,
         places=shared,
         pairs=tuple(_pairs(here, a, b, protocols, of_a, of_b)),
@@ -174,37 +183,36 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
     raise UnknownSystem("these two were not both measured there; no number of one can be set against one of the other")
 
 
-def _protocols(rows: pd.DataFrame, a: str, wanted: tuple[str, ...]) -> dict[str, str]:
+def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str, str]:
     """One protocol a metric: of those both have, where they share one."""
-    own = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
+    mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
     theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
-    both = own & theirs
+    both = mine & theirs
     keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
     shared = {metric for metric, _ in both}
     kept = rows[[key in both or key[0] not in shared for key in keys]]
-    protocols, _ = choose_protocols(kept, wanted)
-    return protocols
+    return choose_protocols(kept, wishes)
 
 
 def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: Scores, of_b: Scores) -> list[Pair]:
-    found: dict[Column, dict[str, Row]] = {}
+    by_column: dict[Column, dict[str, Row]] = {}
     for row in rows.to_dict("records"):
         of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
-        found.setdefault(of, {})[str(row["system"])] = row
+        by_column.setdefault(of, {})[str(row["system"])] = row
     pairs = []
-    for of in ordered(found):
-        ours, theirs = found[of].get(a), found[of].get(b)
-        beside = paired(of_a, of_b, of, protocols[of.metric])
+    for of in order_columns(by_column):
+        ours, theirs = by_column[of].get(a), by_column[of].get(b)
+        beside = pair_systems(of_a, of_b, of, protocols[of.metric])
         values = [present(row["value"]) if row else None for row in (ours, theirs)]
-        to_b = beside.to_b if beside else stands(values[0], values[1], of, None, None)
+        to_b = beside.to_b if beside else set_against(values[0], values[1], of, None, None)
         pairs.append(Pair(of, protocols[of.metric], ours, theirs, beside, to_b))
     return pairs
 
 
 def _items(of_a: Scores, of_b: Scores, protocols: Mapping[str, str]) -> list[Shared]:
-    listed = {**of_b.items, **of_a.items}
+    items = {**of_b.items, **of_a.items}
     shared = []
-    for id, item in listed.items():
+    for id, item in items.items():
         readings = {}
         for metric, protocol in protocols.items():
             both = tuple(scores.results.get((metric, protocol), {}).get(id) for scores in (of_a, of_b))

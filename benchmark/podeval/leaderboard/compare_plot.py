@@ -1,4 +1,4 @@
-"""Two systems' values item by item as an SVG picture: a line an item, from the one's value to the other's.
+"""Draw two systems' values item by item as SVG: one line per item, from one system's value to the other's.
 
 It is made for a page, whose style fills the classes for light and dark; what colour says, shape says too. 360 units are
 wide enough for every word, so that it is read on a phone.
@@ -20,16 +20,16 @@ MOST = 120
 _ROW, _TOP, _SIDE = 11, 56, 14
 
 
-def differences(found: SystemComparison, column: Column, texts: Mapping[str, str]) -> str:
+def differences(comparison: SystemComparison, column: Column, texts: Mapping[str, str]) -> str:
     """The picture of one column, the items where a is furthest above b on top.
 
     Args:
-        found: the comparison.
+        comparison: the two systems.
         column: whose values are drawn.
         texts: `title`, said by screen readers, and `some`, said where not all items are drawn; with places for the
             column's name and for numbers of items.
     """
-    rows = [(item, *item.values(column)) for item in found.items]
+    rows = [(item, *item.values(column)) for item in comparison.items]
     drawn = [(item, a, b) for item, a, b in rows if a is not None and b is not None]
     drawn.sort(key=lambda row: row[2] - row[1])
     count = len(drawn)
@@ -38,9 +38,9 @@ def differences(found: SystemComparison, column: Column, texts: Mapping[str, str
     axis = Axis.over([value for _, a, b in drawn for value in (a, b)], _SIDE, WIDTH - _SIDE)
     high = _TOP + _ROW * len(drawn) + 10
     lines = "".join(
-        _line(item.title, a, b, _TOP + _ROW * place + _ROW / 2, axis) for place, (item, a, b) in enumerate(drawn)
+        _line(item.title, a, b, _TOP + _ROW * number + _ROW / 2, axis) for number, (item, a, b) in enumerate(drawn)
     )
-    said = texts["title"].format(column=column.header, items=count)
+    caption = texts["title"].format(column=column.header, items=count)
     some = texts["some"].format(shown=len(drawn), items=count) if count > len(drawn) else ""
     names = (
         f'<circle class="dot a" cx="{_SIDE + 5}" cy="12" r="5"/><text x="{_SIDE + 16}" y="16">A</text>'
@@ -50,7 +50,7 @@ def differences(found: SystemComparison, column: Column, texts: Mapping[str, str
     marks = f'<g class="axis">{axis.render(_TOP - 4, high)}</g>'
     return (
         f'<svg class="pairs" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" role="img" '
-        f'font-size="12"><title>{escape(said)}</title>{names}{marks}{lines}</svg>'
+        f'font-size="12"><title>{escape(caption)}</title>{names}{marks}{lines}</svg>'
     )
 
 

@@ -1,4 +1,4 @@
-"""What a page plays of an item: the recording a system made of it, or its answers in a dialogue one by one.
+"""Find what a page plays of an item: the recording that a system made of it, or its answers in a dialogue one by one.
 
 Pages play copies (`podeval.analysis.playback`): all have one rate and exact places, whatever the source's format, so
 that two of them can be kept at the same position; where asked for, they are also brought to one loudness.
@@ -38,7 +38,7 @@ class PlayablePart:
     audio: Path | None
     turns: tuple[PlayableTurn, ...]
     why: Why = ""
-    told: str = ""
+    detail: str = ""
 
 
 def parts(folder: RunsFolder, output: str) -> tuple[PlayablePart, ...]:
@@ -51,15 +51,15 @@ def parts(folder: RunsFolder, output: str) -> tuple[PlayablePart, ...]:
     if not output:
         return (PlayablePart(None, (), "no output"),)
     try:
-        found = folder.output(output)
+        playable = folder.output(output)
     except PodevalError as error:
         return (PlayablePart(None, (), "unreadable", str(error)),)
-    if found.answers:
+    if playable.answers:
         return tuple(
-            _part(found, answer.audio, (PlayableTurn("", None, None, answer.words),) if answer.words else ())
-            for answer in found.answers
+            _part(playable, answer.audio, (PlayableTurn("", None, None, answer.words),) if answer.words else ())
+            for answer in playable.answers
         )
-    return (_part(found, found.audio, found.turns),)
+    return (_part(playable, playable.audio, playable.turns),)
 
 
 class Recordings:
@@ -99,14 +99,14 @@ class Recordings:
             return None
 
     def _audio(self, output: str, part: int) -> Path | None:
-        listed = parts(self._folder, output)
-        return listed[part].audio if 0 <= part < len(listed) else None
+        sounds = parts(self._folder, output)
+        return sounds[part].audio if 0 <= part < len(sounds) else None
 
     def _gain(self, audio: Path, beside: Path | None) -> float:
         if beside is None:
             return 0.0
-        own, other = (self._playback.level(Stretch(file)) for file in (audio, beside))
-        return matched_gains(own, other, LOUDNESS)[0]
+        level, other = (self._playback.level(Stretch(file)) for file in (audio, beside))
+        return matched_gains(level, other, LOUDNESS)[0]
 
 
 def _part(output: PlayableOutput, audio: Path | None, turns: tuple[PlayableTurn, ...]) -> PlayablePart:

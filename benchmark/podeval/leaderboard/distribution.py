@@ -1,4 +1,4 @@
-"""How a figure is distributed: over all systems as a histogram, and item by item for some of them as boxes and dots."""
+"""Draw the distribution of a figure: a histogram over all systems, boxes and dots over the items of some of them."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ def five_numbers(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def spread(
-    values: Sequence[float], named: Sequence[tuple[str, Sequence[float]]], head: str, count: str, title: str
+    values: Sequence[float], systems: Sequence[tuple[str, Sequence[float]]], head: str, count: str, title: str
 ) -> str:
     """The picture.
 
     Args:
         values: one a system, ascending.
-        named: systems with the values of their items, ascending.
+        systems: some of them with the values of their items, ascending.
         head: name of the figure.
         count: how many systems, in words.
         title: said by screen readers.
     """
-    axis = Axis.over([*values, *(value for _, found in named for value in found)], _LEFT, _RIGHT)
-    bottom = 22 + _TALL + _STEP * len(named) + (22 if named else 8)
+    axis = Axis.over([*values, *(value for _, items in systems for value in items)], _LEFT, _RIGHT)
+    bottom = 22 + _TALL + _STEP * len(systems) + (22 if systems else 8)
     content = across(axis, 22, bottom, head)
     content += f'<text class="quiet" x="{_LEFT}" y="14">{escape(count)}</text>' + _bars(values, axis)
     content += _box(values, axis, 22 + _TALL + 8)
-    for place, (name, found) in enumerate(named):
-        y = 22 + _TALL + 44 + _STEP * place
-        content += f'<text x="{_LEFT}" y="{y - 12}">{escape(cut(name, 44))}</text>' + _dots(found, axis, y)
-        content += _box(found, axis, y)
+    for number, (name, items) in enumerate(systems):
+        y = 22 + _TALL + 44 + _STEP * number
+        content += f'<text x="{_LEFT}" y="{y - 12}">{escape(cut(name, 44))}</text>' + _dots(items, axis, y)
+        content += _box(items, axis, y)
     return framed(title, bottom + 34, content)
 
 
 def _bars(values: Sequence[float], axis: Axis) -> str:
     counts, edges = np.histogram(values, bins=min(BINS, max(4, len(values) // 2)), range=(axis.least, axis.most))
     tallest = max(1, int(counts.max()))
-    found = ""
+    bars = ""
     for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
         if count:
             x, tall = axis.at(float(low)), _TALL * count / tallest
             wide = max(1.0, axis.at(float(high)) - x - 0.6)
-            found += f'<rect class="bar" x="{x:g}" y="{22 + _TALL - tall:.1f}" width="{wide:.1f}" height="{tall:.1f}">'
-            found += f"<title>{count}</title></rect>"
-    return found
+            bars += f'<rect class="bar" x="{x:g}" y="{22 + _TALL - tall:.1f}" width="{wide:.1f}" height="{tall:.1f}">'
+            bars += f"<title>{count}</title></rect>"
+    return bars
 
 
 def _box(values: Sequence[float], axis: Axis, y: float) -> str:

@@ -41,15 +41,15 @@ def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]
         BadInput: no votes, or one that is none.
     """
     battles = _battles(rows)
-    found = [_separable(name, part) for part in evaluators.separability(rate(battles)) if part.told_apart.count]
+    lines = [_separability_line(name, part) for part in evaluators.separability(rate(battles)) if part.told_apart.count]
     groups = sorted({row.get("group") or "" for row in rows} - {""})
     if len(groups) >= FEWEST_GROUPS:
         rated = {group: rate(_battles([row for row in rows if row.get("group") == group])) for group in groups}
-        found += [
-            _cohorts(f"{one} and {other}", evaluators.cohorts(rated[one], rated[other]))
+        lines += [
+            _cohorts_line(f"{one} and {other}", evaluators.cohorts(rated[one], rated[other]))
             for one, other in itertools.combinations(groups, 2)
         ]
-    return found
+    return lines
 
 
 def of_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
@@ -88,7 +88,7 @@ def _battles(rows: Sequence[Mapping[str, str]]) -> Battles:
     return Battles.of_records({**row, "voter": row.get("voter") or None, "covariates": {}} for row in rows)
 
 
-def _separable(name: str, part: evaluators.Separability) -> AnalysisLine:
+def _separability_line(name: str, part: evaluators.Separability) -> AnalysisLine:
     up_to = "more" if part.high == float("inf") else f"{part.high:g}"
     share = part.told_apart
     return AnalysisLine(
@@ -99,18 +99,18 @@ def _separable(name: str, part: evaluators.Separability) -> AnalysisLine:
     )
 
 
-def _cohorts(name: str, found: evaluators.Cohorts) -> AnalysisLine:
-    said = ", ".join(
-        f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in found.gaps if gap.system in found.differing
-    )
+def _cohorts_line(name: str, cohorts: evaluators.Cohorts) -> AnalysisLine:
+    gaps = [gap for gap in cohorts.gaps if gap.system in cohorts.differing]
+    apart = ", ".join(f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in gaps) or "none"
+    agreement = cohorts.agreement
     return AnalysisLine(
         "groups of raters",
         name,
-        f"{name}: SRCC {_figure(found.agreement)} over {found.agreement.count} systems; rated apart: {said or 'none'}",
+        f"{name}: SRCC {_figure(agreement)} over {agreement.count} systems; rated apart: {apart}",
         {
-            "agreement": asdict(found.agreement),
-            "differing": list(found.differing),
-            "gaps": [asdict(gap) for gap in found.gaps],
+            "agreement": asdict(agreement),
+            "differing": list(cohorts.differing),
+            "gaps": [asdict(gap) for gap in cohorts.gaps],
         },
     )
 

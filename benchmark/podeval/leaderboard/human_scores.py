@@ -1,4 +1,4 @@
-"""People's scores beside a judge's: read from files, joined by item, compared."""
+"""Read people's scores and a judge's from files, join them by item, and measure their agreement."""
 
 import csv
 import json
@@ -72,10 +72,10 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
         BadInput: the file cannot be read, or holds no such values.
     """
     if path.suffix.lower() == ".csv":
-        found = read_people(path, key)
-        if len(found) > 1:
-            raise BadInput(f"{path} holds the scores of {len(found)} raters; a judge's scores are one an item")
-        return dict(next(iter(found.values())))
+        by_rater = read_people(path, key)
+        if len(by_rater) > 1:
+            raise BadInput(f"{path} holds the scores of {len(by_rater)} raters; a judge's scores are one an item")
+        return dict(next(iter(by_rater.values())))
     scores: dict[str, float] = {}
     for number, line in enumerate(_text(path).splitlines(), 1):
         if not line.strip():
@@ -109,7 +109,7 @@ def read_people(path: Path, key: str | None = None) -> dict[str, dict[str, float
     rows = list(csv.DictReader(_text(path).splitlines()))
     if not rows or not {"item", "score"} <= set(rows[0]):
         raise BadInput(f"{path} needs the columns item and score (and may have rater and key)")
-    found: dict[str, dict[str, float]] = defaultdict(dict)
+    by_rater: dict[str, dict[str, float]] = defaultdict(dict)
     for number, row in enumerate(rows, 2):
         if key is not None and row.get("key") not in (None, "", key):
             continue
@@ -118,12 +118,12 @@ def read_people(path: Path, key: str | None = None) -> dict[str, dict[str, float
             score = float(row["score"])
         except (TypeError, ValueError):
             raise BadInput(f"{path}, line {number}: the score {row['score']!r} is no number") from None
-        if item in found[rater]:
+        if item in by_rater[rater]:
             raise BadInput(f"{path}, line {number}: {item!r} has a second score{f' by {rater}' if rater else ''}")
-        found[rater][item] = score
-    if not found:
+        by_rater[rater][item] = score
+    if not by_rater:
         raise BadInput(f"{path} has no scores of the key {key!r}")
-    return dict(found)
+    return dict(by_rater)
 
 
 def _text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The judge judged: is it steady, is it swayed by place or length, does it agree with people and with other judges?
+"""Audit a judge: is it steady, do position or length sway it, does it agree with people and with other judges?
 
 A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
 (at least 50 pairs, ties left out), or when it is a declared trial model. Which exchanges are two orders of one
@@ -93,11 +93,11 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
         unanswered=wilson(judge.unanswered, judge.asked),
         orders=orders,
         steadiness=steadiness(judge.given),
-        unfit=unfit(orders, trial=judge.trial),
+        unfit=explain_unfit(orders, trial=judge.trial),
     )
 
 
-def unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
+def explain_unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
     """Why a judge's scores may not be published; nothing when they may."""
     reasons = ["it is declared a trial model"] if trial else []
     if orders is None or orders.agreement.count < PAIRS:
@@ -105,13 +105,13 @@ def unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
         reasons.append(f"its agreement between orders is not shown: {pairs} pairs without ties, {PAIRS} are needed")
     elif orders.agreement.low is None or orders.agreement.low <= 0.5:
         reasons.append(
-            f"the order may decide as much as the judge: agreement between orders {shown(orders.agreement)}, "
+            f"the order may decide as much as the judge: agreement between orders {format_figure(orders.agreement)}, "
             "whose lower bound is not above 0.5"
         )
     return tuple(reasons)
 
 
-def shown(estimate: Estimate, digits: int = 3) -> str:
+def format_figure(estimate: Estimate, digits: int = 3) -> str:
     """A figure with its interval."""
     if estimate.value is None:
         return "–"
@@ -127,11 +127,11 @@ class _Pair:
     sizes: dict[str, float] = field(default_factory=dict)
 
 
-def compare_orders(given: Sequence[JudgeReply]) -> Orders | None:
+def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
     """What the comparisons among the answers say; None where there are none."""
     pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
     unit = "characters"
-    for answer in given:
+    for answer in replies:
         preference = preference_of(answer)
         if preference is None:
             continue
@@ -156,13 +156,16 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
     single = [pair for pair in pairs if len(pair.preferences) == 1]
     # Both orders of a pair are one piece of evidence.
     answers = [
-        (place == 1, number) for number, pair in enumerate(pairs) for place in pair.preferences.values() if place
+        (preferred == 1, number)
+        for number, pair in enumerate(pairs)
+        for preferred in pair.preferences.values()
+        if preferred
     ]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
-        first, place = next(iter(pair.preferences.items()))
+        first, preferred = next(iter(pair.preferences.items()))
         (second,) = set(pair.sizes) - {first}
-        winner, loser = (first, second) if place > 0 else (second, first)
+        winner, loser = (first, second) if preferred > 0 else (second, first)
         wins.append((pair.sizes[winner], pair.sizes[loser]))
     return Orders(
         agreement=wilson(len(steady), len(decided)),
@@ -195,35 +198,35 @@ def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
     second: Side = []
     rest = []
     for name, (what, size) in sorted(answer.inputs.items()):
-        found = _SIDE.fullmatch(name)
-        if found and found["first"]:
+        match = _SIDE.fullmatch(name)
+        if match and match["first"]:
             first.append((what, size))
-        elif found:
+        elif match:
             second.append((what, size))
         else:
             rest.append((name, what))
     return first, second, repr(rest)
 
 
-def steadiness(given: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
+def steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
     """How answers repeat over seeds, by prompt and measure; only of questions that were asked more than once."""
     repeats: dict[str, list[JudgeReply]] = defaultdict(list)
-    for answer in given:
+    for answer in replies:
         repeats[answer.question].append(answer)
     units: dict[tuple[str, str], list[list[Leaf]]] = defaultdict(list)
     for answers in repeats.values():
         if len(answers) < 2:
             continue
         places = set.intersection(*(set(answer.leaves) for answer in answers))
-        for place in sorted(places):
-            key = answers[0].name, measure_of(place)
-            units[key].append([answer.leaves[place] for answer in sorted(answers, key=lambda answer: answer.seed)])
-    found = []
+        for leaf in sorted(places):
+            key = answers[0].name, measure_of(leaf)
+            units[key].append([answer.leaves[leaf] for answer in sorted(answers, key=lambda answer: answer.seed)])
+    results = []
     for (prompt, measure), rows in sorted(units.items()):
         identical = wilson(sum(len(set(row)) == 1 for row in rows), len(rows))
         most = max(len(row) for row in rows)
-        found.append(Steadiness(prompt, measure, identical, _alpha(rows, most), most))
-    return tuple(found)
+        results.append(Steadiness(prompt, measure, identical, _alpha(rows, most), most))
+    return tuple(results)
 
 
 def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
@@ -242,19 +245,19 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 def between_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
     """How judges agree on questions they were all asked, two by two, by prompt and measure."""
-    found = []
+    results = []
     for one, other in itertools.combinations(judges, 2):
         theirs = {(answer.question, answer.seed): answer for answer in other.given}
         units: dict[tuple[str, str], list[tuple[Leaf, Leaf, str]]] = defaultdict(list)
         for answer in one.given:
             match = theirs.get((answer.question, answer.seed))
-            for place in sorted(set(answer.leaves) & set(match.leaves)) if match else ():
+            for leaf in sorted(set(answer.leaves) & set(match.leaves)) if match else ():
                 assert match is not None
-                values = answer.leaves[place], match.leaves[place]
-                units[(answer.name, measure_of(place))].append((*values, answer.question))
+                values = answer.leaves[leaf], match.leaves[leaf]
+                units[(answer.name, measure_of(leaf))].append((*values, answer.question))
         for (prompt, measure), rows in sorted(units.items()):
-            found.append(Likeness(prompt, measure, one.id, other.id, likeness(rows)))
-    return tuple(found)
+            results.append(Likeness(prompt, measure, one.id, other.id, likeness(rows)))
+    return tuple(results)
 
 
 def likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:

@@ -1,4 +1,4 @@
-"""Audits of judges as a site finds them: made from folders of records, or read as `podeval report judge --json` wrote.
+"""Collect the audits of judges for a site, from folders of records or from what `podeval report judge --json` wrote.
 
 Both become the same document, so that a reader sees the same whichever way it came. In a folder of records, the files
 `scores.jsonl` and `human.csv` (what `--scores` and `--human` name) add the agreement with people.
@@ -17,7 +17,7 @@ from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE
 from podeval.leaderboard import judge_audit as auditing
 from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
-from podeval.leaderboard.judge_audit_page import plain, reported
+from podeval.leaderboard.judge_audit_page import plain, read_paper_figures
 from podeval.metrics.judge_answers import read_answers
 
 SCORES, HUMAN = "scores.jsonl", "human.csv"
@@ -94,8 +94,8 @@ class AuditDocument(_Part):
     @property
     def with_people(self) -> dict[str, AuditFigure]:
         """Figures of agreement with people, by measure."""
-        found = self.people or {}
-        return {name: AuditFigure.model_validate(part) for name, part in found.items() if isinstance(part, Mapping)}
+        measures = self.people or {}
+        return {name: AuditFigure.model_validate(part) for name, part in measures.items() if isinstance(part, Mapping)}
 
 
 @dataclass(frozen=True)
@@ -122,38 +122,41 @@ class Audits:
     def current(self) -> list[AuditedRecords]:
         """All of them, by name."""
         with self._lock:
-            return [self._audited(place) for place in sorted(set(_found(self._places)), key=lambda path: path.name)]
+            return [
+                self._read_if_changed(source)
+                for source in sorted(set(_audit_paths(self._places)), key=lambda path: path.name)
+            ]
 
-    def _audited(self, place: Path) -> AuditedRecords:
-        stamp = [(f.stat().st_mtime_ns, f.stat().st_size) for f in _files(place) if f.is_file()]
-        kept = self._kept.get(place)
+    def _read_if_changed(self, path: Path) -> AuditedRecords:
+        stamp = [(f.stat().st_mtime_ns, f.stat().st_size) for f in _files(path) if f.is_file()]
+        kept = self._kept.get(path)
         if kept is None or kept[0] != stamp:
-            kept = self._kept[place] = (stamp, _read(place))
+            kept = self._kept[path] = (stamp, _read(path))
         return kept[1]
 
 
-def beside(measure: str, kind: str) -> list[dict[str, str]]:
+def select_paper_figures(measure: str, kind: str) -> list[dict[str, str]]:
     """The papers' figures of one measure, such as `TPR` of the kind `bias` or `SRCC` of `scores`."""
-    return [row for row in reported() if (row["measure"], row["kind"]) == (measure, kind)]
+    return [row for row in read_paper_figures() if (row["measure"], row["kind"]) == (measure, kind)]
 
 
-def _found(places: Iterable[Path]) -> Iterable[Path]:
-    for place in places:
-        if place.is_file() or (place / FILE).is_file():
-            yield place
-        elif place.is_dir():
-            yield from (file.parent for file in place.glob(f"*/{FILE}"))
-            yield from place.glob("*.json")
+def _audit_paths(places: Iterable[Path]) -> Iterable[Path]:
+    for path in places:
+        if path.is_file() or (path / FILE).is_file():
+            yield path
+        elif path.is_dir():
+            yield from (file.parent for file in path.glob(f"*/{FILE}"))
+            yield from path.glob("*.json")
 
 
-def _files(place: Path) -> list[Path]:
-    return [place] if place.is_file() else [place / name for name in (FILE, SCORES, HUMAN)]
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else [path / name for name in (FILE, SCORES, HUMAN)]
 
 
-def _read(place: Path) -> AuditedRecords:
-    name = place.stem if place.is_file() else place.name
+def _read(path: Path) -> AuditedRecords:
+    name = path.stem if path.is_file() else path.name
     try:
-        content = _from_file(place) if place.is_file() else _from_records(place)
+        content = _from_file(path) if path.is_file() else _from_records(path)
         return AuditedRecords(name, AuditDocument.model_validate(content))
     except ValidationError as error:
         first = error.errors()[0]
@@ -162,7 +165,7 @@ def _read(place: Path) -> AuditedRecords:
             name, None, f"it is not what `podeval report judge --json` prints ({where}: {first['msg']})"
         )
     except BadInput as error:
-        return AuditedRecords(name, None, str(error).replace(str(place), name))
+        return AuditedRecords(name, None, str(error).replace(str(path), name))
 
 
 def _from_file(file: Path) -> Any:

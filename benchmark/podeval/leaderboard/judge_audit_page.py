@@ -1,4 +1,4 @@
-"""The audit of a judge as a page: what was found, whether its scores may be published, the papers' figures beside."""
+"""Write the audit of a judge as a page: findings, whether its scores may be published, the papers' figures beside."""
 
 import csv
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.leaderboard.human_scores import Agreement
-from podeval.leaderboard.judge_audit import PAIRS, AuditFindings, Likeness, Orders, shown
+from podeval.leaderboard.judge_audit import PAIRS, AuditFindings, Likeness, Orders, format_figure
 from podeval.stats.agreement import Estimate
 from podeval.stats.bias import Bias
 
@@ -23,7 +23,7 @@ def page(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agr
     if people:
         parts.append(_people(people))
     if alike:
-        parts.append(_alike(alike))
+        parts.append(_likeness_table(alike))
     parts.append(_papers())
     return "\n".join(parts)
 
@@ -33,19 +33,19 @@ def plain(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Ag
     return {
         "judges": [_judge_plain(audit) for audit in audits],
         "between_judges": [
-            {"prompt": a.prompt, "measure": a.measure, "judges": [a.first, a.second], **_named(a.figures)}
+            {"prompt": a.prompt, "measure": a.measure, "judges": [a.first, a.second], **_plain_figures(a.figures)}
             for a in alike
         ],
         "people": None
         if people is None
         else {
-            **_named(people.figures),
+            **_plain_figures(people.figures),
             "items": people.items,
             "raters": people.raters,
             "only_judge": people.only_judge,
             "only_people": people.only_people,
         },
-        "papers": reported(),
+        "papers": read_paper_figures(),
     }
 
 
@@ -55,7 +55,7 @@ def _rows() -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(file))
 
 
-def reported() -> list[dict[str, str]]:
+def read_paper_figures() -> list[dict[str, str]]:
     """The papers' own figures on judges, as printed: MTalk-Bench tables 3 and 13, LFS-Bench 4 to 6, PodBench 4."""
     return [dict(row) for row in _rows()]
 
@@ -88,11 +88,10 @@ def _judge(audit: AuditFindings) -> str:
     if audit.steadiness:
         lines += ["| repeats: prompt | measure | all equal [95 %] | questions | Krippendorff α |"]
         lines += ["| --- | --- | --- | --- | --- |"]
-        for found in audit.steadiness:
-            alpha = "–" if found.alpha is None else shown(found.alpha)
-            lines.append(
-                f"| {found.prompt} | {found.measure} | {shown(found.identical)} | {found.identical.count} | {alpha} |"
-            )
+        for repeat in audit.steadiness:
+            cells = (repeat.prompt, repeat.measure, format_figure(repeat.identical), str(repeat.identical.count))
+            alpha = "–" if repeat.alpha is None else format_figure(repeat.alpha)
+            lines.append(f"| {' | '.join(cells)} | {alpha} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -101,26 +100,26 @@ def _orders(orders: Orders) -> list[str]:
     lines = [
         _row("the same one preferred in both orders", orders.agreement, "pairs without ties"),
         f"| pairs with a tie in an order; comparisons in one order only | {orders.ties}; {orders.single} | |",
-        _biased("first place preferred, all answers", orders.places, "answers without ties"),
-        _biased("first place preferred, where the order decided", orders.swayed, "pairs"),
+        _bias_row("first place preferred, all answers", orders.places, "answers without ties"),
+        _bias_row("first place preferred, where the order decided", orders.swayed, "pairs"),
     ]
     if orders.lengths:
         excess = orders.lengths.excess
         p = "" if orders.lengths.p_excess is None else f", p = {orders.lengths.p_excess:.3g} (permutation)"
         lines += [
-            _biased("longer one preferred", orders.lengths.longer, "decided comparisons"),
-            f"| winners longer than losers by, {orders.unit} | {shown(excess, 1)}{p} | {excess.count} |",
+            _bias_row("longer one preferred", orders.lengths.longer, "decided comparisons"),
+            f"| winners longer than losers by, {orders.unit} | {format_figure(excess, 1)}{p} | {excess.count} |",
         ]
     return lines
 
 
 def _row(what: str, estimate: Estimate, of: str) -> str:
-    return f"| {what} | {shown(estimate)} | {estimate.count} {of} |"
+    return f"| {what} | {format_figure(estimate)} | {estimate.count} {of} |"
 
 
-def _biased(what: str, bias: Bias, of: str) -> str:
+def _bias_row(what: str, bias: Bias, of: str) -> str:
     p = "" if bias.p is None else f", p = {bias.p:.3g} (exact)"
-    return f"| {what} | {shown(bias.share)}{p} | {bias.share.count} {of} |"
+    return f"| {what} | {format_figure(bias.share)}{p} | {bias.share.count} {of} |"
 
 
 def _people(people: Agreement) -> str:
@@ -134,16 +133,18 @@ def _people(people: Agreement) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _alike(alike: Sequence[Likeness]) -> str:
+def _likeness_table(alike: Sequence[Likeness]) -> str:
     lines = [
         "## Between judges\n",
         "| judges | prompt | measure | figures [95 %] | of |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for found in alike:
-        figures = "; ".join(f"{name} {shown(estimate)}" for name, estimate in found.figures.items())
-        count = found.figures["identical"].count
-        lines.append(f"| {found.first} and {found.second} | {found.prompt} | {found.measure} | {figures} | {count} |")
+    for likeness in alike:
+        figures = "; ".join(f"{name} {format_figure(estimate)}" for name, estimate in likeness.figures.items())
+        count = likeness.figures["identical"].count
+        lines.append(
+            f"| {likeness.first} and {likeness.second} | {likeness.prompt} | {likeness.measure} | {figures} | {count} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -167,7 +168,7 @@ def _papers() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _named(figures: Any) -> dict[str, Any]:
+def _plain_figures(figures: Any) -> dict[str, Any]:
     return {name: _plain(estimate) for name, estimate in figures.items()}
 
 
@@ -210,11 +211,11 @@ def _judge_plain(audit: AuditFindings) -> dict[str, Any]:
         },
         "repeats": [
             {
-                "prompt": found.prompt,
-                "measure": found.measure,
-                "identical": _plain(found.identical),
-                "alpha": _plain(found.alpha),
+                "prompt": repeat.prompt,
+                "measure": repeat.measure,
+                "identical": _plain(repeat.identical),
+                "alpha": _plain(repeat.alpha),
             }
-            for found in audit.steadiness
+            for repeat in audit.steadiness
         ],
     }

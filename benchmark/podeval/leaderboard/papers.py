@@ -1,4 +1,4 @@
-"""What of the papers' figures follows from figures they print elsewhere, computed again by our own statistics.
+"""Recompute the papers' figures that follow from other printed figures, by our own statistics.
 
 The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` beside this file:
 what is no figure of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else rests on values of
@@ -57,17 +57,17 @@ class PaperFigure:
         return self.difference is not None and abs(self.difference) <= self.rounding
 
 
-def recomputed() -> list[PaperFigure]:
+def recompute() -> list[PaperFigure]:
     """Every printed figure that follows from others, and a line for each table of which none does."""
-    printed = _printed()
-    found = [
+    printed = _read_printed()
+    figures = [
         *_screening(),
         *_category_means(printed),
         *_spreads(printed),
         *_bias_bounds(),
         *_correlations(printed),
     ]
-    done = {(figure.paper, figure.table) for figure in found}
+    done = {(figure.paper, figure.table) for figure in figures}
     counts: dict[tuple[str, str], int] = defaultdict(int)
     for row in printed:
         counts[row["paper"], row["table"]] += 1
@@ -77,10 +77,10 @@ def recomputed() -> list[PaperFigure]:
         for (paper, table), count in sorted(counts.items())
         if (paper, table) not in done
     ]
-    return [*found, *rest]
+    return [*figures, *rest]
 
 
-def _printed() -> list[Row]:
+def _read_printed() -> list[Row]:
     """The shipped figures of all systems, with the system's name."""
     return [
         row | {"system": path.parent.name}
@@ -106,8 +106,8 @@ def _screening() -> Iterator[PaperFigure]:
 def _category_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """PodEval's tables by category: the mean row."""
     parts, whole = _by_group(printed, "podeval", "category")
-    for place, row in whole.items():
-        values = [float(value) for value in parts.get(place, {}).values()]
+    for row_id, row in whole.items():
+        values = [float(value) for value in parts.get(row_id, {}).values()]
         if len(values) == PAGES:
             mean = sum(values) / len(values)
             yield _figure(row, f"{row['printed']}, mean of {len(values)} categories", mean)
@@ -119,13 +119,13 @@ def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     for row in rows:
         breakdown = _BUCKETS.get(row["key"])
         if breakdown:
-            own = [
+            values = [
                 float(part["value"])
                 for part in rows
                 if part["breakdown"] == breakdown and all(part[n] == row[n] for n in ("system", "table", "module"))
             ]
-            if len(own) > 1:
-                yield _figure(row, row["printed"], spread_over_buckets(own))
+            if len(values) > 1:
+                yield _figure(row, row["printed"], spread_over_buckets(values))
 
 
 def _bias_bounds() -> Iterator[PaperFigure]:
@@ -160,8 +160,8 @@ def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
 
 
 def _share(wins: int, count: int) -> tuple[float | None, float | None, float | None]:
-    found = wilson(wins, count)
-    return found.value, found.low, found.high
+    share = wilson(wins, count)
+    return share.value, share.low, share.high
 
 
 def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -176,15 +176,15 @@ def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
         kind = "audio" if row["modality"] == "audio" else "transcript"
         judge = re.sub(r"[^a-z0-9]+", "_", row["judge"].lower())
         people = values.get(("human_audio_14_systems", row["protocol"], row["dimension"]), {})
-        own = values.get((f"{judge}_{kind}_14_systems", row["protocol"], row["dimension"]), {})
-        shared = sorted(people.keys() & own.keys())
+        scores = values.get((f"{judge}_{kind}_14_systems", row["protocol"], row["dimension"]), {})
+        shared = sorted(people.keys() & scores.keys())
         name = f"{row['judge']} ({row['modality']}), {row['protocol']}, {row['dimension']}"
         if len(shared) < len(people) or len(shared) < 3:
             why = f"the text at hand has {len(shared)} of the {len(people)} scores it rests on"
             yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), None, 0.0, why)
         else:
-            found = srcc([people[s] for s in shared], [own[s] for s in shared]).value
-            yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), found, _digit(row["value"]))
+            correlation = srcc([people[s] for s in shared], [scores[s] for s in shared]).value
+            yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), correlation, _digit(row["value"]))
 
 
 def _by_group(
@@ -194,11 +194,11 @@ def _by_group(
     parts: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     whole: dict[tuple[str, ...], Row] = {}
     for row in printed:
-        place = tuple(row[name] for name in ("system", "table", "module", "key", "variant"))
+        row_id = tuple(row[name] for name in ("system", "table", "module", "key", "variant"))
         if row["paper"] == paper and row["breakdown"] == breakdown:
-            parts[place][row["group"]] = row["value"]
+            parts[row_id][row["group"]] = row["value"]
         elif row["paper"] == paper and not row["breakdown"]:
-            whole[place] = row
+            whole[row_id] = row
     return parts, whole
 
 

@@ -1,4 +1,4 @@
-"""The board's pictures of a view: each with its caption, what it leaves out, and a table that says the same.
+"""Draw the board's pictures of a view, each with a caption, notes on what it leaves out, and a table of the same data.
 
 Everything drawn is of the rows that the view shows, so it is of one profile and one protocol a metric; the systems that
 a reader pinned are always drawn and marked.
@@ -15,9 +15,9 @@ from typing import Any
 from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.distribution import five_numbers, spread
+from podeval.leaderboard.query import Key
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, standing, value_text
-from podeval.leaderboard.table_index import Key
 from podeval.leaderboard.view import ResolvedView
 from podeval.plots.axis import Axis
 from podeval.plots.svg import (
@@ -71,11 +71,11 @@ class _Scene:
     def points(self) -> list[tuple[Key, Row, float]]:
         """The rows that have the figure, in the table's order."""
         rows = self.settled.sheet.rows(self.of.id)
-        found = [(key, rows[key]) for key in self.order if key in rows]
-        return [(key, row, value) for key, row in found if (value := present(row["value"])) is not None]
+        existing = [(key, rows[key]) for key in self.order if key in rows]
+        return [(key, row, value) for key, row in existing if (value := present(row["value"])) is not None]
 
     def name(self, key: Key) -> str:
-        return self.settled.place.names[key[0]]
+        return self.settled.board.names[key[0]]
 
     def pinned(self, key: Key) -> bool:
         return key[0] in self.settled.view.pins
@@ -121,13 +121,13 @@ def _intervals(scene: _Scene) -> Drawn:
     points = sorted(scene.points(), key=lambda point: scene.of.badness(point[2]))
     if not points:
         return Drawn(None, scene.words["none_value"])
-    kept = [point for place, point in enumerate(points) if place < MOST_WHISKERS or scene.pinned(point[0])]
+    kept = [point for number, point in enumerate(points) if number < MOST_WHISKERS or scene.pinned(point[0])]
     ends = [[value, present(row["low"]), present(row["high"])] for _, row, value in kept]
     axis = Axis.over([end for three in ends for end in three if end is not None], 14, WIDTH - 14)
     step, top = 34, 6
     content = ""
-    for place, ((key, row, value), (_, low, high)) in enumerate(zip(kept, ends, strict=True)):
-        y = top + step * place + 24
+    for number, ((key, row, value), (_, low, high)) in enumerate(zip(kept, ends, strict=True)):
+        y = top + step * number + 24
         rule = ""
         if low is not None and high is not None:
             bars = "".join(f"M{axis.at(end):g} {y - 5}v10" for end in (low, high))
@@ -141,15 +141,15 @@ def _intervals(scene: _Scene) -> Drawn:
         )
     bottom = top + step * len(kept) + 6
     kinds = _kinds(kept)
-    told = any(low is not None for _, low, _ in ends)
-    caption = scene.words["intervals" if told else "no_intervals"].format(scene.title(scene.of))
+    has_intervals = any(low is not None for _, low, _ in ends)
+    caption = scene.words["intervals" if has_intervals else "no_intervals"].format(scene.title(scene.of))
     svg = framed(
         caption,
         bottom + 52,
         across(axis, top, bottom, scene.head()) + content + legend(kinds, scene.words["shapes"], bottom + 42),
     )
     notes = (scene.words["first"].format(len(kept), len(points)),) if len(kept) < len(points) else ()
-    return Drawn(Picture(svg, caption, notes, *_listed(scene, points, {})))
+    return Drawn(Picture(svg, caption, notes, *_table_of(scene, points, {})))
 
 
 def _size(scene: _Scene) -> Drawn:
@@ -177,7 +177,7 @@ def _against(scene: _Scene, others: Mapping[Key, float], what: str) -> Drawn:
     notes = (scene.words[f"without_{what}"].format(len(every) - len(points)),) if len(points) < len(every) else ()
     texts = {key: f"{others[key]:,.0f}" if what == "size" else f"{others[key]:.3g}" for key, _, _ in points}
     return Drawn(
-        Picture(framed(caption, 286, content), caption, notes, *_listed(scene, points, {scene.words[what]: texts}))
+        Picture(framed(caption, 286, content), caption, notes, *_table_of(scene, points, {scene.words[what]: texts}))
     )
 
 
@@ -194,7 +194,7 @@ def _time(scene: _Scene) -> Drawn:
     texts = {key: str(row["created"])[:10] for key, row, _ in points}
     newest = sorted(points, key=lambda point: times[point[0]], reverse=True)
     return Drawn(
-        Picture(framed(caption, 286, content), caption, (), *_listed(scene, newest, {scene.words["measured"]: texts}))
+        Picture(framed(caption, 286, content), caption, (), *_table_of(scene, newest, {scene.words["measured"]: texts}))
     )
 
 
@@ -202,14 +202,14 @@ def _best_so_far(
     scene: _Scene, points: Sequence[tuple[Key, Row, float]], times: Mapping[Key, float]
 ) -> list[tuple[float, float]]:
     """When the best value among ranked systems changed, and to what."""
-    found: list[tuple[float, float]] = []
+    best: list[tuple[float, float]] = []
     ranked = [point for point in points if kind_of(point[1]) == "ranked"]
     if scene.of.better == "informative":
-        return found
+        return best
     for key, _, value in sorted(ranked, key=lambda point: times[point[0]]):
-        if not found or scene.of.badness(value) < scene.of.badness(found[-1][1]):
-            found.append((times[key], value))
-    return found
+        if not best or scene.of.badness(value) < scene.of.badness(best[-1][1]):
+            best.append((times[key], value))
+    return best
 
 
 def _field(
@@ -228,13 +228,13 @@ def _field(
         path += "".join(f"H{days.at(time):g}V{axis.at(then):g}" for time, then in best[1:])
         content += f'<path class="best" d="{path}H{days.end:g}"/>'
     few = points[:3] if len(points) <= FEW else ()
-    named = {point[0] for point in few} | {point[0] for point in points if scene.pinned(point[0])}
+    labelled = {point[0] for point in few} | {point[0] for point in points if scene.pinned(point[0])}
     labels = ""
     for key, row, value in reversed(points):
         kind, x, y = kind_of(row), places[key], axis.at(value)
-        said = f"{scene.name(key)}: {cell(row, decimals([value]))}"
-        content += mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, said)
-        if key in named:
+        label = f"{scene.name(key)}: {cell(row, decimals([value]))}"
+        content += mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, label)
+        if key in labelled:
             beside, anchor = (x - 7, "end") if x > WIDTH / 2 else (x + 7, "start")
             name = escape(cut(scene.name(key), 22))
             labels += f'<text class="halo" x="{beside:g}" y="{y - 6:g}" text-anchor="{anchor}">{name}</text>'
@@ -248,65 +248,74 @@ def _distribution(scene: _Scene) -> Drawn:
     chosen = [key for key, _, _ in points if scene.pinned(key)] + [key for key, _, _ in points if not scene.pinned(key)]
     items = scene.folder.item_values(scene.settled, scene.of, [key[0] for key in chosen[:MOST_SPREADS]])
     values = sorted(value for _, _, value in points)
-    named = [(scene.settled.place.names[system], found) for system, found in items.items()]
-    caption = scene.words["distribution" if named else "distribution_systems"].format(
+    systems = [(scene.settled.board.names[system], item_values) for system, item_values in items.items()]
+    caption = scene.words["distribution" if systems else "distribution_systems"].format(
         scene.title(scene.of), len(points)
     )
-    svg = spread(values, named, scene.head(), scene.words["of_systems"].format(len(values)), caption)
+    svg = spread(values, systems, scene.head(), scene.words["of_systems"].format(len(values)), caption)
     slice_ = scene.settled.view.slice
-    notes = (scene.words["items_all"],) if named and slice_ and not slice_.startswith("category=") else ()
+    notes = (scene.words["items_all"],) if systems and slice_ and not slice_.startswith("category=") else ()
     places = decimals(values)
-    rows = [(scene.words["systems"], values), *named]
+    rows = [(scene.words["systems"], values), *systems]
     table = tuple(
-        (name, str(len(found)), *(value_text(number, None, None, places) for number in five_numbers(found)))
-        for name, found in rows
+        (name, str(len(item_values)), *(value_text(number, None, None, places) for number in five_numbers(item_values)))
+        for name, item_values in rows
     )
-    said = scene.words
-    headers = (said["system"], said["items"], said["least"], said["quartile1"], said["median"], said["quartile3"])
-    return Drawn(Picture(svg, caption, notes, (*headers, said["most"]), table))
+    words = scene.words
+    headers = (words["system"], words["items"], words["least"], words["quartile1"], words["median"], words["quartile3"])
+    return Drawn(Picture(svg, caption, notes, (*headers, words["most"]), table))
 
 
 def _radar(scene: _Scene) -> Drawn:
-    settled, words = scene.settled, scene.words
-    axes = radar.spokes(settled.columns, settled.place, settled.protocols)
+    words, board = scene.words, scene.settled.board
+    axes = radar.spokes(scene.settled.columns, board, scene.settled.protocols)
     if len(axes) < radar.FEWEST:
         return Drawn(None, words["none_radar"])
-    systems = settled.place.systems
-    free = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
-    keys = ([key for key in scene.order if scene.pinned(key)] or free)[:MOST_SERIES]
+    keys = _radar_keys(scene)
     if not keys:
         return Drawn(None, words["none_value"])
-    series, rows = [], []
-    for key in keys:
-        found = [settled.sheet.rows(axis.column.id).get(key) for axis in axes]
-        values = [present(row["value"]) if row else None for row in found]
-        on = tuple(None if value is None else axis.at(value) for axis, value in zip(axes, values, strict=True))
-        series.append(radar.Series(scene.name(key), on))
-        shown = (MISSING if value is None else f"{value:.2f}" for value in on)
-        rows.append((scene.name(key), *shown))
-    named = [(scene.title(axis.column), axis) for axis in axes]
+    series = [radar.Series(scene.name(key), tuple(_on_axis(scene, axis, key) for axis in axes)) for key in keys]
+    titled = [(scene.title(axis.column), axis) for axis in axes]
+    rows = [(one.name, *(MISSING if value is None else f"{value:.2f}" for value in one.values)) for one in series]
+    headers = (words["system"], *(title for title, _ in titled))
+    svg = radar.draw(titled, series, words["radar"])
+    return Drawn(Picture(svg, words["radar"], _radar_notes(scene, titled), headers, tuple(rows)))
+
+
+def _radar_keys(scene: _Scene) -> list[Key]:
+    """The rows on the radar: pinned ones, else the first three that are no controls."""
+    systems = scene.settled.board.systems
+    first = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
+    return ([key for key in scene.order if scene.pinned(key)] or first)[:MOST_SERIES]
+
+
+def _on_axis(scene: _Scene, axis: radar.RadarAxis, key: Key) -> float | None:
+    """Where a row lies on an axis, from 1 to 5."""
+    row = scene.settled.sheet.rows(axis.column.id).get(key)
+    value = present(row["value"]) if row else None
+    return None if value is None else axis.at(value)
+
+
+def _radar_notes(scene: _Scene, titled: Sequence[tuple[str, radar.RadarAxis]]) -> tuple[str, ...]:
+    """How the figures come on their axes, a sentence for each way."""
+    words = scene.words
+    breakdowns = {name.partition("=")[0] for name in scene.settled.board.slices} & set(radar.SCENARIOS)
+    names = ", ".join(words["breakdowns"].get(name, name) for name in sorted(breakdowns))
+    over = words["radar_slices"].format(names) if breakdowns else ""
     notes = []
-    slices = {name.partition("=")[0] for name in settled.place.slices} & set(radar.SCENARIOS)
     for way, text in (("as it is", "radar_as_is"), ("shifted", "radar_shifted"), ("spanned", "radar_spanned")):
-        listed = ", ".join(name for name, axis in named if axis.way == way)
-        if listed and way == "spanned":
-            called = (words["breakdowns"].get(name, name) for name in sorted(slices))
-            over = words["radar_slices"].format(", ".join(called)) if slices else ""
-            notes.append(words[text].format(over, listed))
-        elif listed:
-            notes.append(words[text].format(listed))
-    notes.append(words["radar_pinned"])
-    svg = radar.drawn(named, series, words["radar"])
-    headers = (words["system"], *(name for name, _ in named))
-    return Drawn(Picture(svg, words["radar"], tuple(notes), headers, tuple(rows)))
+        titles = ", ".join(title for title, axis in titled if axis.way == way)
+        if titles:
+            notes.append(words[text].format(*([over] if way == "spanned" else []), titles))
+    return (*notes, words["radar_pinned"])
 
 
 def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
-    found = {kind_of(row) for _, row, _ in points}
-    return [kind for kind in SHAPES if kind in found]
+    kinds = {kind_of(row) for _, row, _ in points}
+    return [kind for kind in SHAPES if kind in kinds]
 
 
-def _listed(
+def _table_of(
     scene: _Scene, points: Sequence[tuple[Key, Row, float]], more: Mapping[str, Mapping[Key, str]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Headers and rows of the table beside a picture."""
@@ -314,8 +323,10 @@ def _listed(
     places = decimals(value for _, _, value in points)
     rows = []
     for key, row, _ in points[:TABLE]:
-        own = cell(row, places)
-        rows.append((scene.name(key), *(texts[key] for texts in more.values()), own.number, own.interval, own.standing))
+        parts = cell(row, places)
+        rows.append(
+            (scene.name(key), *(texts[key] for texts in more.values()), parts.number, parts.interval, parts.standing)
+        )
     return (words["system"], *more, scene.head(), words["interval"], words["standing"]), tuple(rows)
 
 

@@ -1,4 +1,4 @@
-"""Questions about a board, answered as typed data: nothing is changed, and numbers of two protocols are never mixed."""
+"""Answer questions about a board as typed data; nothing is changed, and numbers of two protocols are never mixed."""
 
 from typing import Any
 
@@ -148,22 +148,22 @@ class Questions:
         """
         board = self._folder.board()
         board = board[board["benchmark"] == benchmark] if benchmark else board
-        words, found = query.casefold().split(), []
+        words, systems = query.casefold().split(), []
         for system, rows in board.groupby("system", sort=True):
             first = rows.iloc[0]
             name = f"{system} {first['system_title']}".casefold()
             if all(word in name for word in words):
                 places = rows[["benchmark", "split", "profile"]].drop_duplicates().astype(str)
-                found.append(
+                systems.append(
                     SystemFound(
                         system=str(system),
                         title=str(first["system_title"]),
                         kind=str(first["system_kind"]),
                         provenance=str(first["provenance"]),
-                        measured=sorted("/".join(filter(None, place)) for place in places.to_numpy()),
+                        measured=sorted("/".join(filter(None, where)) for where in places.to_numpy()),
                     )
                 )
-        return found[:MOST]
+        return systems[:MOST]
 
     def leaderboard(
         self, benchmark: str, profile: str = "", metric: str = "", dimension: str = "", slice: str = "", split: str = ""
@@ -184,8 +184,8 @@ class Questions:
         board = self._folder.board()
         rows = board[board["benchmark"] == benchmark]
         if rows.empty:
-            known = ", ".join(sorted(set(board["benchmark"]))) or "nothing"
-            raise BadInput(f"nothing was measured on {benchmark!r}; there are numbers on {known}")
+            names = ", ".join(sorted(set(board["benchmark"]))) or "nothing"
+            raise BadInput(f"nothing was measured on {benchmark!r}; there are numbers on {names}")
         return self._view(rows, benchmark, profile, metric, dimension, slice, split)
 
     def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[NumbersView]:
@@ -203,9 +203,9 @@ class Questions:
         rows = self._of(system)
         rows = rows[rows["benchmark"] == benchmark] if benchmark else rows
         views = []
-        for (name, there), part in rows.groupby(["benchmark", "profile"], sort=True):
-            if profile in ("", there):
-                views.append(self._view(part, str(name), str(there), "", "", slice, ""))
+        for (name, under), part in rows.groupby(["benchmark", "profile"], sort=True):
+            if profile in ("", under):
+                views.append(self._view(part, str(name), str(under), "", "", slice, ""))
         return views
 
     def compare(self, a: str, b: str, benchmark: str = "") -> SystemDifference:
@@ -221,9 +221,9 @@ class Questions:
         """
         for system in (a, b):
             self._of(system)
-        found = compare(self._folder.board(), self._shelf, a, b, benchmark)
+        comparison = compare(self._folder.board(), self._shelf, a, b, benchmark)
         keys = []
-        for pair in found.pairs:
+        for pair in comparison.pairs:
             value_a, value_b = pair.values
             difference = pair.beside.difference if pair.beside else None
             keys.append(
@@ -242,8 +242,10 @@ class Questions:
                     sure=pair.to_b.sure,
                 )
             )
-        common = sum(any(None not in both for both in item.readings.values()) for item in found.items)
-        return SystemDifference(a=found.a.title, b=found.b.title, where=found.where, items_in_common=common, keys=keys)
+        common = sum(any(None not in both for both in item.readings.values()) for item in comparison.items)
+        return SystemDifference(
+            a=comparison.a.title, b=comparison.b.title, where=comparison.where, items_in_common=common, keys=keys
+        )
 
     def metric(self, name: str) -> Explained:
         """What a metric measures and how.
@@ -270,21 +272,21 @@ class Questions:
 
     def benchmarks(self) -> list[BenchmarkFound]:
         """Every benchmark."""
-        found = []
+        records = []
         for name in benchmarks.names():
-            known = benchmarks.get(name)
-            found.append(
+            benchmark = benchmarks.get(name)
+            records.append(
                 BenchmarkFound(
-                    name=known.name,
-                    title=known.title,
-                    description=known.description,
-                    splits=[split.name for split in known.splits],
-                    tracks=sorted({track for split in known.splits for track in split.tracks}),
-                    dimensions={part.title: [use.name for use in part.metrics] for part in known.dimensions},
-                    citation=known.citation,
+                    name=benchmark.name,
+                    title=benchmark.title,
+                    description=benchmark.description,
+                    splits=[split.name for split in benchmark.splits],
+                    tracks=sorted({track for split in benchmark.splits for track in split.tracks}),
+                    dimensions={part.title: [use.name for use in part.metrics] for part in benchmark.dimensions},
+                    citation=benchmark.citation,
                 )
             )
-        return found
+        return records
 
     def _of(self, system: str) -> pd.DataFrame:
         board = self._folder.board()
@@ -299,8 +301,8 @@ class Questions:
         profiles = sorted(set(rows["profile"]), key=lambda name: (name == "paper", name))
         chosen = profile or profiles[0]
         rows = rows[(rows["profile"] == chosen) & (rows["slice"] == slice)]
-        for name, wanted in (("metric", metric), ("split", split)):
-            rows = rows[rows[name] == wanted] if wanted else rows
+        for name, value in (("metric", metric), ("split", split)):
+            rows = rows[rows[name] == value] if value else rows
         rows = rows[rows["dimension"].str.startswith(dimension)] if dimension else rows
         rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
         numbers = [_number(row) for row in rows.head(MOST).to_dict("records")]
@@ -309,12 +311,12 @@ class Questions:
 
 def _number(row: dict[Any, Any]) -> Number:
     of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
-    known = {str(name): value for name, value in row.items() if str(name) in Number.model_fields}
+    fields = {str(name): value for name, value in row.items() if str(name) in Number.model_fields}
     for name in ("value", "low", "high"):
-        known[name] = present(row[name])
+        fields[name] = present(row[name])
     for name in ("rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"):
         count = present(row[name])
-        known[name] = None if count is None else int(count)
+        fields[name] = None if count is None else int(count)
     return Number(
-        **known | {"title": row["system_title"], "kind": row["system_kind"], "better": of.better, "unit": of.unit}
+        **fields | {"title": row["system_title"], "kind": row["system_kind"], "better": of.better, "unit": of.unit}
     )

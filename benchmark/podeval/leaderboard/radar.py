@@ -15,7 +15,7 @@ from html import escape
 from typing import Literal
 
 from podeval.leaderboard.columns import Column
-from podeval.leaderboard.table_index import Place
+from podeval.leaderboard.query import ProfileBoard
 from podeval.plots.svg import SERIES, WIDTH, cut, framed, mark
 
 SCENARIOS = ("scenario", "category", "domain")
@@ -56,17 +56,17 @@ class Series:
     values: tuple[float | None, ...]
 
 
-def spokes(columns: Sequence[Column], place: Place, protocols: Mapping[str, str]) -> list[RadarAxis]:
+def spokes(columns: Sequence[Column], board: ProfileBoard, protocols: Mapping[str, str]) -> list[RadarAxis]:
     """The axes for some columns: those with a direction and with values, at most twelve."""
-    found = []
+    axes = []
     for column in columns:
         if column.better == "informative" or (column.better == "in range" and column.ideal is None):
             continue
-        extent = place.extent(protocols, column, SCENARIOS)
+        extent = board.extent(protocols, column, SCENARIOS)
         if extent is None:
             continue
-        found.append(RadarAxis(column, way_of(column), extent))
-    return found[:MOST]
+        axes.append(RadarAxis(column, way_of(column), extent))
+    return axes[:MOST]
 
 
 def way_of(column: Column) -> Way:
@@ -74,7 +74,7 @@ def way_of(column: Column) -> Way:
     return "shifted" if column.key == PESQ else "as it is" if column.bounds == (LEAST, GREATEST) else "spanned"
 
 
-def drawn(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title: str) -> str:
+def draw(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title: str) -> str:
     """The picture.
 
     Args:
@@ -93,14 +93,12 @@ def drawn(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title
     names = "".join(_name(name, number, count) for number, (name, _) in enumerate(axes))
     lines = "".join(_series(one, number, count) for number, one in enumerate(series))
     top = _HEIGHT + 8
-    listed = "".join(
+    key = "".join(
         f'<g class="series s{number + 1}">{mark(SERIES[number], 14, top + 18 * number, 4.5, "mk")}'
         f'<text x="26" y="{top + 4 + 18 * number:g}">{escape(cut(one.name, 48))}</text></g>'
         for number, one in enumerate(series)
     )
-    return framed(
-        title, top + 18 * len(series), f'<g class="axis">{rings}{rays}{scale}</g>{lines}<g>{names}</g>{listed}'
-    )
+    return framed(title, top + 18 * len(series), f'<g class="axis">{rings}{rays}{scale}</g>{lines}<g>{names}</g>{key}')
 
 
 def _series(one: Series, number: int, count: int) -> str:

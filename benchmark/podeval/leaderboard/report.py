@@ -20,15 +20,15 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
 from podeval.leaderboard import radar
-from podeval.leaderboard.columns import Column, dimension_title, ordered
+from podeval.leaderboard.columns import Column, dimension_title, order_columns
 from podeval.leaderboard.report_figures import (
     DriftFigure,
     ReportFigure,
     SystemFigures,
-    at,
+    build_figures,
     drifts,
+    rows_at,
     rows_by_place,
-    standing,
 )
 from podeval.leaderboard.report_scores import Listed, Reading, ScoreCache, Scores
 from podeval.leaderboard.runs_folder import RunsFolder
@@ -72,7 +72,7 @@ class Spokes:
     """One dimension's values on a radar, from 1 to 5: of the system, of people, and the median of the others."""
 
     column: Column
-    own: float | None
+    system: float | None
     people: float | None
     median: float | None
 
@@ -82,7 +82,7 @@ class Distribution:
     """Values of one column over items: of the system and of people; and the other systems' means."""
 
     column: Column
-    own: tuple[float, ...]
+    system: tuple[float, ...]
     people: tuple[float, ...]
     others: tuple[float, ...]
 
@@ -146,10 +146,10 @@ class Chapter:
     @property
     def dimensions(self) -> list[tuple[str, list[ReportFigure]]]:
         """The figures by dimension, in the order of the board."""
-        found: dict[str, list[ReportFigure]] = {}
+        by_title: dict[str, list[ReportFigure]] = {}
         for figure in self.standing.figures:
-            found.setdefault(dimension_title(figure.column.dimension), []).append(figure)
-        return list(found.items())
+            by_title.setdefault(dimension_title(figure.column.dimension), []).append(figure)
+        return list(by_title.items())
 
 
 @dataclass(frozen=True)
@@ -171,22 +171,22 @@ def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
     Raises:
         Unknown: the board has no such system.
     """
-    own = board[board["system"] == system]
-    if own.empty:
+    rows = board[board["system"] == system]
+    if rows.empty:
         raise UnknownReport("there is no such system on this board")
-    known = systems[systems["system"] == system].to_dict("records")
-    row = {str(name): value for name, value in known[0].items()} if known else {}
+    documents = systems[systems["system"] == system].to_dict("records")
+    row = {str(name): value for name, value in documents[0].items()} if documents else {}
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
     stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name]) and row[name] != ""}
-    if checked := spot_check_of(own):
+    if checked := spot_check_of(rows):
         stated["spot_check"] = checked
     return About(
         system=system,
-        title=str(own.sort_values("created", ascending=False, kind="stable")["system_title"].iloc[0]),
-        kind=str(own["system_kind"].iloc[0]),
-        provenances=tuple(dict.fromkeys(own["provenance"].astype(str))),
-        sources=tuple(dict.fromkeys(filter(None, own["source"].astype(str)))),
-        updated=str(own["created"].max()),
+        title=str(rows.sort_values("created", ascending=False, kind="stable")["system_title"].iloc[0]),
+        kind=str(rows["system_kind"].iloc[0]),
+        provenances=tuple(dict.fromkeys(rows["provenance"].astype(str))),
+        sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
+        updated=str(rows["created"].max()),
         stated=stated,
         links=_links(row.get("links", "{}")),
     )
@@ -194,17 +194,17 @@ def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
 
 def spot_check_of(rows: pd.DataFrame) -> str:
     """What spot checks of supplied outputs found: `differs` where one of them does; empty where none was made."""
-    found = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
-    return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in found), "")
+    verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
+    return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
 
 def places_of(board: pd.DataFrame, system: str) -> list[str]:
     """Where a system has numbers, as `benchmark/split/profile`; where it has most first, what papers report last."""
-    found = rows_by_place(board[board["system"] == system])
-    return ["/".join(place) for place in sorted(found, key=lambda place: (place[2] == "paper", -found[place], place))]
+    counts = rows_by_place(board[board["system"] == system])
+    return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
-def named(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
+def find_report(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     """The system and the places that a report's name means.
 
     Args:
@@ -220,13 +220,13 @@ def named(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     parts = name.strip("/").split("/")
     if len(parts) in (3, 4) and parts[2] in systems:
         start = f"{parts[0]}/{parts[1]}/" + (parts[3] if len(parts) == 4 else "")
-        found = [
-            place
-            for place in places_of(board, parts[2])
-            if place == start or (start[-1] == "/" and place.startswith(start))
+        places = [
+            where
+            for where in places_of(board, parts[2])
+            if where == start or (start[-1] == "/" and where.startswith(start))
         ]
-        if found:
-            return parts[2], found
+        if places:
+            return parts[2], places
     raise UnknownReport("there is no such system or run on this board")
 
 
@@ -251,8 +251,8 @@ class Reports:
             Unknown: the board has no such system.
         """
         board = self.folder.board()
-        told = about(board, self.folder.systems(), system)
-        return SystemReport(told, tuple(self.chapter(system, where) for where in places))
+        description = about(board, self.folder.systems(), system)
+        return SystemReport(description, tuple(self.chapter(system, where) for where in places))
 
     def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
         """Everything the board knows of a system at one place, the figures of one slice of the items."""
@@ -283,36 +283,38 @@ def report(folder: RunsFolder, system: str, places: Iterable[str]) -> SystemRepo
 
 def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
     """Everything the board knows of a system at `benchmark/split/profile`, the figures of one slice of the items."""
-    found = standing(board, system, where, slice_=slice_, shelf=shelf)
-    here = at(board, where)
-    here = here[here["protocol"] == here["metric"].map(dict(found.protocols))]
+    figures = build_figures(board, system, where, slice_=slice_, shelf=shelf)
+    here = rows_at(board, where)
+    here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
     scores = shelf.scores(system, where)
-    people = shelf.scores(found.reference, where) if found.reference else None
-    columns = [figure.column for figure in found.figures]
-    own = here[here["system"] == system].drop_duplicates("metric")
+    people = shelf.scores(figures.reference, where) if figures.reference else None
+    columns = [figure.column for figure in figures.figures]
+    rows = here[here["system"] == system].drop_duplicates("metric")
     called = names(here)
     return Chapter(
         where=where,
         benchmark=_benchmark(where),
-        standing=found,
-        reference=called.get(found.reference, "").removesuffix(" (human)"),
-        radar=_radar(found, here),
-        distributions=tuple(_distributions(found, here, scores, people)),
-        drifts=tuple(drifts(scores, found.protocols, columns)),
-        people_drifts={drift.column.id: drift for drift in drifts(people, found.protocols, columns)} if people else {},
-        items=tuple(_lines(scores, found.protocols)),
-        missing=_missing(scores, found.protocols),
-        protocols={str(m): _json(text) for m, text in zip(own["metric"], own["protocol_json"], strict=True)},
+        standing=figures,
+        reference=called.get(figures.reference, "").removesuffix(" (human)"),
+        radar=_radar(figures, here),
+        distributions=tuple(_distributions(figures, here, scores, people)),
+        drifts=tuple(drifts(scores, figures.protocols, columns)),
+        people_drifts={drift.column.id: drift for drift in drifts(people, figures.protocols, columns)}
+        if people
+        else {},
+        items=tuple(_lines(scores, figures.protocols)),
+        missing=_missing(scores, figures.protocols),
+        protocols={str(m): _json(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
         papers=_papers(columns),
     )
 
 
-def _radar(found: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
+def _radar(figures: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
     """The headline of each dimension on the board's radar."""
     scenes = here["slice"].str.partition("=")[0].isin(["", *radar.SCENARIOS])
     models = here[(here["system_kind"] != "control") & scenes]
     spokes = []
-    for figure in found.headlines:
+    for figure in figures.headlines:
         of = figure.column
         values = models[(models["metric"] == of.metric) & (models["key"] == of.key)]["value"].dropna()
         if of.better == "informative" or (of.better == "in range" and of.ideal is None) or values.empty:
@@ -325,17 +327,17 @@ def _radar(found: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
 
 
 def _distributions(
-    found: SystemFigures, here: pd.DataFrame, scores: Scores, people: Scores | None
+    figures: SystemFigures, here: pd.DataFrame, scores: Scores, people: Scores | None
 ) -> Iterable[Distribution]:
-    whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != found.system)]
-    for figure in found.headlines:
+    whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != figures.system)]
+    for figure in figures.headlines:
         of = figure.column
-        place = (of.metric, found.protocols[of.metric])
-        own = tuple(scores.values(place, of.key).values())
-        theirs = tuple(people.values(place, of.key).values()) if people else ()
+        protocol = (of.metric, figures.protocols[of.metric])
+        values_of_system = tuple(scores.values(protocol, of.key).values())
+        theirs = tuple(people.values(protocol, of.key).values()) if people else ()
         others = whole[(whole["metric"] == of.metric) & (whole["key"] == of.key)]["value"].dropna()
-        if own:
-            yield Distribution(of, own, theirs, tuple(others.astype(float)))
+        if values_of_system:
+            yield Distribution(of, values_of_system, theirs, tuple(others.astype(float)))
 
 
 def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
@@ -351,21 +353,21 @@ def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[ReportItem]
 
 
 def _missing(scores: Scores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
-    found: dict[tuple[str, str, str], list[Listed]] = {}
+    items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
     for metric, protocol in protocols.items():
         for item, reading in scores.results.get((metric, protocol), {}).items():
             if reading.reason:
-                found.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
-    listed = [Missing(*why, tuple(items)) for why, items in found.items()]
-    return tuple(sorted(listed, key=lambda missing: (-len(missing.items), missing.metric)))
+                items_by_reason.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
+    missing_items = [Missing(*why, tuple(items)) for why, items in items_by_reason.items()]
+    return tuple(sorted(missing_items, key=lambda missing: (-len(missing.items), missing.metric)))
 
 
 def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for of in ordered(columns):
+    papers: dict[str, None] = {}
+    for of in order_columns(columns):
         if of.metric in catalogue.NAMES:
-            found[catalogue.get(of.metric).paper] = None
-    return tuple(found)
+            papers[catalogue.get(of.metric).paper] = None
+    return tuple(papers)
 
 
 def _benchmark(where: str) -> Benchmark | None:
@@ -382,7 +384,7 @@ def _links(text: Any) -> dict[str, str]:
 
 def _json(text: Any) -> dict[str, Any]:
     try:
-        found = json.loads(str(text))
+        content = json.loads(str(text))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}

@@ -1,4 +1,4 @@
-"""A system's figures set against others': the median of the board, and what people sound like on the same items."""
+"""Compare a system's figures with the median of the other systems and with recordings of people on the same items."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Literal
 
 import pandas as pd
 
-from podeval.leaderboard.columns import Column, column, headlines, ordered
+from podeval.leaderboard.columns import Column, column, headlines, order_columns
+from podeval.leaderboard.query import choose_protocols
 from podeval.leaderboard.report_scores import PARTS, Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, present, unscored_of
-from podeval.leaderboard.view import choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
@@ -135,11 +135,11 @@ class SystemFigures:
     @property
     def headlines(self) -> tuple[ReportFigure, ...]:
         """One figure a dimension."""
-        shown = {found.id for found in headlines(figure.column for figure in self.figures)}
-        return tuple(figure for figure in self.figures if figure.column.id in shown)
+        ids = {headline.id for headline in headlines(figure.column for figure in self.figures)}
+        return tuple(figure for figure in self.figures if figure.column.id in ids)
 
 
-def at(board: pd.DataFrame, where: str) -> pd.DataFrame:
+def rows_at(board: pd.DataFrame, where: str) -> pd.DataFrame:
     """The rows of a board at `benchmark/split/profile`."""
     benchmark, _, rest = where.partition("/")
     split, _, profile = rest.partition("/")
@@ -152,11 +152,11 @@ def rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
     return Counter(zip(benchmark, split, profile, strict=True))
 
 
-def standing(
+def build_figures(
     board: pd.DataFrame,
     system: str,
     where: str,
-    wanted: tuple[str, ...] = (),
+    wishes: tuple[str, ...] = (),
     slice_: str = "",
     shelf: ScoreCache | None = None,
 ) -> SystemFigures:
@@ -166,36 +166,37 @@ def standing(
         board: the table of `BoardRow`.
         system: its id.
         where: `benchmark/split/profile`.
-        wanted: protocols a reader chose, for metrics that have several.
+        wishes: protocols a reader chose, for metrics that have several.
         slice_: "" for all items, or one slice as the board names it, which does not hold for `groups`.
         shelf: item by item; without it, people are compared by their mean alone.
     """
-    here = at(board, where)
-    own = here[here["system"] == system]
-    protocols, _ = choose_protocols(own, wanted)
+    here = rows_at(board, where)
+    own_rows = here[here["system"] == system]
+    protocols = choose_protocols(own_rows, wishes)
     here = here[here["protocol"] == here["metric"].map(protocols)]
     reference = _reference(here, system)
-    slices = tuple(sorted(set(own["slice"].astype(str)), key=lambda name: (name != "", name)))
+    slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
     fields = _fields(here)
 
     def beside(other: str) -> tuple[Scores, Scores] | None:
         return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
 
     def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
-        known: dict[Column, list[Row]] = {}
+        rows_by_column: dict[Column, list[Row]] = {}
         for (of_slice, metric, key, dimension), rows in fields.items():
-            found = column(metric, key, dimension)
+            of = column(metric, key, dimension)
             mine = of_slice == wished and any(row["system"] == system for row in rows)
-            if mine and (only is None or found.id in only):
-                known[found] = rows
+            if mine and (only is None or of.id in only):
+                rows_by_column[of] = rows
         return tuple(
-            _figure(of, known[of], system, reference, None if wished else beside, protocols) for of in ordered(known)
+            _figure(of, rows_by_column[of], system, reference, None if wished else beside, protocols)
+            for of in order_columns(rows_by_column)
         )
 
     whole = figures("")
-    shown = {found.id for found in headlines(figure.column for figure in whole)}
+    headline_ids = {headline.id for headline in headlines(figure.column for figure in whole)}
     parts = [(*name.partition("="), name) for name in slices if "=" in name]
-    groups = tuple(ItemGroup(breakdown, group, figures(name, shown)) for breakdown, _, group, name in parts)
+    groups = tuple(ItemGroup(breakdown, group, figures(name, headline_ids)) for breakdown, _, group, name in parts)
     chosen = slice_ if slice_ in slices else ""
     return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
 
@@ -208,16 +209,16 @@ def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Colum
         protocols: protocol id by metric.
         columns: the columns of the board; a windowed key that is none of them is told beside its metric's.
     """
-    known = {found.id: found for found in columns}
-    dimensions = {found.metric: found.dimension for found in known.values()}
-    listed = {}
+    by_id = {of_board.id: of_board for of_board in columns}
+    dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
+    by_column = {}
     for metric, protocol in protocols.items():
         readings = scores.results.get((metric, protocol), {})
         for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
             slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
             if slopes:
-                of = known.get(f"{metric}.{key}") or column(metric, key, dimensions.get(metric, metric))
-                listed[of] = DriftFigure(
+                of = by_id.get(f"{metric}.{key}") or column(metric, key, dimensions.get(metric, metric))
+                by_column[of] = DriftFigure(
                     column=of,
                     per=next(iter(slopes.values())).per,
                     slope=_mean({item: slope.slope for item, slope in slopes.items()}, scores),
@@ -228,7 +229,7 @@ def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Colum
                         for number in range(PARTS)
                     ),
                 )
-    return [listed[of] for of in ordered(listed)]
+    return [by_column[of] for of in order_columns(by_column)]
 
 
 def signed_text(value: float, places: int) -> str:
@@ -237,7 +238,7 @@ def signed_text(value: float, places: int) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
 
-def stands(
+def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
     """How a value stands to another.
@@ -255,15 +256,16 @@ def stands(
     return _verdict(of, (value, other), (of.badness(value), of.badness(other)), alike)
 
 
-def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
+def pair_systems(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
     """Set one key of two systems at the same place of the board against each other; None where they share no item."""
-    place = (of.metric, protocol)
-    mine, theirs = a.values(place, of.key), b.values(place, of.key)
+    protocol_key = (of.metric, protocol)
+    mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())
     if not common:
         return None
-    weights = tuple(scores.weights(place, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
-    both = None if a.weights(place, of.key) is b.weights(place, of.key) is None else (weights[0], weights[1])
+    weights = tuple(scores.weights(protocol_key, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
+    weighted = any(scores.weights(protocol_key, of.key) is not None for scores in (a, b))
+    both = (weights[0], weights[1]) if weighted else None
     clusters = b.clusters | a.clusters
     difference = paired_difference(mine, theirs, clusters, both)
     means = [
@@ -271,7 +273,7 @@ def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
         for values, weight in zip((mine, theirs), weights, strict=True)
     ]
     telling, worse = difference, (of.badness(means[0]), of.badness(means[1]))
-    if _ranged(of):
+    if _has_ideal_range(of):
         badness = [{item: of.badness(values[item]) for item in common} for values in (mine, theirs)]
         telling = paired_difference(badness[0], badness[1], clusters, both)
         worse = (_mean_of(badness[0], weights[0]), _mean_of(badness[1], weights[1]))
@@ -291,20 +293,20 @@ def _verdict(
         alike: whether the interval that tells them apart holds both; None without one.
     """
     sure = alike is not None
-    if _ranged(of) and not any(badness):
+    if _has_ideal_range(of) and not any(badness):
         return ReferenceFigure("in range", sure)
     undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
-    own, other = values if undirected else badness
-    if own == other:
+    first, second = values if undirected else badness
+    if first == second:
         return ReferenceFigure("equal", sure)
     if alike:
         return ReferenceFigure("unclear", sure)
     if undirected:
-        return ReferenceFigure("higher" if own > other else "lower", sure)
-    return ReferenceFigure("better" if own < other else "worse", sure)
+        return ReferenceFigure("higher" if first > second else "lower", sure)
+    return ReferenceFigure("better" if first < second else "worse", sure)
 
 
-def _ranged(of: Column) -> bool:
+def _has_ideal_range(of: Column) -> bool:
     return of.better == "in range" and of.ideal is not None
 
 
@@ -321,10 +323,10 @@ def _reference(rows: pd.DataFrame, system: str) -> str:
 
 def _fields(rows: pd.DataFrame) -> dict[tuple[str, str, str, str], list[Row]]:
     """Rows by slice, metric, key and dimension."""
-    found: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    by_field: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     for row in rows.to_dict("records"):
-        found[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
-    return found
+        by_field[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
+    return by_field
 
 
 def _figure(
@@ -345,13 +347,13 @@ def _figure(
 
     def against(other: str) -> Paired | None:
         scores = both(other) if both else None
-        return paired(*scores, of, protocols[of.metric]) if scores else None
+        return pair_systems(*scores, of, protocols[of.metric]) if scores else None
 
     beside = against(reference)
-    to_person = beside.to_b if beside else stands(value, person, of, low, high)
+    to_person = beside.to_b if beside else set_against(value, person, of, low, high)
     # One other is not a median: the two are told apart as where two are compared.
     alone = against(next(iter(valued))) if len(valued) == 1 else None
-    to_median = alone.to_b if alone else stands(value, median, of, low, high)
+    to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, len(values), person, beside, to_median, to_person)
 
 
@@ -360,5 +362,5 @@ def _mean(values: Mapping[str, float], scores: Scores) -> Interval:
 
 
 def _part(readings: Mapping[str, Reading], key: str, number: int) -> dict[str, float]:
-    found = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
-    return {item: value for item, value in found.items() if value is not None}
+    values = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
+    return {item: value for item, value in values.items() if value is not None}

@@ -59,16 +59,16 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
         style=Markup(style),
         version=__version__,
         made=datetime.now(UTC).isoformat(timespec="minutes"),
-        reports=[shown(report, texts) for report in reports],
+        reports=[render_report(report, texts) for report in reports],
     )
 
 
-def shown_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
-    """One chapter of a report as `shown` gives it."""
-    return shown(SystemReport(about, (chapter,)), texts)
+def render_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
+    """One chapter of a report as `render_report` gives it."""
+    return render_report(SystemReport(about, (chapter,)), texts)
 
 
-def shown(report: SystemReport, texts: Texts) -> dict[str, Any]:
+def render_report(report: SystemReport, texts: Texts) -> dict[str, Any]:
     """A report as its template takes it: words, tables of words, pictures.
 
     Args:
@@ -87,12 +87,12 @@ def shown(report: SystemReport, texts: Texts) -> dict[str, Any]:
     }
 
 
-def stands(against: ReferenceFigure, texts: Texts) -> str:
+def describe_comparison(against: ReferenceFigure, texts: Texts) -> str:
     """How a value stands to another, in words; empty where nothing can be said."""
     if not against.word:
         return ""
-    said = str(texts["stands"][against.word])
-    return said if against.sure else str(texts["unsure"]).format(said)
+    phrase = str(texts["stands"][against.word])
+    return phrase if against.sure else str(texts["unsure"]).format(phrase)
 
 
 def _facts(report: SystemReport, texts: Texts) -> list[tuple[str, str]]:
@@ -107,35 +107,35 @@ def _facts(report: SystemReport, texts: Texts) -> list[tuple[str, str]]:
         stated["source"] = texts["sources"].get(stated["source"], stated["source"])
     if "spot_check" in stated:
         stated["spot_check"] = texts["spot_checks"].get(stated["spot_check"], stated["spot_check"])
-    listed = [(names[name], str(stated[name])) for name in names if name in stated]
-    listed.append((texts["provenance"], ", ".join(texts["provenances"].get(name, name) for name in about.provenances)))
+    lines = [(names[name], str(stated[name])) for name in names if name in stated]
+    lines.append((texts["provenance"], ", ".join(texts["provenances"].get(name, name) for name in about.provenances)))
     if about.sources:
-        listed.append((texts["from"], ", ".join(about.sources)))
+        lines.append((texts["from"], ", ".join(about.sources)))
     if about.updated:
-        listed.append((texts["updated"], about.updated[:10]))
-    return listed
+        lines.append((texts["updated"], about.updated[:10]))
+    return lines
 
 
 def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
-    own, words = texts["report"], texts["compare"]
+    words, compare_words = texts["report"], texts["compare"]
     benchmark, split, profile = chapter.parts
     record = chapter.benchmark
     return {
         "where": chapter.where,
         "title": " · ".join(filter(None, (record.title if record else benchmark, split, profile))),
         "description": record.description if record else "",
-        "counts": _counts(chapter, own),
+        "counts": _counts(chapter, words),
         "reference": chapter.reference,
         "others": _others(chapter),
-        "summary": [_figure(figure, words) for figure in chapter.standing.headlines],
-        "radar": _radar(title, chapter, own),
-        "dimensions": _dimensions(chapter, words),
-        "distributions": _distributions(title, chapter, own),
-        "courses": _courses(title, chapter, own),
-        "drifts": [_drift(drift, own) for drift in chapter.drifts],
+        "summary": [_figure(figure, compare_words) for figure in chapter.standing.headlines],
+        "radar": _radar(title, chapter, words),
+        "dimensions": _dimensions(chapter, compare_words),
+        "distributions": _distributions(title, chapter, words),
+        "courses": _courses(title, chapter, words),
+        "drifts": [_drift(drift, words) for drift in chapter.drifts],
         "breakdowns": _breakdowns(chapter, texts),
-        "items": _items(chapter, own),
-        "missing": [_missing(missing, own) for missing in chapter.missing],
+        "items": _items(chapter, words),
+        "missing": [_missing(missing, words) for missing in chapter.missing],
         "protocols": [_protocol(metric, content) for metric, content in chapter.protocols.items()],
     }
 
@@ -148,29 +148,29 @@ def _others(chapter: Chapter) -> int:
 def _counts(chapter: Chapter, texts: Texts) -> list[str]:
     """In how many dimensions the system is told apart from the median and from people."""
     figures = chapter.standing.headlines
-    said = []
+    sentences = []
     for name, stands_ in (("median", [f.to_median for f in figures]), ("people", [f.to_person for f in figures])):
-        told = [against.word for against in stands_ if against.sure and against.word]
-        if told:
-            numbers = {word: told.count(word) for word in ("better", "worse", "unclear")}
-            numbers["unclear"] += told.count("equal") + told.count("in range")
+        verdicts = [against.word for against in stands_ if against.sure and against.word]
+        if verdicts:
+            numbers = {word: verdicts.count(word) for word in ("better", "worse", "unclear")}
+            numbers["unclear"] += verdicts.count("equal") + verdicts.count("in range")
             reference = chapter.reference if name == "people" else ""
             name = "other" if name == "median" and _others(chapter) == 1 else name
-            said.append(texts["counts"][name].format(**numbers, all=len(told), reference=reference))
-    return said
+            sentences.append(texts["counts"][name].format(**numbers, all=len(verdicts), reference=reference))
+    return sentences
 
 
 def _dimensions(chapter: Chapter, words: Texts) -> list[tuple[str, list[dict[str, str]]]]:
     """All figures by dimension; why items are missing is said once a metric."""
-    found, told = [], set()
+    tables, explained = [], set()
     for name, figures in chapter.dimensions:
         rows = []
         for figure in figures:
             row = _figure(figure, words)
-            rows.append(row | ({"reasons": ""} if figure.column.metric in told else {}))
-            told.add(figure.column.metric)
-        found.append((name, rows))
-    return found
+            rows.append(row | ({"reasons": ""} if figure.column.metric in explained else {}))
+            explained.add(figure.column.metric)
+        tables.append((name, rows))
+    return tables
 
 
 def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
@@ -187,10 +187,10 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
         "metric": figure.column.header,
         "value": cell_text(figure.row, places),
         "median": value_text(figure.median, None, None, places),
-        "to_median": stands(figure.to_median, words),
+        "to_median": describe_comparison(figure.to_median, words),
         "person": value_text(figure.person, None, None, places),
         "difference": difference,
-        "to_person": stands(figure.to_person, words),
+        "to_person": describe_comparison(figure.to_person, words),
         "scored": f"{scored[0]}/{scored[1]}" if scored else MISSING,
         "reasons": reasons_text([figure.row]),
     }
@@ -198,7 +198,7 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
 
 def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
     spokes = [
-        plots.DimensionAxis(dimension_title(spoke.column.dimension), spoke.own, spoke.people, spoke.median)
+        plots.DimensionAxis(dimension_title(spoke.column.dimension), spoke.system, spoke.people, spoke.median)
         for spoke in chapter.radar
     ]
     return _picture(plots.radar(spokes, texts["radar_title"].format(system=title)))
@@ -208,18 +208,20 @@ def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str
     names = {"own": title, "people": chapter.reference, "others": texts["others"]}
     return [
         (
-            f"{dimension_title(found.column.dimension)}: {found.column.header}",
+            f"{dimension_title(distribution.column.dimension)}: {distribution.column.header}",
             _picture(
                 plots.distribution(
-                    found.own,
-                    found.people,
-                    found.others,
+                    distribution.system,
+                    distribution.people,
+                    distribution.others,
                     names,
-                    texts["distribution_title"].format(metric=found.column.title, items=len(found.own)),
+                    texts["distribution_title"].format(
+                        metric=distribution.column.title, items=len(distribution.system)
+                    ),
                 )
             ),
         )
-        for found in chapter.distributions
+        for distribution in chapter.distributions
     ]
 
 
@@ -230,8 +232,8 @@ def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Mark
         if sum(part is not None for part in drift.course) < 3:
             continue
         people = chapter.people_drifts.get(drift.column.id)
-        said = texts["course_title"].format(metric=drift.column.title, system=title)
-        drawn = plots.courses(drift.course, people.course if people else (), said, drift.column.unit, ends)
+        caption = texts["course_title"].format(metric=drift.column.title, system=title)
+        drawn = plots.courses(drift.course, people.course if people else (), caption, drift.column.unit, ends)
         pictures.append((drift.column.header, _picture(drawn)))
     return pictures
 
@@ -261,15 +263,15 @@ def _breakdowns(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
     titles, groups = titles | texts["board"]["breakdowns"], texts["board"]["groups"]
     valued = {f.column.id for group in chapter.standing.groups for f in group.figures if f.value is not None}
     columns = [figure.column for figure in chapter.standing.headlines if figure.column.id in valued]
-    found: dict[str, list[tuple[str, list[str]]]] = {}
+    by_breakdown: dict[str, list[tuple[str, list[str]]]] = {}
     for group in chapter.standing.groups:
         by_id = {figure.column.id: figure for figure in group.figures}
         cells = [_of_group(by_id.get(column.id), texts["compare"]) for column in columns]
-        said = groups.get(group.name, group.name.replace("_", " "))
-        found.setdefault(group.breakdown, []).append((said, cells))
+        title = groups.get(group.name, group.name.replace("_", " "))
+        by_breakdown.setdefault(group.breakdown, []).append((title, cells))
     return [
         {"title": titles.get(name, name), "headers": [column.header for column in columns], "rows": rows}
-        for name, rows in found.items()
+        for name, rows in by_breakdown.items()
     ]
 
 
@@ -278,8 +280,8 @@ def _of_group(figure: ReportFigure | None, words: Texts) -> str:
         return MISSING
     places = decimals([figure.value, figure.median])
     low, high = present(figure.row["low"]), present(figure.row["high"])
-    said = stands(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
-    return value_text(figure.value, low, high, places) + (f" ({said})" if said else "")
+    phrase = describe_comparison(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
+    return value_text(figure.value, low, high, places) + (f" ({phrase})" if phrase else "")
 
 
 def _items(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
@@ -321,14 +323,14 @@ def _value(reading: Reading | None, of: Column, places: int, texts: Texts) -> st
 
 
 def _missing(missing: Missing, texts: Texts) -> dict[str, str]:
-    listed = missing.items
-    some = ", ".join(item.title for item in listed[:6])
+    items = missing.items
+    some = ", ".join(item.title for item in items[:6])
     return {
         "metric": _title(missing.metric),
-        "count": str(len(listed)),
+        "count": str(len(items)),
         "cause": texts["causes"][missing.cause],
         "reason": missing.reason,
-        "items": some + (texts["more"].format(len(listed) - 6) if len(listed) > 6 else ""),
+        "items": some + (texts["more"].format(len(items) - 6) if len(items) > 6 else ""),
     }
 
 
@@ -349,8 +351,8 @@ def _model(model: Any) -> str:
     if not isinstance(model, dict):
         return _plain(model)
     options = model.get("options")
-    named = " @ ".join(str(model[name]) for name in ("id", "revision") if model.get(name))
-    return f"{named} ({_plain(options)})" if options else named
+    name_text = " @ ".join(str(model[name]) for name in ("id", "revision") if model.get(name))
+    return f"{name_text} ({_plain(options)})" if options else name_text
 
 
 def _plain(value: Any) -> str:
@@ -371,7 +373,7 @@ def _picture(svg: str) -> Markup:
 
 
 def _texts(space: Path, name: str, language: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
     for one in dict.fromkeys(("en", language)):
-        found |= yaml.safe_load((space / "texts" / f"{name}.{one}.yaml").read_text(encoding="utf-8"))
-    return found
+        texts |= yaml.safe_load((space / "texts" / f"{name}.{one}.yaml").read_text(encoding="utf-8"))
+    return texts

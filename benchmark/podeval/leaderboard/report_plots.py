@@ -34,7 +34,7 @@ class DimensionAxis:
     """One dimension of a radar: its name, and where each series lies from 1 to 5; None where it has no value."""
 
     name: str
-    own: float | None
+    system: float | None
     people: float | None
     median: float | None
 
@@ -66,47 +66,47 @@ def radar(spokes: Sequence[DimensionAxis], title: str) -> str:
     series: tuple[tuple[str, Callable[[DimensionAxis], float | None]], ...] = (
         ("median", lambda spoke: spoke.median),
         ("people", lambda spoke: spoke.people),
-        ("own", lambda spoke: spoke.own),
+        ("own", lambda spoke: spoke.system),
     )
     drawn = "".join(_area(name, [value(spoke) for spoke in spokes], point) for name, value in series)
     return _svg("radar", 368, title, f'<g class="grid">{rings}{lines}</g>{labels}{drawn}')
 
 
 def distribution(
-    own: Sequence[float], people: Sequence[float], others: Sequence[float], names: Mapping[str, str], title: str
+    system: Sequence[float], people: Sequence[float], others: Sequence[float], names: Mapping[str, str], title: str
 ) -> str:
     """Values over items: of the system, of people where there are any, and the means of the other systems.
 
     Args:
-        own: the system's, one an item.
+        system: its own, one an item.
         people: of the reference, one an item.
         others: one mean a system.
         names: of the rows: `own`, `people`, `others`.
         title: said by screen readers.
     """
-    rows = [(name, values) for name, values in (("own", own), ("people", people), ("others", others)) if len(values)]
+    rows = [(name, values) for name, values in (("own", system), ("people", people), ("others", others)) if len(values)]
     axis = Axis.over([value for _, values in rows for value in values], 150, WIDTH - 16)
     high = 30 + 34 * len(rows)
     drawn = "".join(
-        _spread(name, names[name], values, 44 + 34 * place, axis) for place, (name, values) in enumerate(rows)
+        _spread(name, names[name], values, 44 + 34 * number, axis) for number, (name, values) in enumerate(rows)
     )
     return _svg("spread", high, title, f'<g class="grid">{axis.render(24, high)}</g>{drawn}')
 
 
 def courses(
-    own: Sequence[Interval | None], people: Sequence[Interval | None], title: str, unit: str, names: tuple[str, str]
+    system: Sequence[Interval | None], people: Sequence[Interval | None], title: str, unit: str, names: tuple[str, str]
 ) -> str:
     """A windowed value over the length of the recordings, from their beginning to their end, with its interval.
 
     Args:
-        own: of the system, one a part of equal length.
+        system: its own, one a part of equal length.
         people: of the reference; empty without one.
         title: said by screen readers.
         unit: of the value.
         names: of the beginning and of the end of the axis.
     """
     bounds = [
-        value for part in (*own, *people) if part for value in (part.mean, part.low, part.high) if value is not None
+        value for part in (*system, *people) if part for value in (part.mean, part.low, part.high) if value is not None
     ]
     up = Axis.over(bounds, 190, 24, marks=4)
     left, right = 56.0, WIDTH - 16.0
@@ -124,7 +124,7 @@ def courses(
         f'<text x="{right:g}" y="208" text-anchor="end">{escape(names[1])}</text>'
         f'<text x="{left - 6:g}" y="14" text-anchor="end">{escape(unit)}</text>'
     )
-    drawn = _course("people", people, across, up) + _course("own", own, across, up)
+    drawn = _course("people", people, across, up) + _course("own", system, across, up)
     return _svg("course", 216, title, f'<g class="grid">{marks}{ends}</g>{drawn}')
 
 
@@ -166,21 +166,21 @@ def _along(last: float) -> float:
 
 
 def _course(name: str, parts: Sequence[Interval | None], across: Callable[[int, int], float], up: Axis) -> str:
-    there = [(across(number, len(parts)), part) for number, part in enumerate(parts) if part is not None]
-    if not there:
+    parts_drawn = [(across(number, len(parts)), part) for number, part in enumerate(parts) if part is not None]
+    if not parts_drawn:
         return ""
-    band = [(x, part.low, part.high) for x, part in there if part.low is not None and part.high is not None]
+    band = [(x, part.low, part.high) for x, part in parts_drawn if part.low is not None and part.high is not None]
     outline = [(x, up.at(low)) for x, low, _ in band] + [(x, up.at(high)) for x, _, high in reversed(band)]
     shade = f'<polygon class="band {name}" points="{_points(outline)}"/>' if band else ""
-    line = _points([(x, up.at(part.mean)) for x, part in there])
-    marks = "".join(_mark(name, x, up.at(part.mean), 4) for x, part in there)
+    line = _points([(x, up.at(part.mean)) for x, part in parts_drawn])
+    marks = "".join(_mark(name, x, up.at(part.mean), 4) for x, part in parts_drawn)
     return f'{shade}<polyline class="line {name}" points="{line}"/>{marks}'
 
 
 def _spread(name: str, label: str, values: Sequence[float], y: float, axis: Axis) -> str:
     """A row of dots with the box of their quartiles behind it; where there are many values, some of them."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
-    shown = ordered[np.linspace(0, len(ordered) - 1, min(len(ordered), _DOTS)).round().astype(int)]
+    sample = ordered[np.linspace(0, len(ordered) - 1, min(len(ordered), _DOTS)).round().astype(int)]
     kind = "median" if name == "others" else name
     box = ""
     if len(ordered) >= 4:
@@ -190,7 +190,7 @@ def _spread(name: str, label: str, values: Sequence[float], y: float, axis: Axis
             f'<line class="line {kind}" x1="{middle}" x2="{middle}" y1="{y - 11:g}" y2="{y + 11:g}"/>'
         )
     # Neighbours lie at three heights in turn, so that equal values are seen as several.
-    dots = "".join(_mark(kind, axis.at(float(v)), y + (-5, 0, 5)[n % 3], 3) for n, v in enumerate(shown))
+    dots = "".join(_mark(kind, axis.at(float(v)), y + (-5, 0, 5)[n % 3], 3) for n, v in enumerate(sample))
     text = label if len(label) <= 22 else label[:21] + "…"
     count = f'<text class="quiet" x="0" y="{y + 12:g}">n = {len(ordered)}</text>'
     return f'<text x="0" y="{y - 2:g}">{escape(text)}</text>{count}{box}{dots}'

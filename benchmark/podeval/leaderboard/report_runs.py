@@ -1,4 +1,4 @@
-"""Reports of runs as they lie on disk, without a board: the tables are made aside and the runs left as they are."""
+"""Make reports of runs on disk, without a board; the tables are written elsewhere and the runs stay as they are."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list
     Raises:
         BadInput: a folder holds no run, does not lie as runs do, or has not been measured.
     """
-    wanted: dict[Path, list[RunFolder]] = {}
+    by_folder: dict[Path, list[RunFolder]] = {}
     for path in folders:
         run = _run(path)
-        wanted.setdefault(run.runs, []).append(run)
-    return [found for runs, listed in wanted.items() for found in _reports(runs, listed, profile)]
+        by_folder.setdefault(run.runs, []).append(run)
+    return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile)]
 
 
-def _reports(runs: Path, listed: Sequence[RunFolder], profile: str | None) -> list[SystemReport]:
+def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list[SystemReport]:
     with tempfile.TemporaryDirectory(prefix="podeval-report-") as aside:
         write_tables(runs, Path(aside))
         folder = RunsFolder(Path(aside))
         chapters: dict[str, list[str]] = {}
-        for run in listed:
+        for run in some:
             plan = run.plan()
             start = f"{plan.benchmark}/{plan.split}/" + (profile or "")
-            places = [place for place in places_of(folder.board(), plan.system) if place.startswith(start)]
+            places = [where for where in places_of(folder.board(), plan.system) if where.startswith(start)]
             if not places:
                 under = f" under the profile {profile}" if profile else ""
                 raise BadInput(f"{run.path} has not been measured{under}; `podeval run` measures it")
@@ -58,6 +58,6 @@ def _run(path: Path) -> RunFolder:
     run = RunFolder(path.parents[2], *path.parts[-3:])
     plan = run.plan()
     if (plan.benchmark, plan.split, plan.system) != path.parts[-3:]:
-        place = "/".join((plan.benchmark, plan.split, plan.system))
-        raise BadInput(f"the run in {path} belongs in a folder {place} of a folder of runs; put it there")
+        where = "/".join((plan.benchmark, plan.split, plan.system))
+        raise BadInput(f"the run in {path} belongs in a folder {where} of a folder of runs; put it there")
     return run

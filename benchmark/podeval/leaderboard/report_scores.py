@@ -1,4 +1,4 @@
-"""What a system scored item by item at one place of the board, read once from the table of items."""
+"""Read what a system scored on each item of one benchmark, split and profile, once from the table of items."""
 
 from __future__ import annotations
 
@@ -87,17 +87,17 @@ class Scores:
     items: Mapping[str, Listed]
     results: Mapping[Place, Mapping[str, Reading]]
 
-    def values(self, place: Place, key: str) -> dict[str, float]:
+    def values(self, metric_protocol: Place, key: str) -> dict[str, float]:
         """The value of each item that has one."""
-        found = {item: reading.values.get(key) for item, reading in self.results.get(place, {}).items()}
-        return {item: value for item, value in found.items() if value is not None}
+        values = {item: reading.values.get(key) for item, reading in self.results.get(metric_protocol, {}).items()}
+        return {item: value for item, value in values.items() if value is not None}
 
-    def weights(self, place: Place, key: str) -> dict[str, float] | None:
+    def weights(self, metric_protocol: Place, key: str) -> dict[str, float] | None:
         """How much each item's value counts; None where all count alike."""
-        found = self.results.get(place, {})
-        if not any(key in reading.weights for reading in found.values()):
+        readings = self.results.get(metric_protocol, {})
+        if not any(key in reading.weights for reading in readings.values()):
             return None
-        return {item: reading.weights.get(key, 1.0) for item, reading in found.items()}
+        return {item: reading.weights.get(key, 1.0) for item, reading in readings.items()}
 
     @cached_property
     def clusters(self) -> dict[str, str]:
@@ -106,7 +106,7 @@ class Scores:
             by = benchmarks.get(self.where.partition("/")[0]).aggregation.cluster
         except BadInput:
             by = "id"
-        return {item: str(getattr(listed, by)) or item for item, listed in self.items.items()}
+        return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
 
 
 class ScoreCache:
@@ -144,19 +144,19 @@ def read(items: pd.DataFrame, system: str, where: str) -> Scores:
         system: its id.
         where: `benchmark/split/profile`.
     """
-    own = items[items["system"] == system]
-    for name, wanted in zip(("benchmark", "split", "profile"), where.split("/"), strict=False):
-        own = own[own[name] == wanted]
-    listed: dict[str, Listed] = {}
+    rows = items[items["system"] == system]
+    for name, value in zip(("benchmark", "split", "profile"), where.split("/"), strict=False):
+        rows = rows[rows[name] == value]
+    entries: dict[str, Listed] = {}
     results: dict[Place, dict[str, Reading]] = {}
     names = ("item", "topic", "category", "output", "metric", "protocol", "result")
     for item, topic, category, output, metric, protocol, result in zip(
-        *(own[n].astype(str) for n in names), strict=True
+        *(rows[n].astype(str) for n in names), strict=True
     ):
-        if item not in listed or (output and not listed[item].output):
-            listed[item] = Listed(item, topic, category, output)
+        if item not in entries or (output and not entries[item].output):
+            entries[item] = Listed(item, topic, category, output)
         results.setdefault((metric, protocol), {})[item] = reading(result)
-    return Scores(system, where, dict(sorted(listed.items())), results)
+    return Scores(system, where, dict(sorted(entries.items())), results)
 
 
 def reading(text: str) -> Reading:

@@ -1,4 +1,4 @@
-"""A folder of runs as the board reads it: its Parquet tables, and the outputs they point to."""
+"""Read a folder of runs for the board: its Parquet tables, and the outputs that they point to."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ import pandas as pd
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.leaderboard.column_arrays import Numbers
 from podeval.leaderboard.columns import Column
+from podeval.leaderboard.query import Index, Numbers
 from podeval.leaderboard.system_info import by_system
-from podeval.leaderboard.table_index import Index
 from podeval.leaderboard.view import ResolvedView
 from podeval.runs.board_tables import (
     BOARD,
@@ -98,12 +97,12 @@ class RunsFolder:
         stamps = tuple(_stamp(self.path / name) for name in (BOARD, SYSTEMS))
         with self._arranging:
             if self._index is None or self._index[0] != stamps:
-                self._index = (stamps, self._arranged(bool(stamps[0])))
+                self._index = (stamps, self._read_index(bool(stamps[0])))
             return self._index[1]
 
-    def _arranged(self, there: bool) -> Index:
+    def _read_index(self, exists: bool) -> Index:
         try:
-            numbers = Numbers.read(self.path / BOARD) if there else Numbers.of(self.board())
+            numbers = Numbers.read(self.path / BOARD) if exists else Numbers.of(self.board())
             return Index(numbers, by_system(self.systems()))
         except (OSError, ValueError, KeyError) as error:
             sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
@@ -120,8 +119,8 @@ class RunsFolder:
             return {}
         category = view.slice.removeprefix("category=") if view.slice.startswith("category=") else ""
         benchmark, _, split = view.board.partition("/")
-        place = (benchmark, split, view.profile, column.metric, settled.protocols[column.metric])
-        return _item_values(path, stamp, place, column.key, category, tuple(systems))
+        fields = (benchmark, split, view.profile, column.metric, settled.protocols[column.metric])
+        return _item_values(path, stamp, fields, column.key, category, tuple(systems))
 
     def output(self, relative: str) -> PlayableOutput:
         """The output document at a path relative to the folder, with the audio beside it.
@@ -159,8 +158,8 @@ class RunsFolder:
                 kept = self._kept[name] = (stamp, read_table(path))
             return kept[1]
 
-    def _answers(self, document: Path, listed: Any) -> tuple[PlayableAnswer, ...]:
-        answers = [answer for answer in listed if isinstance(answer, dict)] if isinstance(listed, list) else []
+    def _answers(self, document: Path, entries: Any) -> tuple[PlayableAnswer, ...]:
+        answers = [answer for answer in entries if isinstance(answer, dict)] if isinstance(entries, list) else []
         return tuple(
             PlayableAnswer(self._audio(document, answer.get("audio")), str(answer.get("words", "")))
             for answer in answers
@@ -174,31 +173,31 @@ class RunsFolder:
             raise BadInput(f"the output names {str(name)!r} as its audio, which is not an audio file")
         return audio if audio.is_file() else None
 
-    def _inside(self, path: Path, named: str) -> Path:
+    def _inside(self, path: Path, name: str) -> Path:
         resolved = path.resolve()
         if not resolved.is_relative_to(self.path):
-            raise BadInput(f"the output path {named!r} leaves the folder of runs and is not opened")
+            raise BadInput(f"the output path {name!r} leaves the folder of runs and is not opened")
         return resolved
 
 
 @lru_cache(maxsize=64)
 def _item_values(
-    path: Path, stamp: Stamp, place: tuple[str, ...], key: str, category: str, systems: tuple[str, ...]
+    path: Path, stamp: Stamp, fields: tuple[str, ...], key: str, category: str, systems: tuple[str, ...]
 ) -> dict[str, list[float]]:
     import pyarrow.parquet as pq
 
     names = ("benchmark", "split", "profile", "metric", "protocol")
-    wanted: list[tuple[str, str, Any]] = [(name, "=", text) for name, text in zip(names, place, strict=True)]
-    wanted.append(("system", "in", systems))
+    filters: list[tuple[str, str, Any]] = [(name, "=", text) for name, text in zip(names, fields, strict=True)]
+    filters.append(("system", "in", systems))
     if category:
-        wanted.append(("category", "=", category))
-    table = pq.read_table(path, columns=["system", "result"], filters=wanted)
-    found: dict[str, list[float]] = {system: [] for system in systems}
+        filters.append(("category", "=", category))
+    table = pq.read_table(path, columns=["system", "result"], filters=filters)
+    values_of: dict[str, list[float]] = {system: [] for system in systems}
     for system, result in zip(table["system"].to_pylist(), table["result"].to_pylist(), strict=True):
         value = json.loads(result).get(key)
         if isinstance(value, int | float) and math.isfinite(value):
-            found[system].append(float(value))
-    return {system: sorted(values) for system, values in found.items() if values}
+            values_of[system].append(float(value))
+    return {system: sorted(values) for system, values in values_of.items() if values}
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -211,7 +210,7 @@ def _stamp(path: Path) -> Stamp | None:
 
 
 def _turns(data: dict[str, Any]) -> tuple[PlayableTurn, ...]:
-    listed = data.get("turns") or data.get("script") or []
+    entries = data.get("turns") or data.get("script") or []
     return tuple(
         PlayableTurn(
             speaker=str(turn.get("speaker", "")),
@@ -219,7 +218,7 @@ def _turns(data: dict[str, Any]) -> tuple[PlayableTurn, ...]:
             end=_number(turn.get("end")),
             text=str(turn.get("text", "")),
         )
-        for turn in listed
+        for turn in entries
         if isinstance(turn, dict)
     )
 

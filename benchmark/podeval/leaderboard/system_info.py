@@ -1,4 +1,4 @@
-"""What a board knows of systems beside their results: whose words, how open, how large, under which licence.
+"""What documents state of systems beside their results: organisation, openness, size, licence and languages.
 
 All of it is what submission documents state. A run made from a submission keeps its document beside the results; the
 documents that ship with podeval stand for the baselines and for what papers report. What no document states is not
@@ -58,8 +58,8 @@ class Facts:
         """What it has of `openness`, `size`, `licence` or `language`, as filters name it."""
         if fact == "language":
             return self.languages or (NOT_STATED,)
-        found = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
-        return (found[fact],)
+        values = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
+        return (values[fact],)
 
 
 def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
@@ -78,9 +78,9 @@ def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
 
 def system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
     """One row a system that a document is known of: shipped, or kept beside a run, which counts more."""
-    known = {document.system.id: row_of(document) for document in shipped}
-    own = {row.system: row for run in runs for row in _kept(run)}
-    return list({**known, **own}.values())
+    of_shipped = {document.system.id: row_of(document) for document in shipped}
+    of_runs = {row.system: row for run in runs for row in _document_row(run)}
+    return list({**of_shipped, **of_runs}.values())
 
 
 def row_of(document: Submission) -> SystemRow:
@@ -107,7 +107,7 @@ def row_of(document: Submission) -> SystemRow:
     )
 
 
-def _kept(run: RunFolder) -> Iterable[SystemRow]:
+def _document_row(run: RunFolder) -> Iterable[SystemRow]:
     document = run.document()
     if document is None:
         return

@@ -1,4 +1,4 @@
-"""One item of a system as its page shows it: every score with its notes or its reason, and the windowed values."""
+"""Collect one item of a system for its page: every score with its notes or its reason, and the windowed values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from podeval.leaderboard.columns import column
-from podeval.leaderboard.report_figures import at
+from podeval.leaderboard.report_figures import rows_at
 from podeval.leaderboard.report_scores import UNREADABLE
 from podeval.leaderboard.table import MISSING, decimals, present, value_text
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
@@ -44,47 +44,47 @@ def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tup
 
     Where a metric has results of several protocols, its name carries the protocol.
     """
-    rows = at(items[items["item"] == item], where)
+    rows = rows_at(items[items["item"] == item], where)
     rows = rows[rows["system"] == system]
     several = rows["metric"].duplicated(keep=False)
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for row, ambiguous in zip(rows.to_dict("records"), several, strict=True):
-        found[f"{row['metric']} ({row['protocol']})" if ambiguous else str(row["metric"])] = _result(row["result"])
+        results[f"{row['metric']} ({row['protocol']})" if ambiguous else str(row["metric"])] = _result(row["result"])
     outputs = [str(output) for output in rows["output"] if output]
-    return found, outputs[0] if outputs else ""
+    return results, outputs[0] if outputs else ""
 
 
-def scores(found: Mapping[str, Result]) -> list[ShownValue]:
+def scores(results: Mapping[str, Result]) -> list[ShownValue]:
     """Every value of an item, in the order of the metrics."""
-    listed: list[ShownValue] = []
-    for name, result in found.items():
+    values: list[ShownValue] = []
+    for name, result in results.items():
         metric = name.partition(" (")[0]
         if isinstance(result, Unscored):
-            listed.append(ShownValue(name, name.replace("_", " "), reason=result.reason, cause=result.cause))
+            values.append(ShownValue(name, name.replace("_", " "), reason=result.reason, cause=result.cause))
             continue
         notes = "; ".join(
             f"{note.replace('_', ' ')}: {_plain(value)}" for note, value in result.notes.items() if note != HEARD
         )
-        for place, (key, value) in enumerate(result.values.items()):
+        for position, (key, value) in enumerate(result.values.items()):
             number = present(value)
             text = MISSING if number is None else value_text(number, None, None, decimals([number]))
-            listed.append(ShownValue(name, column(metric, key, metric).header, text, "" if place else notes))
-    return listed
+            values.append(ShownValue(name, column(metric, key, metric).header, text, "" if position else notes))
+    return values
 
 
-def heard(found: Mapping[str, Result]) -> list[tuple[str, str]]:
+def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
     """The words that were heard, by the metric that heard them."""
     return [
         (name, str(result.notes[HEARD]))
-        for name, result in found.items()
+        for name, result in results.items()
         if isinstance(result, Score) and HEARD in result.notes
     ]
 
 
-def timelines(found: Mapping[str, Result]) -> dict[str, Timeline]:
+def timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
     """The windowed metrics of an item, by metric."""
     return {
-        metric: result.timeline for metric, result in found.items() if isinstance(result, Score) and result.timeline
+        metric: result.timeline for metric, result in results.items() if isinstance(result, Score) and result.timeline
     }
 
 
@@ -98,7 +98,7 @@ def _result(text: str) -> Result:
 def _plain(value: Any) -> str:
     """A note as a reader writes it: `Leo 0.845, Ines 0.831`."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_plain(own)}" for name, own in value.items())
+        return ", ".join(f"{name} {_plain(part)}" for name, part in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_plain, value))
     if isinstance(value, float) and not value.is_integer():

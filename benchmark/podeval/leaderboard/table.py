@@ -1,4 +1,4 @@
-"""The board's table: numbers with what they may be trusted for.
+"""Write the board's table: numbers with their intervals and ranks, or the reason why they have none.
 
 Cells hold the raw number, so that sorting is by number; beside them stands what a reader sees: value, 95 %
 interval, rank as a range, and `incomplete` where too little was scored for a rank.
@@ -15,8 +15,8 @@ from typing import Any
 
 import pandas as pd
 
+from podeval.leaderboard.query import PROVENANCES, Key, Sheet, name_systems
 from podeval.leaderboard.system_info import Facts
-from podeval.leaderboard.table_index import PROVENANCES, Key, Sheet, called
 from podeval.leaderboard.view import ResolvedView
 from podeval.metrics.aggregate import COMPLETE
 from podeval.runs.board_tables import NOT_RANKED
@@ -47,8 +47,8 @@ class Cell:
     value: float | None = None
 
     def __str__(self) -> str:
-        said = " ".join(filter(None, (self.number, self.interval)))
-        return "  ".join(filter(None, (said, self.standing)))
+        figure = " ".join(filter(None, (self.number, self.interval)))
+        return "  ".join(filter(None, (figure, self.standing)))
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ class BoardTable:
     systems: tuple[str, ...]
 
 
-def clusters_behind(found: Iterable[TableRow]) -> tuple[int, int] | None:
+def clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
     """The fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
     counts = [
         int(count)
-        for line in found
+        for line in lines_shown
         for row in line.rows
         if present(row["rank_best"]) is not None and (count := present(row.get("clusters"))) is not None
     ]
@@ -139,7 +139,7 @@ def cell(row: Row | None, places: int) -> Cell:
     if row is None:
         return Cell(MISSING)
     value = present(row["value"])
-    if row["provenance"] == "reported" and (text := _printed(row)):
+    if row["provenance"] == "reported" and (text := _printed_text(row)):
         return Cell(text, value=value)
     if value is None:
         return Cell(f"unscored ({unscored_of(row)})" if unscored_of(row) else MISSING)
@@ -175,10 +175,10 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
 
     Rows of one metric repeat the same counts for each key; each metric counts once.
     """
-    listed = list(rows)
-    unranked = dict.fromkeys(reason for row in listed for reason in _reasons(row) if reason.startswith(NOT_RANKED))
+    every_row = list(rows)
+    unranked = dict.fromkeys(reason for row in every_row for reason in _reasons(row) if reason.startswith(NOT_RANKED))
     metrics: dict[tuple[str, str], list[str]] = {}
-    for metric, row in {str(row["metric"]): row for row in listed if unscored_of(row)}.items():
+    for metric, row in {str(row["metric"]): row for row in every_row if unscored_of(row)}.items():
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
         alone = words["by us" if not system else "by the system"]
         cause = words["both"].format(system, ours) if system and ours else alone
@@ -191,20 +191,20 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
 
 def names(rows: pd.DataFrame) -> dict[str, str]:
     """What each system is called on the board: its title, with its id where two share one, and its kind's mark."""
-    wanted = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
-    return called(wanted.to_dict("records"))  # type: ignore[arg-type]
+    latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
+    return name_systems(latest.to_dict("records"))  # type: ignore[arg-type]
 
 
 def order(settled: ResolvedView) -> list[Key]:
     """The rows of a view as they stand: pinned ones on top, then best first by the view's sort column."""
     wish = settled.view.sort
     by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
-    called_, systems = settled.place.names, settled.place.systems
+    called_, systems = settled.board.names, settled.board.systems
     cells: Mapping[Key, Row] = settled.sheet.rows(by.id) if by else {}
     sign = -1.0 if wish.startswith("-") else 1.0
     pins = {system: number for number, system in enumerate(settled.view.pins)}
 
-    def place(key: Key) -> tuple[Any, ...]:
+    def rank_key(key: Key) -> tuple[Any, ...]:
         """Pinned, then run by us first, controls last, incomplete after complete, then the better the earlier."""
         row = cells.get(key)
         value = present(row["value"]) if row else None
@@ -213,32 +213,32 @@ def order(settled: ResolvedView) -> list[Key]:
         control = systems[key[0]]["system_kind"] == "control"
         return (pins.get(key[0], len(pins)), PROVENANCES.index(key[1]), control, behind, badness)
 
-    found = sorted(settled.keys, key=lambda key: called_[key[0]].casefold(), reverse=wish == "-system")
-    return sorted(found, key=place)
+    by_name = sorted(settled.keys, key=lambda key: called_[key[0]].casefold(), reverse=wish == "-system")
+    return sorted(by_name, key=rank_key)
 
 
 def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
     """Some rows of a view, as they are read."""
     columns = [_Written(settled.sheet, c.id) for c in settled.columns]
-    made: dict[Key, TableRow] = settled.sheet.recent(("lines", *(c.id for c in settled.columns)), dict)
+    written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *(c.id for c in settled.columns)), dict)
     for key in keys:
-        if key not in made:
-            made[key] = _line(settled, columns, key)
-    return [made[key] for key in keys]
+        if key not in written:
+            written[key] = _line(settled, columns, key)
+    return [written[key] for key in keys]
 
 
 def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> TableRow:
-    there = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
-    scored, total = _scored(there)
+    own_rows = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
+    scored, total = _count_scored(own_rows)
     return TableRow(
         key[0],
-        settled.place.names[key[0]],
-        str(settled.place.systems[key[0]]["system_kind"]),
+        settled.board.names[key[0]],
+        str(settled.board.systems[key[0]]["system_kind"]),
         key[1],
         tuple(column.cell(key) for column in columns),
         scored,
         total,
-        there,
+        own_rows,
     )
 
 
@@ -248,20 +248,20 @@ class _Written:
     def __init__(self, sheet: Sheet, column: str) -> None:
         self.rows = sheet.rows(column)
         values = (present(row["value"]) for row in self.rows.values())
-        self._places = sheet.kept(("places", column), lambda: decimals(values))
-        self._cells: dict[Key, Cell] = sheet.kept(("cells", column), dict)
+        self._places = sheet.kept.get(("places", column), lambda: decimals(values))
+        self._cells: dict[Key, Cell] = sheet.kept.get(("cells", column), dict)
 
     def cell(self, key: Key) -> Cell:
         """The cell of one row."""
-        found = self._cells.get(key)
-        if found is None:
-            found = self._cells[key] = cell(self.rows.get(key), self._places)
-        return found
+        written = self._cells.get(key)
+        if written is None:
+            written = self._cells[key] = cell(self.rows.get(key), self._places)
+        return written
 
 
 def build(settled: ResolvedView) -> BoardTable:
     """The table of a view: one row a system and provenance, best first by the view's sort column."""
-    found = lines(settled, order(settled))
+    table_rows = lines(settled, order(settled))
     headers = (SYSTEM, *(c.header for c in settled.columns), SCORED, PROVENANCE, REASONS)
     cells = [
         (
@@ -271,20 +271,22 @@ def build(settled: ResolvedView) -> BoardTable:
             line.provenance,
             line.reasons,
         )
-        for line in found
+        for line in table_rows
     ]
-    display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in found]
-    return BoardTable(_distinct(headers), tuple(cells), tuple(display), tuple(line.system for line in found))
+    display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in table_rows]
+    return BoardTable(
+        _distinct_headers(headers), tuple(cells), tuple(display), tuple(line.system for line in table_rows)
+    )
 
 
 def tidy(settled: ResolvedView) -> pd.DataFrame:
     """The numbers of the shown table, one a row, with interval, ranks, counts, protocol and what is stated of the
     system: what downloads hold.
     """
-    shown = {c.id for c in settled.columns}
+    ids = {c.id for c in settled.columns}
     kept = set(settled.keys)
     rows = settled.sheet.frame(kept.__contains__)
-    rows = rows[(rows["metric"] + "." + rows["key"]).isin(shown)].reset_index(drop=True)
+    rows = rows[(rows["metric"] + "." + rows["key"]).isin(ids)].reset_index(drop=True)
     facts = [settled.facts.get(system, Facts()) for system in rows["system"]]
     return rows.assign(
         licence=[fact.licence for fact in facts],
@@ -313,7 +315,7 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
     return f"±{above}" if below == above else f"[{_fixed(low, places)}, {_fixed(high, places)}]"
 
 
-def _scored(rows: Iterable[Row]) -> tuple[int, int]:
+def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
     """Scored and all measurements, each metric counted once."""
     by_metric = {row["metric"]: row for row in rows if present(row["scored"]) is not None}
     scored = sum(_count(row, "scored") for row in by_metric.values())
@@ -330,14 +332,14 @@ def _reasons(row: Row) -> dict[str, int]:
     return reasons if isinstance(reasons, dict) else {}
 
 
-def _printed(row: Row) -> str:
+def _printed_text(row: Row) -> str:
     """A paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
     try:
-        known = json.loads(row["protocol_json"])
+        content = json.loads(row["protocol_json"])
     except (KeyError, TypeError, ValueError):
         return ""
-    text = str(known.get("value", "")).replace("-", "−") if isinstance(known, dict) else ""
-    return f"{text} (SD {known['spread']})" if text and "spread" in known else text
+    text = str(content.get("value", "")).replace("-", "−") if isinstance(content, dict) else ""
+    return f"{text} (SD {content['spread']})" if text and "spread" in content else text
 
 
 def _count(row: Row, name: str) -> int:
@@ -349,7 +351,7 @@ def _fixed(value: float, places: int) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
 
-def _distinct(headers: Sequence[str]) -> tuple[str, ...]:
+def _distinct_headers(headers: Sequence[str]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
     result = []
     for header in headers:

@@ -54,7 +54,7 @@ def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
     Returns:
         What shares fewer than five outputs is left out.
     """
-    found = []
+    agreements = []
     measured: dict[tuple[str, str], list[dict[str, str]]] = {}
     for record in items[["metric", "protocol", "system", "item", "result"]].to_dict("records"):
         row = {str(name): str(value) for name, value in record.items()}
@@ -76,7 +76,7 @@ def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
                 sign = -1 if key.better == "lower" else 1
                 ours, theirs = [sign * values[key.name][o] for o in shared], [scores[o] for o in shared]
                 clusters = [item for _, item in shared]
-                found.append(
+                agreements.append(
                     Validity(
                         metric,
                         key.name,
@@ -89,7 +89,7 @@ def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
                         _of_systems(shared, ours, theirs),
                     )
                 )
-    return sorted(found, key=lambda v: -(v.srcc.value if v.srcc.value is not None else -2))
+    return sorted(agreements, key=lambda v: -(v.srcc.value if v.srcc.value is not None else -2))
 
 
 def of_marks(test: str, marks: Iterable[Mark]) -> Human:
@@ -98,7 +98,7 @@ def of_marks(test: str, marks: Iterable[Mark]) -> Human:
     for mark in marks:
         name = f"{test} · {mark.scale}" if mark.scale else test
         sums.setdefault(name, {}).setdefault((mark.stimulus, mark.page), []).append(mark.value)
-    return {name: {o: sum(values) / len(values) for o, values in own.items()} for name, own in sums.items()}
+    return {name: {o: sum(values) / len(values) for o, values in outputs.items()} for name, outputs in sums.items()}
 
 
 def of_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
@@ -111,14 +111,14 @@ def of_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
 
 def by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
     """The marks of listening tests themselves, anchors among them, by test and scale."""
-    return {name: marks for test, given in tests.items() for name, marks in _by_scale(test, given).items()}
+    return {name: marks for test, all_marks in tests.items() for name, marks in _by_scale(test, all_marks).items()}
 
 
 def _by_scale(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:
-    found: dict[str, list[Mark]] = {}
+    by_scale: dict[str, list[Mark]] = {}
     for mark in marks:
-        found.setdefault(f"{name} · {mark.scale}" if mark.scale else name, []).append(mark)
-    return found
+        by_scale.setdefault(f"{name} · {mark.scale}" if mark.scale else name, []).append(mark)
+    return by_scale
 
 
 def of_file(path: Path) -> Human:

@@ -1,41 +1,18 @@
-"""What a reader looks at: one benchmark, one profile, one protocol per metric; as an address that restores it."""
+"""A reader's view of the board: one benchmark, one profile, one protocol per metric, and the address to restore it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from urllib.parse import urlencode
 
 import pandas as pd
 
-from podeval.leaderboard.columns import Column, dimension_title, headlines
-from podeval.leaderboard.protocols import Choice, ambiguous, choose, choose_protocols, protocol_label
+from podeval.leaderboard.columns import Choice, Column, Offers, choose, dimension_title, headlines
+from podeval.leaderboard.query import Index, Key, ProfileBoard, Sheet
 from podeval.leaderboard.system_info import NOT_STATED, OPENNESS, SIZES, Facts
-from podeval.leaderboard.table_index import (
-    PROFILES,
-    PROVENANCES,
-    Index,
-    Key,
-    Place,
-    Sheet,
-)
-
-__all__ = [
-    "FACTS",
-    "OVERVIEW",
-    "PLOTS",
-    "PROFILES",
-    "PROVENANCES",
-    "BoardView",
-    "Choice",
-    "Choices",
-    "ResolvedView",
-    "choose_protocols",
-    "protocol_label",
-    "settle",
-]  # fmt: skip
 
 OVERVIEW, EVERYTHING = "overview", "all"
 PLOTS = ("intervals", "radar", "size", "rtf", "distribution", "time")
@@ -93,28 +70,28 @@ class BoardView:
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> BoardView:
         """The view that `to_query` wrote; what an address leaves out or invents falls to the default later."""
-        found: dict[str, str | bool | tuple[str, ...]] = {}
+        values: dict[str, str | bool | tuple[str, ...]] = {}
         for field in fields(cls):
             text = query.get(field.name, "")[:4000]
             if isinstance(field.default, bool):
-                found[field.name] = text != "0"
+                values[field.name] = text != "0"
             elif isinstance(field.default, tuple):
-                found[field.name] = tuple(dict.fromkeys(part for part in text.split(",") if part))
+                values[field.name] = tuple(dict.fromkeys(part for part in text.split(",") if part))
             else:
-                found[field.name] = text
+                values[field.name] = text
         # Addresses of the first boards named the plotted column so.
-        if found["plot"] not in PLOTS:
-            found["of"], found["plot"] = found["of"] or found["plot"], ""
-        return cls(**found)  # type: ignore[arg-type]
+        if values["plot"] not in PLOTS:
+            values["of"], values["plot"] = values["of"] or values["plot"], ""
+        return cls(**values)  # type: ignore[arg-type]
 
     def to_query(self) -> str:
         """The query string of an address that restores this view."""
-        said = {}
+        query = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if value != field.default:
-                said[field.name] = ",".join(value) if isinstance(value, tuple) else value if value is not False else "0"
-        return urlencode(said, safe=",/@=")
+                query[field.name] = ",".join(value) if isinstance(value, tuple) else "0" if value is False else value
+        return urlencode(query, safe=",/@=")
 
 
 @dataclass(frozen=True)
@@ -144,16 +121,16 @@ class ResolvedView:
     choices: Choices
     columns: tuple[Column, ...]
     protocols: Mapping[str, str]
-    place: Place
+    board: ProfileBoard
     sheet: Sheet
     facts: Mapping[str, Facts]
     keys: tuple[Key, ...]
     total: int
 
-    def instead_of(self, wish: BoardView) -> dict[str, str]:
-        """What was wished for and is not here: the fields of the view that show something else, with the wish."""
-        found = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice")}
-        missed = {name: asked for name, asked in found.items() if asked and asked != getattr(self.view, name)}
+    def missed_wishes(self, wish: BoardView) -> dict[str, str]:
+        """What was wished for and does not exist: the fields of the view that show something else, with the wish."""
+        wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice")}
+        missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
             # A benchmark was named without a split.
             missed.pop("board", None)
@@ -172,89 +149,70 @@ class ResolvedView:
     @cached_property
     def _fitting(self) -> list[Key]:
         every = dict.fromkeys(key for column in self.sheet.columns for key in self.sheet.rows(column))
-        return _fitting(self.view, every, self.place, self.facts)
+        return _fitting(self.view, every, self.board, self.facts)
 
     def link(self) -> str:
         """The query string of an address that shows the same numbers also when other protocols have become default."""
-        shown = dict.fromkeys(self.protocols[column.metric] for column in self.columns)
-        return replace(self.view, protocols=tuple(shown)).to_query()
+        protocols = dict.fromkeys(self.protocols[column.metric] for column in self.columns)
+        return replace(self.view, protocols=tuple(protocols)).to_query()
 
 
 def settle(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
-    """The view closest to a wish that the results allow.
+    """Find the view closest to a wish that the results allow.
 
     Args:
         wish: choices, of which some may be missing or unknown.
         board: the table of `BoardRow`, or the index made of it; not empty.
     """
     index = board if isinstance(board, Index) else Index.of(board)
-    chosen_board = _board(wish, index)
-    profiles = index.profiles(chosen_board)
+    # Where: a board under a profile.
+    name = _pick_board(wish, index)
+    profiles = index.profiles(name)
     profile = _pick(wish.profile, profiles)
-    place = index.place(chosen_board, profile)
-    judges = sorted({offer.judge for offered in place.offers.values() for offer in offered} - {""})
+    here = index.board(name, profile)
+    # Which columns: one protocol a metric, of one dimension.
+    judges = sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""})
     judge = wish.judge if wish.judge in judges else ""
-    protocols = choose(place.offers, wish.protocols, judge)
-    several = {metric: choices for metric, choices in ambiguous(place.offers).items() if metric in protocols}
-
-    known = place.columns(protocols)
-    dimensions = tuple(dict.fromkeys(c.dimension for c in known))
+    protocols = choose(here.offers, wish.protocols, judge)
+    every_column = here.columns(protocols)
+    dimensions = tuple(dict.fromkeys(column.dimension for column in every_column))
     dimension = wish.dimension if wish.dimension in (*dimensions, EVERYTHING) else OVERVIEW
-    available = _available(dimension, known)
-    columns = tuple(c for c in available if c.id in wish.columns) or available
-    shown = [c.id for c in columns]
-
-    slice_ = _pick(wish.slice, place.slices)
-    sheet = place.sheet(protocols, slice_)
-    every = sheet.recent(("keys", *shown), lambda: dict.fromkeys(key for c in columns for key in sheet.rows(c.id)))
-    systems = {system for system, _ in every}
-    provenances = place.provenances
-    provenance = tuple(name for name in provenances if name in wish.provenance)
-    facts = sheet.recent(("facts", *shown), lambda: _fact_choices(systems, index.facts))
-    wanted = {name: tuple(v for v in getattr(wish, name) if v in dict(facts[name])) for name in FACTS}
-    sort = wish.sort if wish.sort.lstrip("-") in (*shown, "system") else _pick("", shown)
+    available = _columns_of(dimension, every_column)
+    columns = tuple(column for column in available if column.id in wish.columns) or available
+    ids = [column.id for column in columns]
+    # Which rows: of one slice, those that the filters let through.
+    slice_ = _pick(wish.slice, here.slices)
+    sheet = here.sheet(protocols, slice_)
+    every_key = sheet.recent.get(("keys", *ids), lambda: dict.fromkeys(key for id in ids for key in sheet.rows(id)))
+    systems = {system for system, _ in every_key}
+    facts = sheet.recent.get(("facts", *ids), lambda: _fact_choices(systems, index.facts))
+    several = {metric: offers for metric, offers in here.offers.items() if len(offers) > 1 and metric in protocols}
     view = replace(
-        wish,
-        board=chosen_board,
+        _keep_order_and_plot(_keep_filters(wish, here.provenances, facts, systems), ids),
+        board=name,
         profile=profile,
         dimension=dimension,
         slice=slice_,
         judge=judge,
-        provenance=provenance if len(provenance) < len(provenances) else (),
-        openness=wanted["openness"],
-        size=wanted["size"],
-        licence=wanted["licence"],
-        language=wanted["language"],
-        q=" ".join(wish.q.split())[:100],
-        pins=tuple(pin for pin in wish.pins if pin in systems)[:MOST_PINNED],
-        columns=tuple(shown) if len(shown) < len(available) else (),
+        columns=tuple(ids) if len(ids) < len(available) else (),
         protocols=tuple(dict.fromkeys(protocols[m] for m in several if protocols[m] in wish.protocols)),
-        sort=sort,
-        plot=_pick(wish.plot, PLOTS),
-        of=_pick(wish.of, [sort.lstrip("-"), *shown] if sort.lstrip("-") in shown else shown),
-        rows="all" if wish.rows == "all" else "",
     )
     choices = Choices(
-        boards=_boards(index, chosen_board, profile),
-        profiles=tuple((name, name) for name in profiles),
-        dimensions=(
-            ("Overview", OVERVIEW),
-            *((dimension_title(d), d) for d in dimensions),
-            ("All columns", EVERYTHING),
-        ),
-        slices=tuple((name.replace("=", ": ") or "all items", name) for name in place.slices),
-        judges=tuple((name, name) for name in judges),
-        provenances=tuple((name, name) for name in provenances),
+        boards=_board_choices(index, name, profile),
+        profiles=_by_name(profiles),
+        dimensions=_dimension_choices(dimensions),
+        slices=tuple((slice_.replace("=", ": ") or "all items", slice_) for slice_ in here.slices),
+        judges=_by_name(judges),
+        provenances=_by_name(here.provenances),
         columns=available,
-        # A paper's setting is the protocol of many metrics at once, and one choice.
-        protocols=tuple(dict.fromkeys(choice for metric in several for choice in several[metric])),
+        protocols=_protocol_choices(several),
         facts=facts,
     )
-    keys = tuple(_fitting(view, every, place, index.facts))
-    return ResolvedView(view, choices, columns, protocols, place, sheet, index.facts, keys, len(every))
+    keys = tuple(_fitting(view, every_key, here, index.facts))
+    return ResolvedView(view, choices, columns, protocols, here, sheet, index.facts, keys, len(every_key))
 
 
-def _board(wish: BoardView, index: Index) -> str:
+def _pick_board(wish: BoardView, index: Index) -> str:
     """The board wished for, else the first of its benchmark, else the first that has the profile."""
     benchmark = wish.board.partition("/")[0]
     near = [name for name in index.boards if name.partition("/")[0] == benchmark]
@@ -262,45 +220,92 @@ def _board(wish: BoardView, index: Index) -> str:
     return _pick(wish.board, near or having or index.boards)
 
 
-def _boards(index: Index, chosen: str, profile: str) -> tuple[Choice, ...]:
+def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
+    """The columns of a dimension, of all, or of the overview."""
+    if dimension == OVERVIEW:
+        return tuple(headlines(columns))
+    return tuple(column for column in columns if dimension in (EVERYTHING, column.dimension))
+
+
+def _keep_filters(
+    wish: BoardView, provenances: Sequence[str], facts: Mapping[str, Sequence[tuple[str, int]]], systems: set[str]
+) -> BoardView:
+    """The wish with those filters and pins alone that are true of some systems."""
+    provenance = tuple(name for name in provenances if name in wish.provenance)
+    existing = {name: dict(facts[name]) for name in FACTS}
+    return replace(
+        wish,
+        provenance=provenance if len(provenance) < len(provenances) else (),
+        openness=tuple(value for value in wish.openness if value in existing["openness"]),
+        size=tuple(value for value in wish.size if value in existing["size"]),
+        licence=tuple(value for value in wish.licence if value in existing["licence"]),
+        language=tuple(value for value in wish.language if value in existing["language"]),
+        q=" ".join(wish.q.split())[:100],
+        pins=tuple(pin for pin in wish.pins if pin in systems)[:MOST_PINNED],
+    )
+
+
+def _keep_order_and_plot(wish: BoardView, columns: Sequence[str]) -> BoardView:
+    """The wish with the order of the rows and the picture that these columns allow."""
+    sort = wish.sort if wish.sort.lstrip("-") in (*columns, "system") else _pick("", columns)
+    by = sort.lstrip("-")
+    return replace(
+        wish,
+        sort=sort,
+        plot=_pick(wish.plot, PLOTS),
+        of=_pick(wish.of, [by, *columns] if by in columns else columns),
+        rows="all" if wish.rows == "all" else "",
+    )
+
+
+def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...]:
     """The boards to choose from; a benchmark whose numbers under this profile are of no split stands there once."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in index.boards:
         label = name.partition("/")[0] if index.is_whole(name, profile) else name
-        if name == chosen or label not in found:
-            found[label] = name
-    return tuple((label.replace("/", " · ").strip(" ·"), name) for label, name in found.items())
+        if name == chosen or label not in names:
+            names[label] = name
+    return tuple((label.replace("/", " · ").strip(" ·"), name) for label, name in names.items())
 
 
-def _available(dimension: str, known: list[Column]) -> tuple[Column, ...]:
-    if dimension == OVERVIEW:
-        return tuple(headlines(known))
-    return tuple(c for c in known if dimension in (EVERYTHING, c.dimension))
+def _dimension_choices(dimensions: Iterable[str]) -> tuple[Choice, ...]:
+    titles = ((dimension_title(dimension), dimension) for dimension in dimensions)
+    return (("Overview", OVERVIEW), *titles, ("All columns", EVERYTHING))
 
 
-def _fitting(view: BoardView, keys: Iterable[Key], place: Place, facts: Mapping[str, Facts]) -> list[Key]:
+def _protocol_choices(several: Offers) -> tuple[Choice, ...]:
+    """The protocols of metrics that have several; a paper's setting is that of many metrics at once, and one choice."""
+    return tuple(dict.fromkeys((offer.label, offer.protocol) for offers in several.values() for offer in offers))
+
+
+def _by_name(values: Iterable[str]) -> tuple[Choice, ...]:
+    return tuple((value, value) for value in values)
+
+
+def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Key]:
     """The rows that the filters let through, pinned ones always."""
-    tests = _tests(view, place, facts)
+    tests = _tests(view, board, facts)
     return [key for key in keys if key[0] in view.pins or all(test(key) for test in tests)]
 
 
-def _tests(view: BoardView, place: Place, facts: Mapping[str, Facts]) -> list[Callable[[Key], bool]]:
+def _tests(view: BoardView, board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Callable[[Key], bool]]:
+    """One test a filter that is set."""
     nothing = Facts()
     tests: list[Callable[[Key], bool]] = []
     if view.provenance:
         tests.append(lambda key: key[1] in view.provenance)
     if not view.controls:
-        tests.append(lambda key: place.systems[key[0]]["system_kind"] != "control")
-    wanted = {name: frozenset(getattr(view, name)) for name in FACTS if getattr(view, name)}
-    if wanted:
+        tests.append(lambda key: board.systems[key[0]]["system_kind"] != "control")
+    filters = {name: frozenset(getattr(view, name)) for name in FACTS if getattr(view, name)}
+    if filters:
         tests.append(
             lambda key: (
-                not any(values.isdisjoint(facts.get(key[0], nothing).values(name)) for name, values in wanted.items())
+                not any(values.isdisjoint(facts.get(key[0], nothing).values(name)) for name, values in filters.items())
             )
         )
     if words := view.q.casefold().split():
         tests.append(
-            lambda key: _holds(f"{place.names[key[0]]} {key[0]} {facts.get(key[0], nothing).organisation}", words)
+            lambda key: _holds(f"{board.names[key[0]]} {key[0]} {facts.get(key[0], nothing).organisation}", words)
         )
     return tests
 
@@ -314,23 +319,19 @@ def _fact_choices(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tu
     """Every value of every fact that some systems have, with their number: buckets in order, `not_stated` last."""
     nothing = Facts()
     declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
-    found: dict[str, tuple[tuple[str, int], ...]] = {}
+
+    def order(fact: str, value: str) -> tuple[bool, int, str]:
+        values = declared.get(fact, [])
+        return (value == NOT_STATED, values.index(value) if value in values else len(values), value.casefold())
+
+    choices: dict[str, tuple[tuple[str, int], ...]] = {}
     for name in FACTS:
         counts = Counter(value for system in systems for value in facts.get(system, nothing).values(name))
-        order = declared.get(name, [])
-        found[name] = tuple(
-            sorted(
-                counts.items(),
-                key=lambda entry: (
-                    entry[0] == NOT_STATED,
-                    order.index(entry[0]) if entry[0] in order else len(order),
-                    entry[0].casefold(),
-                ),
-            )
-        )
-    return found
+        choices[name] = tuple(sorted(counts.items(), key=lambda entry: order(name, entry[0])))
+    return choices
 
 
-def _pick(wish: str, known: Iterable[str]) -> str:
-    listed = list(known)
-    return wish if wish in listed else (listed[0] if listed else "")
+def _pick(wish: str, choices: Iterable[str]) -> str:
+    """The wish if it can be had, else the first choice, else nothing."""
+    every = list(choices)
+    return wish if wish in every else next(iter(every), "")

@@ -1,0 +1,382 @@
+"""Arrange the board's numbers for lookups, once for each version of the tables and shared by all readers.
+
+`Numbers` holds the table by column, texts as codes into their few values. An `Index` has a `ProfileBoard` for each
+benchmark's split under each profile. A `Sheet` is a board under one protocol a metric, for all items or one slice of
+them: what one table can show without mixing what must not be mixed. Boards and sheets are made when first asked for
+and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so threads share it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.leaderboard.columns import Column, Offers, choose, column, order_columns, rank_offers
+from podeval.leaderboard.system_info import Facts, by_system
+from podeval.runs.board_tables import BoardRow
+
+Row = dict[str, Any]
+Indices = NDArray[np.int64]
+Made = TypeVar("Made")
+Key = tuple[str, str]
+"""A system and the provenance of its numbers: one row of a table."""
+
+NUMBERS = (
+    *("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"),
+    *("values", "clusters"),
+)
+"""Columns of numbers; NaN where there is none."""
+TEXTS = tuple(name for name in BoardRow.model_fields if name not in (*NUMBERS, "rankable"))
+CELL = (
+    *("system", "system_kind", "provenance", "metric", "key", "value", "low", "high", "rank_best", "rank_worst"),
+    *("rankable", "scored", "unscored_system", "unscored_ours", "reasons", "protocol_json", "created", "spot_check"),
+    *("values", "clusters"),
+)
+"""What a table needs of a row."""
+
+PROFILES = ("reference", "embedded", "paper")
+PROVENANCES = ("run by us", "outputs supplied", "reported")
+KIND_MARKS = {"control": " (control)", "human": " (human)"}
+BOARD_VALUES, SHEETS, RECENT = 400, 24, 24
+"""How many things that were made of a board, sheets of a board, and listings of a sheet are kept."""
+
+
+class Numbers:
+    """Rows of `BoardRow`, which nothing changes after they were read."""
+
+    def __init__(self, table: Any) -> None:
+        import pyarrow as pa
+
+        self._values: dict[str, NDArray[Any]] = {}
+        self._codes: dict[str, NDArray[np.int64]] = {}
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self.size: int = table.num_rows
+        stored = set(table.column_names)
+        for name in TEXTS:
+            # A table of an earlier version may lack a column.
+            column = table.column(name) if name in stored else pa.chunked_array([pa.array([""] * self.size)])
+            if not pa.types.is_dictionary(column.type):
+                column = column.cast(pa.string()).dictionary_encode()
+            column = column.unify_dictionaries()
+            chunks = column.chunks
+            values = chunks[0].dictionary.to_pylist() if chunks else []
+            self._values[name] = np.array([*values, None], dtype=object)[:-1]
+            codes = [np.asarray(chunk.indices.to_numpy(zero_copy_only=False), dtype=np.int64) for chunk in chunks]
+            self._codes[name] = np.concatenate(codes) if codes else np.zeros(0, dtype=np.int64)
+        for name in NUMBERS:
+            if name in stored:
+                column = table.column(name).cast(pa.float64())
+                self._arrays[name] = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+            else:
+                self._arrays[name] = np.full(self.size, np.nan)
+        self._arrays["rankable"] = np.asarray(table.column("rankable").to_numpy(zero_copy_only=False), dtype=bool)
+
+    @classmethod
+    def read(cls, path: Path) -> Numbers:
+        """Read a Parquet file; texts stay as they are stored, each value once."""
+        import pyarrow.parquet as pq
+
+        return cls(pq.read_table(path, read_dictionary=list(TEXTS)))
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Numbers:
+        """Take the rows of a frame."""
+        import pyarrow as pa
+
+        names = [name for name in BoardRow.model_fields if name in frame.columns]
+        return cls(pa.Table.from_pandas(frame[names], preserve_index=False))
+
+    def all(self) -> Indices:
+        """The positions of all rows."""
+        return np.arange(self.size, dtype=np.int64)
+
+    def where(self, rows: Indices, name: str, *texts: str) -> Indices:
+        """Those of some rows whose text is one of these."""
+        codes = np.flatnonzero(np.isin(self._values[name], np.array(texts, dtype=object)))
+        row_codes = self._codes[name][rows]
+        kept: Indices = rows[row_codes == codes[0]] if len(codes) == 1 else rows[np.isin(row_codes, codes)]
+        return kept
+
+    def texts(self, rows: Indices, name: str) -> list[str]:
+        """The different texts of some rows, in the order in which they first come."""
+        codes, first = np.unique(self._codes[name][rows], return_index=True)
+        return [str(self._values[name][code]) for code in codes[np.argsort(first)]]
+
+    def column(self, rows: Indices, name: str) -> NDArray[Any]:
+        """One column of some rows: floats, booleans or texts."""
+        if name in self._arrays:
+            return self._arrays[name][rows]
+        texts: NDArray[Any] = self._values[name][self._codes[name][rows]]
+        return texts
+
+    def groups(self, rows: Indices, names: Sequence[str]) -> dict[tuple[str, ...], Indices]:
+        """Rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
+        if not len(rows):
+            return {}
+        keys = np.zeros(len(rows), dtype=np.int64)
+        for name in names:
+            keys = keys * max(1, len(self._values[name])) + self._codes[name][rows]
+        order = np.argsort(keys, kind="stable")
+        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        parts = sorted(np.split(rows[order], starts[1:]), key=lambda part: int(part[0]))
+        return {tuple(str(self._values[name][self._codes[name][part[0]]]) for name in names): part for part in parts}
+
+    def rows(self, rows: Indices, names: Sequence[str] = (*TEXTS, *NUMBERS, "rankable")) -> list[Row]:
+        """Some rows, or some fields of them, as the mappings that `podeval.leaderboard.table` reads."""
+        columns = [self.column(rows, name).tolist() for name in names]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def frame(self, rows: Indices) -> pd.DataFrame:
+        """Some rows as a frame, columns in their published order."""
+        columns = {name: self.column(rows, name) for name in BoardRow.model_fields}
+        return pd.DataFrame(columns, columns=list(BoardRow.model_fields)).astype(dict.fromkeys(TEXTS, "str"))
+
+
+def offers(numbers: Numbers, rows: Indices) -> Offers:
+    """The protocols of some rows, by metric, the one shown by default first."""
+    return rank_offers(
+        (
+            metric,
+            protocol,
+            str(numbers.column(group[:1], "protocol_json")[0]),
+            len(numbers.texts(group, "system")),
+            max(numbers.texts(group, "created")),
+        )
+        for (metric, protocol), group in numbers.groups(rows, ("metric", "protocol")).items()
+    )
+
+
+def choose_protocols(board: pd.DataFrame, wishes: Sequence[str]) -> dict[str, str]:
+    """Choose one protocol a metric among those of some rows of the board, as `columns.choose` does."""
+    numbers = Numbers.of(board)
+    return choose(offers(numbers, numbers.all()), wishes)
+
+
+class MadeOnce:
+    """What was made of numbers that do not change; only what was asked for last stays where there may be much.
+
+    Args:
+        most: how many things are kept.
+    """
+
+    def __init__(self, most: int = sys.maxsize) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The thing of a key, made if it is not kept."""
+        with self._lock:
+            value: Made = self._values[key] if key in self._values else make()
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return value
+
+
+class Sheet:
+    """The numbers that one table can show: one profile, one slice, one protocol a metric.
+
+    Attributes:
+        kept: what was made of the numbers and stays as long as they do.
+        recent: the same for what there may be very much of.
+    """
+
+    def __init__(self, numbers: Numbers, rows: Indices) -> None:
+        self._numbers, self._rows = numbers, rows
+        self._by_column = {
+            f"{metric}.{key}": group for (metric, key), group in numbers.groups(rows, ("metric", "key")).items()
+        }
+        self.kept, self.recent = MadeOnce(), MadeOnce(RECENT)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Ids of the columns that have rows."""
+        return tuple(self._by_column)
+
+    def rows(self, column_id: str) -> Mapping[Key, Row]:
+        """The rows of one column, by system and provenance."""
+
+        def read() -> Mapping[Key, Row]:
+            rows = self._numbers.rows(self._by_column[column_id], CELL) if column_id in self._by_column else []
+            return {(row["system"], row["provenance"]): row for row in rows}
+
+        return self.kept.get(("rows", column_id), read)
+
+    def frame(self, keep: Callable[[Key], bool]) -> pd.DataFrame:
+        """All rows of the systems to keep, columns as in `BoardRow`."""
+        systems = self._numbers.column(self._rows, "system")
+        provenances = self._numbers.column(self._rows, "provenance")
+        kept = {key: keep(key) for key in set(zip(systems, provenances, strict=True))}
+        chosen = [kept[key] for key in zip(systems, provenances, strict=True)]
+        return self._numbers.frame(self._rows[np.array(chosen, dtype=bool)])
+
+
+class ProfileBoard:
+    """One benchmark's split under one profile."""
+
+    def __init__(self, numbers: Numbers, rows: Indices, benchmark: str) -> None:
+        self._numbers, self._rows, self._benchmark = numbers, rows, benchmark
+        self._kept, self._sheets = MadeOnce(BOARD_VALUES), MadeOnce(SHEETS)
+        self.offers: Offers = offers(numbers, rows)
+
+    @cached_property
+    def slices(self) -> tuple[str, ...]:
+        """Names of the slices, all items ("") first, then by the benchmark's breakdowns in their order."""
+        return tuple(sorted(self._numbers.texts(self._rows, "slice"), key=_slice_order(self._benchmark)))
+
+    @cached_property
+    def provenances(self) -> tuple[str, ...]:
+        """The provenances of its numbers, in the order of the board."""
+        names = self._numbers.texts(self._rows, "provenance")
+        return tuple(name for name in PROVENANCES if name in names)
+
+    @cached_property
+    def systems(self) -> Mapping[str, Row]:
+        """One row of every system, for its title and kind."""
+        groups = self._numbers.groups(self._rows, ("system",))
+        rows = self._numbers.rows(np.array([group[-1] for group in groups.values()], dtype=np.int64))
+        return {row["system"]: row for row in rows}
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What each system is called."""
+        return name_systems(self.systems.values())
+
+    def columns(self, protocols: Mapping[str, str]) -> list[Column]:
+        """Every column under these protocols, in the order of the board."""
+
+        def make() -> list[Column]:
+            fields = ("metric", "key", "dimension")
+            return order_columns(column(*ids) for ids in self._numbers.groups(self._under(protocols), fields))
+
+        return self._kept.get(("columns", *protocols.items()), make)
+
+    def sheet(self, protocols: Mapping[str, str], slice_: str) -> Sheet:
+        """The numbers of one slice under these protocols."""
+
+        def make() -> Sheet:
+            return Sheet(self._numbers, self._numbers.where(self._under(protocols), "slice", slice_))
+
+        return self._sheets.get((slice_, *protocols.items()), make)
+
+    def extent(self, protocols: Mapping[str, str], of: Column, breakdowns: Sequence[str]) -> tuple[float, float] | None:
+        """The worst and the best of a column, as `Column.badness`, over all systems that are no controls, in the whole
+        and in the slices of these breakdowns; None where there is no value.
+        """
+
+        def make() -> tuple[float, float] | None:
+            numbers = self._numbers
+            rows = numbers.where(numbers.where(self._under(protocols), "metric", of.metric), "key", of.key)
+            slices = [name for name in self.slices if not name or name.partition("=")[0] in breakdowns]
+            rows = numbers.where(rows, "slice", *slices)
+            values = numbers.column(rows, "value")[numbers.column(rows, "system_kind") != "control"]
+            badness = [of.badness(float(value)) for value in np.unique(values[np.isfinite(values)])]
+            return (max(badness), min(badness)) if badness else None
+
+        return self._kept.get(("extent", of.id, *breakdowns, *protocols.items()), make)
+
+    def _under(self, protocols: Mapping[str, str]) -> Indices:
+        """Rows of the chosen protocol of each metric; a paper's setting may be that of several metrics."""
+
+        def make() -> Indices:
+            rows = self._numbers.where(self._rows, "metric", *protocols)
+            rows = self._numbers.where(rows, "protocol", *set(protocols.values()))
+            groups = self._numbers.groups(rows, ("metric", "protocol"))
+            parts = [group for (metric, protocol), group in groups.items() if protocols[metric] == protocol]
+            return np.sort(np.concatenate(parts)) if parts else rows[:0]
+
+        return self._kept.get(("rows", *protocols.items()), make)
+
+
+class Index:
+    """All boards under all profiles, and what is stated of the systems on them."""
+
+    def __init__(self, numbers: Numbers, facts: Mapping[str, Facts] | None = None) -> None:
+        self._numbers = numbers
+        self.facts: Mapping[str, Facts] = facts or {}
+        self._boards = MadeOnce()
+        self._rows: dict[str, dict[str, Indices]] = {}
+        groups = numbers.groups(numbers.all(), ("benchmark", "split", "profile"))
+        for (benchmark, split, profile), rows in groups.items():
+            self._rows.setdefault(f"{benchmark}/{split}", {})[profile] = rows
+
+    @classmethod
+    def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None) -> Index:
+        """The index of a table of `BoardRow`, and of one of `SystemRow` if given."""
+        return cls(Numbers.of(board), by_system(systems) if systems is not None else None)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has been measured."""
+        return self._numbers.size == 0
+
+    @cached_property
+    def boards(self) -> tuple[str, ...]:
+        """`benchmark/split` of every split; figures of a whole benchmark stand on the boards of its splits."""
+        with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
+        return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
+
+    def profiles(self, board: str) -> tuple[str, ...]:
+        """The profiles that a board has numbers of."""
+        profiles = {profile for name in _names(board) for profile in self._rows.get(name, {})}
+        return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
+
+    def is_whole(self, board: str, profile: str) -> bool:
+        """Whether what a board has under a profile is of its benchmark as a whole, and of no split."""
+        return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
+
+    def board(self, name: str, profile: str) -> ProfileBoard:
+        """One board under one profile."""
+
+        def make() -> ProfileBoard:
+            parts = [self._rows[part][profile] for part in _names(name) if profile in self._rows.get(part, {})]
+            rows = np.sort(np.concatenate(parts)) if parts else self._numbers.all()[:0]
+            return ProfileBoard(self._numbers, rows, name.partition("/")[0])
+
+        return self._boards.get((name, profile), make)
+
+
+def name_systems(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What each system is called on the board: its title, with its id where two share one, and its kind's mark."""
+    systems = {str(row["system"]): row for row in rows}
+    shared = Counter(row["system_title"] for row in systems.values())
+    return {
+        system: (f"{row['system_title']} [{system}]" if shared[row["system_title"]] > 1 else str(row["system_title"]))
+        + KIND_MARKS.get(row["system_kind"], "")
+        for system, row in systems.items()
+    }
+
+
+def _names(board: str) -> tuple[str, ...]:
+    """The board itself and the figures of its whole benchmark."""
+    whole = f"{board.partition('/')[0]}/"
+    return (board,) if board == whole else (board, whole)
+
+
+def _slice_order(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
+    """What slices are sorted by: the benchmark's breakdowns and their groups as it declares them, others by name."""
+    try:
+        breakdowns = benchmarks.get(benchmark).breakdowns
+    except BadInput:
+        breakdowns = ()
+    declared = {part.name: (number, list(part.groups)) for number, part in enumerate(breakdowns)}
+
+    def order(name: str) -> tuple[Any, ...]:
+        breakdown, _, group = name.partition("=")
+        number, groups = declared.get(breakdown, (len(declared), []))
+        return (bool(name), number, breakdown, groups.index(group) if group in groups else len(groups), group)
+
+    return order
