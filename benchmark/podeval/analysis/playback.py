@@ -1,4 +1,4 @@
-"""Copies of recordings for pages to play, which reveal nothing but their sound, and their peaks; kept while there is room.
+"""Copies of recordings that pages play, which reveal nothing but their sound, and their peaks; kept while room lasts.
 
 A copy is FLAC of 48 kHz, two channels and 16 bits without tags, whatever its source was: a listener who looks at the
 bytes finds no name, no encoder of the system, no rate or number of channels that gives it away, and no length but that

@@ -103,7 +103,7 @@ class ModelCard:
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 
     def verify_files(self) -> dict[str, Path]:
-        """Return the paths of the weight files by name, each SHA-256 checked; of a repo on the Hub, its folder by its id.
+        """Return the paths of the weight files by name, each SHA-256 checked; of a Hub repo, its folder by its id.
 
         Raises:
             ModelMissing: a package or file is absent, or not the pinned one.

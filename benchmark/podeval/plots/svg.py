@@ -113,7 +113,7 @@ def mark(shape: str, x: float, y: float, radius: float, css_class: str, title: s
 
 
 def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: str = "") -> str:
-    """Render an axis below a picture: a line at each mark from `top` to `bottom`, its text below, the title at the end."""
+    """Render an axis below a picture: a line at each mark from `top` to `bottom`, its text below, the title last."""
     lines = "".join(f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>' for at, _ in axis.marks)
     texts = "".join(
         f'<text x="{at}" y="{bottom + 13:g}" text-anchor="middle">{escape(text)}</text>' for at, text in axis.marks
