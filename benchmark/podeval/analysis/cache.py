@@ -36,7 +36,7 @@ class Cache:
 
     @staticmethod
     def key(content: str, fact: str, **dependencies: Any) -> str:
-        """The name of an entry: what it is about, what it is, and everything that can change it."""
+        """Make the name of an entry: what it is about, what it is, and everything that can change it."""
         text = json.dumps([_VERSION, content, fact, dependencies], sort_keys=True)
         return f"{_make_prefix(content)}-{hashlib.sha256(text.encode()).hexdigest()[:48]}"
 
@@ -106,7 +106,7 @@ class Cache:
 
 
 def derive_content(content: str, *how: Any) -> str:
-    """The content of a recording that was made from another one, deleted with the facts about that one."""
+    """Derive the content key of a recording made from another one; its facts are deleted with those of that one."""
     digest = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
     return f"{content.partition(_DERIVED)[0]}{_DERIVED}{digest}"
 

@@ -1,4 +1,4 @@
-"""What a page plays: copies of recordings that tell nothing but their sound, and their peaks, kept while there is room.
+"""Copies of recordings that pages play, which reveal nothing but their sound, and their peaks; kept while room lasts.
 
 A copy is FLAC of 48 kHz, two channels and 16 bits without tags, whatever its source was: a listener who looks at the
 bytes finds no name, no encoder of the system, no rate or number of channels that gives it away, and no length but that
@@ -99,7 +99,7 @@ class Playback:
         return cls(default_cache().folder.parent / "playback")
 
     def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
-        """The file of a stretch, made where it is not there yet.
+        """Return the file of a stretch; it is made where it does not exist yet.
 
         Args:
             stretch: of which recording, from where to where.
@@ -134,7 +134,7 @@ class Playback:
         return heights
 
     def level(self, stretch: Stretch) -> Level:
-        """How loud a stretch is in its copy without gain.
+        """Measure how loud a stretch is in its copy without gain.
 
         Raises:
             BadInput: there is no such recording or stretch.
@@ -224,7 +224,7 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """A stretch at 48 kHz in two channels, `(frames, 2)` float32; more channels are mixed to both by their mean.
+    """Decode a stretch to 48 kHz and two channels, `(frames, 2)` float32; more channels become both by their mean.
 
     Raises:
         BadInput: there is no such recording, or the stretch lies outside it.
@@ -245,7 +245,7 @@ def _fit_to_length(samples: Samples, seconds: float) -> Samples:
 
 
 def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
-    """Highest magnitude of each of `count` equal parts of `(frames, channels)` samples."""
+    """Measure the highest magnitude of each of `count` equal parts of `(frames, channels)` samples."""
     bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
     up, down = (extreme.reduceat(samples, bounds[:-1], axis=0) for extreme in (np.maximum, np.minimum))
     highest: list[float] = np.maximum(up, -down).max(axis=1).tolist()
@@ -253,7 +253,7 @@ def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
 
 
 def measure_level(samples: Samples) -> Level:
-    """The level of `(frames, 2)` samples at 48 kHz."""
+    """Measure the level of `(frames, 2)` samples at 48 kHz."""
     from podeval.audio import loudness
 
     try:
@@ -264,7 +264,7 @@ def measure_level(samples: Samples) -> Level:
 
 
 def matched_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
-    """Gains in dB that bring two stretches to one loudness; none where one of them has no loudness.
+    """Choose the gains in dB that bring two stretches to one loudness; none where one of them has no loudness.
 
     Args:
         a: of one.

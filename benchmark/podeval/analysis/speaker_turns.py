@@ -1,4 +1,4 @@
-"""Who speaks when, in the language of the script where there is one, and how many speakers that should be."""
+"""Finds who speaks when, in the language of the script where there is one, and how many speakers that should be."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from podeval.text.tokens import detect_language
 
 
 def who_speaks(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any]]:
-    """The turns, and what a score's notes say of them: `language` and `speakers_asked` where there is a script.
+    """Find the turns, and what a score's notes say of them: `language` and `speakers_asked` where there is a script.
 
     English and Chinese are transcribed as such, and a text too short for its language to be told by its letters. Where
     that finds less than half of the words, and where a script is in another language, the transcriber decides.

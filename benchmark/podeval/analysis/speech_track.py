@@ -78,7 +78,7 @@ R = TypeVar("R", bound=MixedRecording)
 
 
 def lasting_music(recording: MixedRecording) -> tuple[Span, ...]:
-    """The stretches of music that are long enough to count."""
+    """Find the stretches of music that are long enough to count."""
     shortest = min(SHORTEST_MUSIC, recording.duration / 2)
     return tuple(span for span in recording.music() if span.duration >= shortest)
 
@@ -89,7 +89,7 @@ def has_music(recording: MixedRecording) -> bool:
 
 
 def separate_speech_stem(recording: R) -> R:
-    """The speech of a recording as a recording of its own, at the separator's rate, with notes that say so.
+    """Separate the speech of a recording into a recording of its own, at the separator's rate, with notes that say so.
 
     Raises:
         CannotScore: the stem holds no speech, or the recording has more than two channels.
@@ -113,7 +113,7 @@ def separate_speech_stem(recording: R) -> R:
 
 
 def resample_through(recording: R, rate: int) -> R:
-    """The recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
+    """Resample the recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
     samples = resample(recording.samples, recording.rate, rate)
     derived: R = recording.derive(samples, rate, "through", rate, {**recording.notes, "through_rate": rate})
     return derived

@@ -32,14 +32,14 @@ def require_speech(recording: Recording, shortest: float = 0.0) -> None:
 
 
 def sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
-    """Of every window whether it holds enough speech, shape (windows,)."""
+    """Find which windows hold enough speech, shape (windows,)."""
     lengths = np.array([sum(span.duration for span in clip) for clip in clips])
     enough: NDArray[np.bool_] = seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
     return enough
 
 
 def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
-    """The speakers of these turns in the windows that hold enough speech; those without such a window are left out.
+    """Select the windows of each speaker that hold enough speech; speakers without such a window are left out.
 
     `seconds` are those of speech within the turns, `left_out` counts the other windows.
     """

@@ -8,10 +8,10 @@ from threadpoolctl import ThreadpoolController
 
 
 def limit_to_one_thread() -> AbstractContextManager[Any]:
-    """A block in which each product of matrices is made by the thread that asks for it.
+    """Make each matrix product in the thread that asks for it, while the block runs.
 
-    For many small ones: a second thread gains nothing, and beside other work on the cores each product waits for it.
-    On two busy cores SRMR took three times the processor, its gammatonegram up to forty times.
+    This pays for many small products: a second thread gains nothing, and beside other work on the cores each product
+    waits for it. On two busy cores SRMR took three times the processor, its gammatonegram up to forty times.
     """
     limits: AbstractContextManager[Any] = _find_libraries().limit(limits=1, user_api="blas")
     return limits
@@ -19,5 +19,5 @@ def limit_to_one_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _find_libraries() -> ThreadpoolController:
-    """Those of this process; looking for them takes some milliseconds."""
+    """Find the libraries of this process, once: it takes some milliseconds."""
     return ThreadpoolController()

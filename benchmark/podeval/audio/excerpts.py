@@ -30,7 +30,7 @@ _CONTEXT = CLIP_RATE // 4
 
 
 def minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
-    """The first frames of the first, middle and last minute; None where they would overlap (below three minutes).
+    """Find the first frames of the first, middle and last minute; None where they would overlap (below three minutes).
 
     The middle minute lies in the middle, to a millisecond (the rounding of PodEval's code).
     """
@@ -42,7 +42,7 @@ def minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
 
 
 def summary(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """First, middle and last minute with a separator between them, at the recording's rate and channels.
+    """Join the first, middle and last minute with a separator between them, at the recording's rate and channels.
 
     The first two fade out linearly over their last 2 s. A recording below three minutes, whose minutes would overlap,
     is returned whole, without fades or separators.
@@ -66,7 +66,7 @@ def summary(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
 
 
 def separator(rate: int) -> NDArray[np.float32]:
-    """300 ms of a sine of 1 kHz with peaks at -10 dBFS, shape `(frames,)`; whole periods, so it does not click."""
+    """Make 300 ms of a sine of 1 kHz with peaks at -10 dBFS, shape `(frames,)`; whole periods, so it does not click."""
     times = np.arange(round(TONE_SECONDS * rate)) / rate
     return np.asarray(10 ** (TONE_DECIBELS / 20) * np.sin(2 * np.pi * TONE_HERTZ * times), dtype=np.float32)
 
@@ -78,7 +78,7 @@ def _fade_out(excerpt: NDArray[np.float32], frames: int) -> None:
 
 
 def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> NDArray[np.float32]:
-    """One clip as mono at 16 kHz, equal to that stretch of the whole recording mixed and resampled.
+    """Cut one clip as mono at 16 kHz, equal to that stretch of the whole recording mixed and resampled.
 
     Args:
         samples: `(frames, channels)` float32.
@@ -108,7 +108,7 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
 
 
 def pcm16_wav(samples: NDArray[np.float32], rate: int) -> bytes:
-    """The samples as a WAV file of 16 bits: rounded to the nearest step, beyond full scale clipped.
+    """Encode the samples as a WAV file of 16 bits: rounded to the nearest step, beyond full scale clipped.
 
     Samples decoded from 16 bits come out as they were.
 

@@ -1,4 +1,4 @@
-"""Sounds laid under or into speech at a stated signal-to-noise ratio.
+"""Lays sounds under or into speech at a stated signal-to-noise ratio.
 
 The ratio is that of powers in decibels: of the speech where somebody speaks (frames of 20 ms within 40 dB of the
 loudest one), to the sound where it sounds. So pauses around the words do not make the speech quieter than it is heard.
@@ -33,7 +33,7 @@ def active_power(speech: Samples, rate: int) -> float:
 
 
 def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samples:
-    """The speech with a sound under all of it, which begins again where it ends too early; shape (frames,).
+    """Lay a sound under all of the speech; the sound begins again where it ends too early; shape (frames,).
 
     Raises:
         BadInput: not mono, or no sound.
@@ -45,7 +45,7 @@ def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samp
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """The speech with a sound once, from the second `at`; cut where the speech ends; shape (frames,).
+    """Add a sound to the speech once, from the second `at`; it is cut where the speech ends; shape (frames,).
 
     Raises:
         BadInput: not mono, no sound, or a time outside the speech.
@@ -70,7 +70,7 @@ def _add_at(speech: Samples, sound: Samples, start: int, rate: int, snr_db: floa
 
 
 def _fade_ends(sound: Samples, rate: int) -> NDArray[np.float64]:
-    """The sound with a short rise and fall, so that it does not click."""
+    """Fade the sound in and out shortly, so that it does not click."""
     faded = sound.astype(np.float64)
     size = min(round(FADE * rate), len(faded) // 2)
     if size:

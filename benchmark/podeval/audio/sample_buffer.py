@@ -24,9 +24,9 @@ _HELD_BYTES = 64 * 2**20
 
 
 def let_go(samples: NDArray[np.float32]) -> None:
-    """No longer hold in memory what was read of a buffer's samples on disk; other arrays are left alone.
+    """Release the memory of what was read of a buffer's samples on disk; other arrays are left alone.
 
-    For readers that are handed the samples' address, and so pass by what such an array does by itself.
+    Readers that are handed the samples' address need it: they bypass what such an array does by itself.
     """
     owner: Any = samples
     # Only a buffer's own file: in a map of another kind, what was written to it could be lost.
@@ -78,7 +78,7 @@ class SampleBuffer:
             self._spill()
 
     def finish(self) -> NDArray[np.float32]:
-        """The samples: an array in memory, or an `np.memmap` of a file that has no name and goes with the array.
+        """Return the samples: an array in memory, or an `np.memmap` of a file without a name that goes with the array.
 
         The buffer is empty afterwards. A memmap is pickled by value: pass a path to other processes instead.
         """

@@ -1,4 +1,4 @@
-"""Foreign audio files as FLAC of our own making; a program, so that it can be run where it can do no harm.
+"""Transcodes foreign audio files to FLAC; a program of its own, so that it can run where it can do no harm.
 
 `python -m podeval.audio.transcode JOB.json` reads a `Job` and appends a line to `transcoded.jsonl` for each file: what
 became of it, or why it is refused. Samples are kept as they are, at 24 bits; where they pass ±1, FLAC cannot hold them,
@@ -52,7 +52,7 @@ class Transcoded:
 
 
 def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) -> Transcoded:
-    """One file as `<item>.flac` or `<item>.wav` in a folder; a refusal is an answer."""
+    """Transcode one file to `<item>.flac` or `<item>.wav` in a folder; a refusal is a result, not an error."""
     try:
         decoded = decode(source, limits=_make_limits(bounds))
         _check(decoded, bounds)

@@ -1,4 +1,4 @@
-"""What is asked of systems, measured and aggregated: one declarative file a benchmark.
+"""Benchmarks: what is asked of systems, measured and aggregated, in one declarative file each.
 
 To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is found by itself. Where its items are rows
 of a dataset, the module also has `item(row) -> Item`.
@@ -37,7 +37,7 @@ def get(name: str) -> Benchmark:
 
 
 def item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
-    """How a row of the benchmark's dataset becomes an item."""
+    """Return the function that makes an item of a row of the benchmark's dataset."""
     maker: Callable[[Mapping[str, Any]], Item] = importlib.import_module(f"{__name__}.{get(name).name}").item
     return maker
 

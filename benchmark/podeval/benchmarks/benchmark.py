@@ -308,7 +308,7 @@ class Benchmark(FactSheet):
         return tuple({use.name: use for dimension in chosen for use in dimension.metrics}.values())
 
     def cluster(self, item: Item) -> str:
-        """What an item is resampled with."""
+        """Return the cluster that an item is resampled with."""
         return str(getattr(item, self.aggregation.cluster))
 
 

@@ -1,4 +1,4 @@
-"""Fact sheets and the package's data files: what a benchmark's record is made of, below the benchmarks themselves."""
+"""Fact sheets and data files of the package, which a benchmark's record is made of."""
 
 import hashlib
 from importlib import resources
@@ -25,7 +25,7 @@ class PinnedFile(FactSheet):
     revision: Revision
 
     def read(self) -> bytes:
-        """Its content.
+        """Read its content.
 
         Raises:
             PodevalError: it is not the content that is pinned.
@@ -45,7 +45,7 @@ def content_revision(file: str) -> str:
 
 
 def data_path(file: str) -> Path:
-    """Where a data file of the package is."""
+    """Return the path of a data file of the package."""
     return Path(str(resources.files("podeval.benchmarks").joinpath("data", file)))
 
 

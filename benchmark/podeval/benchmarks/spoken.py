@@ -1,4 +1,4 @@
-"""What topics are spoken with: for each a script in two versions, and the voice that each of its speakers should have.
+"""The scripts and voices that topics are spoken with: each script in two versions, each speaker with a voice.
 
 A file of scripts holds JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each with
 its `text` as written and `spontaneous`, the same turn as people would say it. A file of voices lists short recordings
@@ -32,7 +32,7 @@ class ReferenceVoice(FactSheet):
     utterances: tuple[str, ...] = Field(min_length=1)
 
     def recording(self) -> Path:
-        """Where the recording is.
+        """Return the path of the recording.
 
         Raises:
             PodevalError: it is not there, or not what the manifest pins.
@@ -79,7 +79,7 @@ class SpokenScript(FactSheet):
 
 @cache
 def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
-    """The scripts of a file by topic.
+    """Read the scripts of a file, by topic.
 
     Raises:
         PodevalError: the file is not the one that is pinned, or holds something else.
@@ -97,7 +97,7 @@ def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
 
 @cache
 def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
-    """The voices of a manifest by id.
+    """Read the voices of a manifest, by id.
 
     Raises:
         PodevalError: the manifest is not the one that is pinned, or holds something else.

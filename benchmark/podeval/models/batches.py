@@ -1,11 +1,11 @@
-"""Which inputs go through a network together."""
+"""Decides which inputs go through a network together."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 
 def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Positions of inputs of one length, at most `most` at a time, so that none needs padding."""
+    """Yield the positions of inputs of one length, at most `most` at a time, so that none needs padding."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     for _, same in groupby(order, key=lengths.__getitem__):
         positions = list(same)

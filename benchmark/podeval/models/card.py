@@ -1,4 +1,4 @@
-"""What is known of a model: a card for each implementation of a job, complete, so that no fact is said twice."""
+"""Model cards: one complete record for each implementation of a job, so that no fact is stated twice."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -87,7 +87,7 @@ class ModelCard:
         return [package for package in self.packages if not _is_importable(package)]
 
     def missing(self) -> str | None:
-        """Why it cannot be used here, with the command that helps; None when it can. Opens no weights."""
+        """Say why it cannot be used here, with the command that helps; None when it can. Opens no weights."""
         if absent := self.absent_packages():
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
         if self.weights and not weights.lock()[self.weights].is_installed():
@@ -103,7 +103,7 @@ class ModelCard:
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 
     def verify_files(self) -> dict[str, Path]:
-        """Paths of the weight files by name, every SHA-256 checked; of a repo on the Hub, its folder by its id.
+        """Return the paths of the weight files by name, each SHA-256 checked; of a Hub repo, its folder by its id.
 
         Raises:
             ModelMissing: a package or file is absent, or not the pinned one.

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
-    """The call's result, or `ChatBusy` when the wall clock says so; the call is then left to end by itself."""
+    """Run a call for so many seconds at most; after that raise `ChatBusy`, and leave the call to end by itself."""
     outcome: list[T] = []
     failure: list[BaseException] = []
 
@@ -34,19 +34,19 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 
 def describe_lateness(whom: str, seconds: float) -> str:
-    """That an answer did not come in time."""
+    """Say that an answer did not come in time."""
     return f"{whom} did not answer within {seconds:g} s"
 
 
 def make_response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The field of a request that asks for a schema in this form, None for `text`."""
+    """Make the field of a request that asks for a schema in this form, None for `text`."""
     if form == "json_schema":
         return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
     return {"type": "json_object"} if form == "json_object" else None
 
 
 def read_completion(body: str, form: str) -> ChatAnswer:
-    """The answer in a response's body.
+    """Read the answer in a response's body.
 
     Raises:
         ChatBusy: it is not what the API says, which another call may mend.

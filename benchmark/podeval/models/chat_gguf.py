@@ -105,7 +105,7 @@ def _to_text(answer: Any) -> str:
 
 
 def gguf_chat(path: Path, context: int | None) -> GgufChat:
-    """The model of a file, loaded once a process.
+    """Load the model of a file, once a process.
 
     Raises:
         ModelMissing: see `GgufChat`.

@@ -284,7 +284,7 @@ def _find_folder(repo: str, commit: str) -> Path:
 
 
 def transformers_chat(repo: str, commit: str, *, hears: bool) -> TransformersChat:
-    """The model of a repo at a commit, loaded once a process.
+    """Load the model of a repo at a commit, once a process.
 
     Raises:
         ModelMissing: transformers or the files are not here; names the command that helps. Or see `TransformersChat`.

@@ -1,4 +1,4 @@
-"""Checkpoints that others pickled: only their tensors are read, nothing in them is ever run.
+"""Reads the tensors of checkpoints that others pickled; nothing in them is ever run.
 
 torch's restricted reader (`weights_only`) refuses a file in which there is any class it does not know, such as the
 state of a trainer beside the weights. Here every such class is read as an empty dictionary instead: no code of the
@@ -38,7 +38,7 @@ class _IgnoredArray:
 
 
 def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
-    """The tensors whose names begin with `prefix`, by the rest of their names, on the processor.
+    """Read the tensors whose names begin with `prefix`, by the rest of their names, on the processor.
 
     Args:
         path: a file written by `torch.save`.
@@ -72,10 +72,10 @@ def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
 
 
 def select_part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The weights whose names begin with `prefix`, by the rest of their names."""
+    """Select the weights whose names begin with `prefix`, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
 def explain_wrong_weights(file: str, model: str, error: Exception) -> ModelMissing:
-    """What to raise where a checkpoint could be read and does not hold what a model needs."""
+    """Make the error for a checkpoint that could be read and does not hold what a model needs."""
     return ModelMissing(f"{file} does not hold {model} ({' '.join(str(error).split())[:300]}); please report it")

@@ -1,4 +1,4 @@
-"""Where torch models of the reference profile run: on the GPU when there is one, on the processor otherwise."""
+"""The device that torch models of the reference profile run on: the GPU when there is one, else the processor."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A file from its publisher's address: streamed, never larger than pinned, kept only when its SHA-256 matches."""
+"""Downloads a file from its publisher's address: streamed, no larger than pinned, kept if its SHA-256 matches."""
 
 import hashlib
 import urllib.error

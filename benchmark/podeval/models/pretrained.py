@@ -1,4 +1,4 @@
-"""Loading what transformers can load from a folder: nothing is fetched, no code of the folder is run."""
+"""Loads what transformers can load from a folder: nothing is fetched, no code of the folder is run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from podeval.models.device import device
 
 
 def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:
-    """A model of class `kind` from its folder, in evaluation mode, on the device that models run on.
+    """Load a model of class `kind` from its folder, in evaluation mode, on the device that models run on.
 
     Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that holds nothing but tensors.
     """
@@ -17,7 +17,7 @@ def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:
 
 
 def load_preprocessor(kind: str, folder: Path) -> Any:
-    """A tokenizer or feature extractor of class `kind` from its folder."""
+    """Load a tokenizer or feature extractor of class `kind` from its folder."""
     return _load(kind, folder)
 
 
@@ -32,7 +32,7 @@ def _load(kind: str, folder: Path, **options: Any) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without transformers' progress bars and advice on standard error."""
+    """Silence transformers' progress bars and advice on standard error while the block runs."""
     from transformers.utils import logging as transformers_logging
 
     logging: Any = transformers_logging

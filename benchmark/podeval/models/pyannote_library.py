@@ -6,7 +6,7 @@ from typing import Any
 
 
 def import_pyannote_audio() -> Any:
-    """The library, without the usage reports it otherwise sends home; `PYANNOTE_METRICS_ENABLED=1` allows them.
+    """Import the library without the usage reports it otherwise sends home; `PYANNOTE_METRICS_ENABLED=1` allows them.
 
     Raises:
         ImportError: it, or torchaudio beneath it, is absent or broken.

@@ -91,7 +91,7 @@ def _in_words(job: str) -> str:
 
 
 def load(job: str, profile: str) -> Any:
-    """The model for a job, built on first use and kept for the life of the process.
+    """Load the model for a job; it is built on first use and kept for the life of the process.
 
     Raises:
         ModelMissing: it is not installed, or its weights are not the pinned ones.
@@ -117,7 +117,7 @@ def _build(identifier: str, job: str, revision: str) -> Any:
 
 
 def identities(jobs: tuple[str, ...], profile: str) -> dict[str, Any]:
-    """What a protocol says of the models for these jobs; a job the profile cannot do is None."""
+    """Collect what a protocol says of the models for these jobs; a job the profile cannot do is None."""
     by_job: dict[str, Any] = {}
     for job in jobs:
         try:

@@ -1,4 +1,4 @@
-"""Speech that is said again and again, as by a system stuck in a loop, is looked at once when voices are grouped.
+"""Groups voices by what is said once, where speech is repeated, as by a system stuck in a loop.
 
 Spectral clustering joins a window with the six or so most like it. Where a sentence is repeated these are its copies
 and not the rest of the voice, so that every second of the sentence becomes a speaker. Windows that repeat earlier ones
@@ -42,7 +42,7 @@ _ROWS = 256
 
 
 def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike: float) -> Labels:
-    """Of every window the number of the first one that says the same, its own where nothing earlier does.
+    """Find for every window the number of the first one that says the same, its own where nothing earlier does.
 
     Args:
         embeddings: of every window, shape (windows, dimensions).
@@ -93,7 +93,7 @@ def _to_units(vectors: Vectors) -> Vectors:
 
 
 def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:
-    """A speaker for every window, found among those that say something for the first time.
+    """Find a speaker for every window by clustering those that say something for the first time.
 
     Args:
         embeddings: of every window, shape (windows, dimensions).

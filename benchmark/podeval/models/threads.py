@@ -1,4 +1,4 @@
-"""How many cores models may use."""
+"""The number of cores that models may use."""
 
 import os
 

@@ -113,7 +113,7 @@ def root() -> Path:
 
 
 def folder(name: str) -> Path:
-    """The folder of these weights, every file present and its SHA-256 checked.
+    """Return the folder of these weights, every file present and its SHA-256 checked.
 
     Raises:
         ModelMissing: a file is absent or not the pinned one; says the command that helps.
@@ -125,7 +125,7 @@ def folder(name: str) -> Path:
 
 
 def verify(path: Path, sha256: str, command: str) -> Path:
-    """The path, once the file's SHA-256 matched.
+    """Return the path once the file's SHA-256 has matched.
 
     Raises:
         ModelMissing: absent, or another file than the pinned one.

@@ -1,4 +1,4 @@
-"""When each word was said, from a Whisper's attention to the audio while it wrote the words.
+"""Finds when each word was said, from a Whisper's attention to the audio while it wrote the words.
 
 Of the attention heads that follow the audio, the weights of every token over time are standardised, smoothed (median
 of 7 steps) and averaged; the way through them that only goes forward and gathers most (dynamic time warping) says
@@ -39,7 +39,7 @@ class TimedWord:
 def time_words(
     tokens: Sequence[int], tokenizer: Any, language: str, attention: NDArray[np.float32]
 ) -> tuple[TimedWord, ...]:
-    """The words that tokens make up, with their times.
+    """Join tokens to words with their times.
 
     Args:
         tokens: of the text alone.
@@ -57,7 +57,7 @@ def time_words(
 
 
 def find_token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The step at which each token begins, the last one being the end; of attention as in `time_words`."""
+    """Find the step at which each token begins, the last one being the end; of attention as in `time_words`."""
     least = np.finfo(np.float32).tiny
     weights = attention / np.maximum(attention.sum(axis=-1, keepdims=True), least)
     spread = weights.std(axis=-2, keepdims=True)

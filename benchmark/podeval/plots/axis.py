@@ -38,7 +38,7 @@ class Axis:
         return [(self.at(value), f"{round(value, 9):g}".replace("-", "−")) for value in values]
 
     def render(self, top: float, bottom: float) -> str:
-        """The marks as lines from `top` to `bottom` with their values above them, for an axis that runs across."""
+        """Render the marks as lines from `top` to `bottom` with their values above, for an axis that runs across."""
         return "".join(
             f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>'
             f'<text x="{at}" y="{top - 6:g}" text-anchor="middle">{text}</text>'

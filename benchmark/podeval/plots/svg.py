@@ -1,4 +1,4 @@
-"""What the board's pictures are drawn with: scales, marks, shapes. SVG as text, 360 units wide, for any screen.
+"""Draws the scales, marks and shapes of the board's pictures. SVG as text, 360 units wide, for any screen.
 
 Colours are classes that a page's style fills for light and dark; what colour says, shape and words say too. Names are
 escaped: nothing of a text is read as markup.
@@ -88,7 +88,7 @@ class Days:
 
 
 def framed(title: str, height: float, content: str) -> str:
-    """A picture of a title, which screen readers say."""
+    """Render a picture with a title, which screen readers say."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" font-size="11">'
         f"<title>{escape(title)}</title>{content}</svg>"
@@ -96,7 +96,7 @@ def framed(title: str, height: float, content: str) -> str:
 
 
 def mark(shape: str, x: float, y: float, radius: float, css_class: str, title: str = "") -> str:
-    """One mark; `title` is shown to who points at it."""
+    """Render one mark; `title` is shown to whoever points at it."""
     tooltip = f"<title>{escape(title)}</title>" if title else ""
     r, wide = radius, 1.4 * radius
     if shape == "circle":
@@ -113,7 +113,7 @@ def mark(shape: str, x: float, y: float, radius: float, css_class: str, title: s
 
 
 def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: str = "") -> str:
-    """An axis below a picture: a line at every mark from `top` to `bottom`, its text under it, the title at the end."""
+    """Render an axis below a picture: a line at each mark from `top` to `bottom`, its text below, the title last."""
     lines = "".join(f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>' for at, _ in axis.marks)
     texts = "".join(
         f'<text x="{at}" y="{bottom + 13:g}" text-anchor="middle">{escape(text)}</text>' for at, text in axis.marks
@@ -123,7 +123,7 @@ def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: st
 
 
 def upward(axis: Axis, left: float, right: float, title: str) -> str:
-    """An axis beside a picture: a line at every mark from `left` to `right`, the title above."""
+    """Render an axis beside a picture: a line at every mark from `left` to `right`, the title above."""
     lines = "".join(f'<line x1="{left:g}" x2="{right:g}" y1="{at}" y2="{at}"/>' for at, _ in axis.marks)
     texts = "".join(f'<text x="{left - 5:g}" y="{at + 4:g}" text-anchor="end">{text}</text>' for at, text in axis.marks)
     caption = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>'
@@ -131,7 +131,7 @@ def upward(axis: Axis, left: float, right: float, title: str) -> str:
 
 
 def legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
-    """What the shapes mean, of those that are drawn."""
+    """Render what the drawn shapes mean."""
     entries, x = "", 14.0
     for kind in kinds:
         entries += (
@@ -142,12 +142,12 @@ def legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """A text that is not too long for its place."""
+    """Shorten a text to at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def format_value(value: float) -> str:
-    """`1.5 B` for a count of parameters, `0.02` for a small number."""
+    """Format a value: `1.5 B` for a count of parameters, `0.02` for a small number."""
     for size, letter in ((1e9, " B"), (1e6, " M")):
         if value >= size:
             return f"{value / size:.3g}{letter}"

@@ -56,7 +56,7 @@ class Rows:
 
 
 def group_into_rows(battles: Battles, position: bool) -> Rows:
-    """The battles' votes by voter, pair and outcome; one by one where they have covariates of their own."""
+    """Group the votes by voter, pair and outcome; one by one where they have covariates of their own."""
     systems, sides = _number_present(np.concatenate([battles.first, battles.second]))
     first, second = sides[: len(battles)], sides[len(battles) :]
     people, voter = _number_present(battles.voter)
@@ -88,7 +88,7 @@ def _number_present(codes: Codes) -> tuple[Codes, Codes]:
 
 
 def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
-    """The most likely parameters: strengths, effects, log v.
+    """Fit the most likely parameters: strengths, effects, log v.
 
     Raises:
         PodevalError: Newton's method did not settle, as it does not where covariates tell the systems apart.
@@ -135,7 +135,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
 
 def refit_on_draws(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
-    """Parameters refitted on `rounds` draws of voters, each with all of their votes; shape (rounds, parameters)."""
+    """Refit the parameters on `rounds` draws of voters, each with all of their votes; shape (rounds, parameters)."""
     from scipy import sparse
 
     random = np.random.default_rng(seed)

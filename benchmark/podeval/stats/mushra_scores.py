@@ -74,7 +74,7 @@ def standings(
 
 
 def table_of(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Raters, and of each the marks of all things (page, stimulus, scale) in one order, None where there is none."""
+    """Tabulate marks: the raters, and each one's marks of all things (page, stimulus, scale) in one order, or None."""
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})
     things = sorted({thing for _, thing in cells})

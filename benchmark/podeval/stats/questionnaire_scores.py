@@ -55,7 +55,7 @@ class QuestionScore:
 def screen_answers(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts], *, least_words: int = 1
 ) -> dict[str, list[str]]:
-    """Why listeners are left out, by listener; those without a reason stay.
+    """List why listeners are left out, by listener; those without a reason stay.
 
     The number of speakers must be right and music neutral where the clip is known to have none; every mark has a reason
     of at least `least_words` words, and no reason serves for more than half of a listener's marks (of at least four).
@@ -92,7 +92,7 @@ def scores(
     clips: Mapping[tuple[str, str], ClipFacts],
     judged: Mapping[tuple[str, str], float] | None = None,
 ) -> dict[str, dict[str, QuestionScore]]:
-    """Every system's seven scores.
+    """Compute the seven scores of every system.
 
     The music question counts only where the clip has music (or where that is not known): neutral about nothing is not a
     mark.

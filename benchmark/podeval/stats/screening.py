@@ -1,4 +1,4 @@
-"""Which listeners' marks count: PodEval's rule for MUSHRA, PAM's filters for single marks, and the reasons.
+"""Decides which listeners' marks count: PodEval's rule for MUSHRA, PAM's filters for single marks, and the reasons.
 
 PodEval section 5 drops a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
 among the top two on more than 50 %. It leaves ties open: here the low anchor is worst if nothing is below it, and a
@@ -82,7 +82,7 @@ def screen(
 def judged(
     rater: str, pages: int, low_worst: float | None, high_top: float | None, rules: MushraRules, alike: float = 0.0
 ) -> ScreenedListener:
-    """A verdict from shares alone, as papers print them.
+    """Judge a listener by shares alone, as papers print them.
 
     Args:
         rater: who.
@@ -148,7 +148,7 @@ class PamScreening:
 
 
 def screen_pam(marks: Sequence[Mark], rules: PamRules | None = None) -> PamScreening:
-    """PAM's filters for single marks on several scales a page.
+    """Apply PAM's filters to single marks on several scales a page.
 
     A rater without variation is one who gave more than `flat_samples` pages and the same mark on every scale of all of
     them; §5.1 words it so, App. 10.2 as zero standard deviation on more than five samples.

@@ -108,7 +108,7 @@ class _Extent:
 def speaker_turns(
     script: Script, words: Iterable[tuple[str, float, float]], duration: float | None = None
 ) -> Alignment:
-    """Times of a script's turns.
+    """Find the times of a script's turns.
 
     Args:
         script: What was to be spoken, in English or Chinese.
@@ -147,7 +147,7 @@ def speaker_turns(
 
 
 def words_of(text: str, language: str = "en") -> list[str]:
-    """Words as they are compared: lower case, no punctuation, single simplified characters for Chinese.
+    """Split a text into words as they are compared: lower case, no punctuation, simplified characters for Chinese.
 
     Numbers are the words they are said by, in `language`, so that `25.` and `Twenty five.` are equal.
     """

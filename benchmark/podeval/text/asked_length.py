@@ -164,7 +164,7 @@ class _Mention:
 
 
 def read_requested_length(request: str) -> Minutes | None:
-    """The length a request asks for, in minutes; None where it says none, several, or nothing certain.
+    """Read the length that a request asks for, in minutes; None where it says none, several, or nothing certain.
 
     Words become minutes at 150, characters at 300 a minute.
     """

@@ -134,7 +134,7 @@ class Selection:
 
 
 def parse_diarised(text: str) -> list[Segment]:
-    """The segments of a diarised transcript; blank lines, a byte order mark and any line ends are fine.
+    """Parse the segments of a diarised transcript; blank lines, a byte order mark and any line ends are fine.
 
     Raises:
         BadInput: no lines, or one that is not of the form, ends before it starts, or is out of order; says which.
@@ -169,7 +169,7 @@ def _parse_line(line: str, number: int) -> Segment:
 
 
 def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
-    """Words joined to whisper-like segments: they end with a sentence, before a pause, or at 30 s.
+    """Join words to segments as Whisper makes them: they end with a sentence, before a pause, or at 30 s.
 
     Args:
         words: (text, start, end), punctuation with its word.
@@ -228,7 +228,7 @@ def attribute_to_speakers(
 def dialogue_clips(
     segments: Sequence[Segment], *, most_seconds: float = MOST_SECONDS, back: int = BACK, forward: int = FORWARD
 ) -> list[DialogueClip]:
-    """A clip around every change of speaker.
+    """Cut a clip around every change of speaker.
 
     Before the turn come the speaker's last segments: nearest first they are added until together they are longer
     than `most_seconds` or there are `back` of them. After it come the next speaker's first segments, in the same way
@@ -265,7 +265,7 @@ def dialogue_clips(
 
 
 def why_no_clips(segments: Sequence[Segment]) -> str | None:
-    """Why a transcript has no change of speaker, as a sentence; None where it has one."""
+    """Say why a transcript has no change of speaker, as a sentence; None where it has one."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
         return "there is no speech that belongs to a speaker; turn-taking needs at least two speakers"

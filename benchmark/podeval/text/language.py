@@ -125,7 +125,7 @@ def language_name(code: str) -> str:
 
 @lru_cache(maxsize=16)
 def identify_language(text: str) -> IdentifiedLanguage:
-    """What languages a text is written in; see above."""
+    """Identify the languages that a text is written in; the module's docstring says how."""
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
     for sentence in islice(_split_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):
@@ -143,7 +143,7 @@ def identify_language(text: str) -> IdentifiedLanguage:
 
 
 def read_as(text: str) -> Language | Literal["other"] | None:
-    """Which language podeval reads a text as: `en` or `zh`, also where both are mixed, or `other`; None if unknown."""
+    """Decide as which language a text is read: `en` or `zh`, also where both are mixed, or `other`; None if unknown."""
     written = identify_language(text)
     if written.code == "mul" and written.noted.keys() <= {"en", "zh"}:
         return detect_language(text)
@@ -153,7 +153,7 @@ def read_as(text: str) -> Language | Literal["other"] | None:
 
 
 def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
-    """The tokens of a text and the language they were cut in; another one by `auto` is `other` and cut as English is.
+    """Tokenise a text and say in which language it was cut; another one by `auto` is `other` and cut as English is.
 
     A text too short for its language to be told is cut by its letters: Chinese, or else as English.
 

@@ -52,7 +52,7 @@ _LFS_DELETION = str.maketrans("", "", _LFS_PUNCTUATION)
 
 
 def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> str:
-    """The text in the form it is compared in, single-spaced.
+    """Bring a text into the form in which it is compared, single-spaced.
 
     Args:
         text: Any text.

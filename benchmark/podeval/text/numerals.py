@@ -40,7 +40,7 @@ _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九�
 
 
 def parse_number(text: str) -> float | None:
-    """The value of a number; None where the characters make none, as `三五` (three or five) does not."""
+    """Parse the value of a number; None where the characters make none, as `三五` (three or five) does not."""
     low = text.strip().lower()
     return _parse_chinese(low) if _TOKEN.fullmatch(low[-1:]) and not low.isascii() else _parse_english(low)
 
@@ -88,7 +88,7 @@ def _parse_chinese(text: str) -> float | None:
 
 
 def say_number(digits: str, language: str = "en") -> str:
-    """A whole number in digits as it is said: 25 as `twenty five` or `二十五`, 1984 as a year, 1,984 not.
+    """Write a whole number in digits as it is said: 25 as `twenty five` or `二十五`, 1984 as a year, 1,984 not.
 
     Numbers with a zero in front or more than nine digits are said digit by digit.
     """
@@ -125,12 +125,12 @@ def _say_value(value: int) -> str:
 
 
 def say_chinese_by_digits(digits: str) -> str:
-    """Digit after digit: 二零二四 for 2024."""
+    """Say a number digit after digit: 二零二四 for 2024."""
     return "".join(_CHINESE_DIGITS[int(digit)] for digit in digits)
 
 
 def say_chinese_by_value(value: int, inner: bool = False) -> str:
-    """As a quantity: 二千零二十四 for 2024; `inner` within a larger number."""
+    """Say a number as a quantity: 二千零二十四 for 2024; `inner` within a larger number."""
     for scale, name in ((10**8, "亿"), (_MYRIAD, "万"), (1000, "千"), (100, "百"), (10, "十")):
         if value >= scale:
             many, rest = divmod(value, scale)

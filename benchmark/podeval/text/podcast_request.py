@@ -83,7 +83,7 @@ class Counted:
 
 
 def count(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
-    """Count what was asked for.
+    """Count in a script what the request asked for.
 
     Args:
         script: with its speakers.

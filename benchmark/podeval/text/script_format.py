@@ -48,7 +48,7 @@ class Minutes:
 
 
 def without_reasoning(answer: str) -> str:
-    """A model's answer without its thoughts: what `<answer>` holds, else what follows `</think>`, else all of it."""
+    """Strip a model's thoughts from its answer: keep what `<answer>` holds, else what follows `</think>`, else all."""
     # Not by regular expressions: `.*</think>` takes hours on a long text that has no such end.
     rest = answer.rpartition("</think>")[2]
     for text in (rest, answer):
@@ -60,7 +60,7 @@ def without_reasoning(answer: str) -> str:
 
 
 def read_script(text: str) -> Script:
-    """The turns of a script in the form `Host 1: …`; lines without a label go on with the turn before them.
+    """Read the turns of a script in the form `Host 1: …`; lines without a label go on with the turn before them.
 
     Speakers are `1`, `2`, …
 
@@ -74,7 +74,7 @@ def read_script(text: str) -> Script:
 
 
 def any_script(source: Any) -> Script:
-    """A script in any form podeval reads, and as models write it: after their thoughts, with `Host 1:` and its like.
+    """Read a script in any form podeval reads, and as models write it: after thoughts, with `Host 1:` and its like.
 
     Raises:
         BadInput: as `Script.parse`.
@@ -90,7 +90,7 @@ def any_script(source: Any) -> Script:
 
 
 def count_length(text: str) -> int:
-    """English words or Chinese characters; in mixed text each of both counts as one, and a number does."""
+    """Count English words or Chinese characters; in mixed text each of both counts as one, and a number does."""
     return len(_WORD.findall(text))
 
 
@@ -110,7 +110,7 @@ def find_script_problems(
     minutes: float | Minutes | None = None,
     tolerance: float = 0.2,
 ) -> list[str]:
-    """What is wrong with a script's form, a sentence a problem; empty where it is as asked.
+    """List what is wrong with a script's form, one sentence for each problem; empty where it is as asked.
 
     Args:
         text: the script, one line or more a turn, each turn beginning with `Host 1:` or another of `LABELS`.

@@ -5,12 +5,12 @@ from typing import Any
 
 
 def simplify(text: str) -> str:
-    """The text with traditional Chinese characters simplified one by one; wording is kept."""
+    """Simplify the traditional Chinese characters of a text one by one; the wording is kept."""
     return _convert(text, "t2s")
 
 
 def convert_to_mainland(text: str) -> str:
-    """The text in simplified characters, one written in traditional characters in the mainland's wording too.
+    """Simplify a text; one written in traditional characters gets the mainland's wording too.
 
     A text is in traditional characters if simplifying changes more of it than the reverse does. Others keep their
     words: OpenCC's wording takes 程序 for Taiwan's word for 进程 wherever it stands.

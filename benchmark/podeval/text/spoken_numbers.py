@@ -43,7 +43,7 @@ class _Number:
 
 
 def say_alike(one: str, other: str) -> tuple[str, str]:
-    """Both texts in simplified characters, with their numbers in words, alike where both mean the same number."""
+    """Write both texts in simplified characters with numbers in words, alike where both mean the same number."""
     first, in_first = _say_numbers(one)
     second, in_second = _say_numbers(other)
     if in_first:

@@ -1,4 +1,4 @@
-"""What a terminal may be shown: text of strangers without the control characters that a terminal obeys.
+"""Makes text of strangers safe for a terminal: it is shown without the control characters that a terminal obeys.
 
 Names, reasons and file names come from strangers, and a terminal takes an escape sequence in them for a command: to
 change its title, to hide lines, to make a link. So standard output and error are written through `Printable`, which
@@ -19,7 +19,7 @@ _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
 
 
 def printable(text: str) -> str:
-    r"""The text with what a terminal would obey written out, as `\x1b`; line ends and tabs stay.
+    r"""Write out what a terminal would obey in a text, as `\x1b`; line ends and tabs stay.
 
     Escape sequences, C1 controls, lone carriage returns, and the marks that turn the direction of a line.
     """
@@ -77,7 +77,7 @@ class Printable(io.TextIOBase):
 
 
 def console(stream: TextIO, **options: Any) -> "Console":
-    """A console of rich on a stream, whose own colours are let through: what strangers wrote goes in as `printable`."""
+    """Make a console of rich on a stream; its own colours pass, so strangers' text must go in through `printable`."""
     from rich.console import Console
 
     return Console(file=getattr(stream, "unfiltered", stream), highlight=False, markup=False, emoji=False, **options)

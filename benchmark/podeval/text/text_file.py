@@ -10,7 +10,7 @@ _SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md")
 
 
 def read_text(path: Path) -> str:
-    """A text file's content.
+    """Read a text file.
 
     Raises:
         BadInput: missing, a directory, empty, not text, or named .json and no JSON.
@@ -33,7 +33,7 @@ def read_text(path: Path) -> str:
 
 
 def refuse_file_name(text: str) -> str:
-    """A text as it is, unless it is the name of a file, whose letters would be scored as words.
+    """Return a text as it is, or refuse the name of a file, whose letters would be scored as words.
 
     Raises:
         BadInput: it is one word that ends as a text file does, or that names a file which is there.

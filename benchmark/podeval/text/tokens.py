@@ -44,7 +44,7 @@ _END = "\U000f0000"
 
 
 def check_language(language: str) -> Language:
-    """The language, if it is one that podeval reads.
+    """Return the language if it is one that podeval reads.
 
     Raises:
         BadInput: another language.
@@ -57,7 +57,7 @@ def check_language(language: str) -> Language:
 
 
 def detect_language(text: str) -> Language:
-    """The language most words of the text are written in, by script; `en` where there are no letters.
+    """Detect the language that most words of the text are written in, by script; `en` where there are no letters.
 
     A Chinese word has about two characters, so the text is Chinese if half its Chinese characters outnumber
     its words in other letters: Chinese sprinkled with English terms and English that quotes Chinese come out
@@ -98,7 +98,7 @@ def require_words(tokens: Sequence[str]) -> None:
 
 
 def tokenise(text: str, language: str = "en") -> list[str]:
-    """Lower-case tokens of the text, punctuation included.
+    """Cut the text into lower-case tokens, punctuation included.
 
     Args:
         text: Any text; whitespace only separates.

@@ -24,7 +24,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
-    """What stands in a YAML document, as plain data.
+    """Read a YAML document as plain data.
 
     Raises:
         BadInput: it is no YAML, or longer, deeper or by its aliases larger than any that is meant; without its name,

@@ -1,4 +1,4 @@
-"""What a file is, told from its own bytes: an allow-list of audio containers, each with its stated length.
+"""The container of a file, recognised from its own bytes: an allow-list, each entry with its stated length.
 
 Neither the name of a file nor a decoder's probing decides how it is opened. Playlists, subtitles and scripts
 that would make a decoder read other files are therefore never recognised as audio.

@@ -1,4 +1,4 @@
-"""Saying what a refused file looks like, so that its owner knows what happened."""
+"""Describes what a refused file looks like, so that its owner knows what happened."""
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "is a ZIP archive: unpack it and give the audio files in it"),
@@ -24,7 +24,7 @@ _SUBTITLES = (b"webvtt", b"[script info]")
 
 
 def describe_refused(head: bytes) -> str:
-    """What is wrong with a file that starts with `head`, as the rest of a sentence that begins with its name."""
+    """Say what is wrong with a file that starts with `head`, as the rest of a sentence that begins with its name."""
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
             return verdict

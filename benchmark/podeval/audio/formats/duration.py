@@ -1,4 +1,4 @@
-"""How long a file of audio is, without decoding it."""
+"""The length of an audio file, read without decoding it."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ _TIMED = ("ogg", "matroska", "mp4")
 
 
 def container_and_seconds(path: Path) -> tuple[str, float]:
-    """What a file of audio is, and how long: by its header where that says so, else by the times of its packets.
+    """Read an audio file's container and length: by its header where that says so, else by the times of its packets.
 
     Returns:
         The container's name (see `Container`), and seconds.

@@ -27,7 +27,7 @@ class MpegFrame:
 
 
 def skip_id3(file: BinaryIO) -> int:
-    """Where the audio starts behind ID3v2 tags and their zero padding; 0 without a tag."""
+    """Find where the audio starts behind ID3v2 tags and their zero padding; 0 without a tag."""
     at = 0
     for _ in range(_MAX_TAGS):
         header = _read_at(file, at, 10)
@@ -53,7 +53,7 @@ def is_adts(file: BinaryIO, at: int, size: int) -> bool:
 
 
 def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
-    """The Layer II or III frame at `at`, if another of its kind follows or the file ends before one could."""
+    """Read the Layer II or III frame at `at`, if another of its kind follows or the file ends before one could."""
     frame = _parse_mpeg_header(_read_at(file, at, 4))
     if frame is None:
         return None
@@ -64,7 +64,7 @@ def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
 
 
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
-    """Length by the Xing (or Info) header in the first frame, and how much less would still be whole; or None.
+    """Read the length in the Xing (or Info) header of the first frame, and how much less would still be whole; or None.
 
     With an encoder's delay and padding beside it (LAME, FFmpeg), the length is that of the source.
     """
