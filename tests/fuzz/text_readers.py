@@ -167,11 +167,11 @@ def injected(text: str) -> None:
 def divided(text: str) -> None:
     """An answer and the clauses that a judge divides it into, and criteria as prompts list them."""
     from podeval.metrics.checklists import Requirement
-    from podeval.metrics.content_density import _difference
+    from podeval.metrics.content_density import describe_difference
     from podeval.metrics.script_quality import Item
     from podeval.metrics.spoken_dialogue import criteria_in
 
-    _difference(text, f"x {text[::-1]}")
+    describe_difference(text, f"x {text[::-1]}")
     criteria_in(text)
     Requirement._kind_from_tag({"requirement": text})  # type: ignore[operator]
     Item._as_the_paper_writes({"reason": text, "score": text})  # type: ignore[operator]

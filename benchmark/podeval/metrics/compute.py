@@ -70,7 +70,7 @@ def score_judged(
         outcomes = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], client))
         for inputs in opened:
             try:
-                yield inputs if isinstance(inputs, Unscored) else metric.settled(next(outcomes), inputs)
+                yield inputs if isinstance(inputs, Unscored) else metric.to_result(next(outcomes), inputs)
             except PodevalError as refusal:
                 yield refusal
 

@@ -125,14 +125,14 @@ def _whole(text: str) -> Callable[[Any], None]:
         joined = " ".join(clause.text for clause in answer.clauses)
         if letters(joined) != expected:
             raise ValueError(
-                f"the clauses together are not the answer: {_difference(text, joined)}. "
+                f"the clauses together are not the answer: {describe_difference(text, joined)}. "
                 "Copy every word, in order, and add none; words that are not essential are a clause too."
             )
 
     return check
 
 
-def _difference(text: str, answer: str) -> str:
+def describe_difference(text: str, answer: str) -> str:
     """What was left out and what was added, in words that can be looked for."""
     words, answer_words = list(_WORD.finditer(text)), list(_WORD.finditer(answer))
     out, added = [], []

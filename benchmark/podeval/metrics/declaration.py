@@ -184,11 +184,11 @@ class Metric:
                 return Unscored(NO_JUDGE, "ours")
             from podeval.judges.rounds import hold
 
-            return self.settled(hold([self.conversation(inputs, chosen)], client)[0], inputs)
+            return self.to_result(hold([self.conversation(inputs, chosen)], client)[0], inputs)
         try:
-            return self.settled(self.function(**self._arguments(inputs), **chosen), inputs)  # type: ignore[arg-type]
+            return self.to_result(self.function(**self._arguments(inputs), **chosen), inputs)  # type: ignore[arg-type]
         except (CannotScore, ModelMissing) as error:
-            return self.settled(error, inputs)
+            return self.to_result(error, inputs)
 
     def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
         """Return the conversation about one item of a metric that asks a judge, to be held together with others.
@@ -197,7 +197,7 @@ class Metric:
         """
         return note_injections(self.function(**self._arguments(inputs), **chosen))  # type: ignore[arg-type]
 
-    def settled(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
+    def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
         """Turn the outcome of a measurement, a result or an error, into a result.
 
         Raises:
