@@ -238,8 +238,8 @@ def build_site(site: Site) -> FastAPI:
         redoc_url=None,
         description="What the board shows, for programs. Reading needs no account.",
     )
-    _answer_errors(app, site)
-    _guard(app, local=site.how.mode == "local")
+    answer_errors(app, site)
+    add_guard(app, local=site.how.mode == "local")
     app.add_middleware(Lost, site=site)
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(
@@ -276,7 +276,7 @@ def _pages(site: Site) -> list[Any]:
     return [module.router(site) for module in modules]
 
 
-def _answer_errors(app: FastAPI, site: Site) -> None:
+def answer_errors(app: FastAPI, site: Site) -> None:
     """Every refusal is a sentence: JSON for a program or script, a page for a person."""
 
     def answer(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
@@ -343,7 +343,7 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
         return answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
 
-def _guard(app: FastAPI, *, local: bool = False) -> None:
+def add_guard(app: FastAPI, *, local: bool = False) -> None:
     """What holds for every request; see `guard`."""
     app.add_middleware(Guard, accepting=_OWN, local=local, measures=measures(local), hosts=own_hosts())
 

@@ -197,8 +197,8 @@ def site_without_board(runs: Path, arena: Arena, mode: str = "header", closed: s
     services = Services(runs, arena.database, arena, None, closed)  # type: ignore[arg-type]
     site = website.Site(services, how)
     app = FastAPI()
-    website._answer_errors(app, site)
-    website._guard(app)
+    website.answer_errors(app, site)
+    website.add_guard(app)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.include_router(page.router(site))

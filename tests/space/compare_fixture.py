@@ -54,8 +54,8 @@ def own_pages(runs: Path) -> Any:
 
     site = website.Site(open_services(runs), SignIn("local"))
     app = FastAPI()
-    website._answer_errors(app, site)
-    website._guard(app)
+    website.answer_errors(app, site)
+    website.add_guard(app)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.include_router(compare.router(site))

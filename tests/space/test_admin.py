@@ -65,8 +65,8 @@ def people(small: Any, tmp_path: Path) -> People:
     services = Services(board, small.database, small.arena, listening, None, desk, decisions)
     site = website.Site(services, ByHeader("oidc"))
     app = FastAPI()
-    website._answer_errors(app, site)
-    website._guard(app)
+    website.answer_errors(app, site)
+    website.add_guard(app)
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     for page in (admin, api, arena, submit):
         app.include_router(page.router(site))

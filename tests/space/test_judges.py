@@ -64,7 +64,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     with Database(tmp_path / "store.db") as database:
         site = website.Site(Services(tmp_path, database, None, None), SignIn("local"))  # type: ignore[arg-type]
         app = FastAPI()
-        website._answer_errors(app, site)
+        website.answer_errors(app, site)
         app.include_router(judges.router(site))
         yield TestClient(app)
 

@@ -53,7 +53,7 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     assert "only votes are taken here" in services.desk.closed
     site = website.Site(services, auth.SignIn("oidc"))
     app = FastAPI()
-    website._answer_errors(app, site)
+    website.answer_errors(app, site)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.include_router(listening.router(site))
     told = TestClient(app).post("/listen/any/sessions", json={"pid": "ann", "consent": True})

@@ -96,8 +96,8 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
         services = Services(tmp_path / "board", database, None, None, closed, desk)  # type: ignore[arg-type]
         site = website.Site(services, ByHeader("oidc"))
         app = FastAPI()
-        website._answer_errors(app, site)
-        website._guard(app)
+        website.answer_errors(app, site)
+        website.add_guard(app)
         app.mount("/own", StaticFiles(directory=SPACE / "static"))
         app.include_router(page.router(site))
         return app
