@@ -21,7 +21,7 @@ from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.query import Index, Key
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import NOT_STATED
-from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, BoardView, ResolvedView, settle
+from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, BoardView, ResolvedView, resolve_view
 
 FIRST = 100
 """Rows shown unless all are asked for."""
@@ -93,7 +93,7 @@ def describe_view(wish: BoardView, index: Index, folder: RunsFolder, words: Word
         words: the page's texts in one language.
         base: the address of the site.
     """
-    settled = settle(wish, index)
+    settled = resolve_view(wish, index)
     view = settled.view
     order = table.order(settled)
     first = order if view.rows == "all" else order[:FIRST]

@@ -18,7 +18,7 @@ from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.operations.moderation import BoardModeration
 from podeval.store import operator_settings
-from podeval.store.database import Database, sound
+from podeval.store.database import Database, find_damage
 from podeval.store.secret import Secret
 from podeval.submissions.gate import Gate
 from podeval.submissions.moderation import SubmissionModeration
@@ -138,7 +138,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     """
     runs.mkdir(parents=True, exist_ok=True)
     opened = Database(database or os.environ.get("DATABASE_URL") or runs / "podeval.db")
-    if (wrong := sound(opened)) is not None:
+    if (wrong := find_damage(opened)) is not None:
         opened.close()
         raise StoreUnusable(
             f"the database {opened.name} is damaged ({wrong}); restore the last backup with `podeval restore`, then "

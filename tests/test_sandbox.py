@@ -13,7 +13,9 @@ import pytest
 from podeval.submissions import sandbox
 from podeval.submissions.sandbox import ExitInfo, NoIsolation, SandboxLimits, SandboxSpec, usage
 
-isolated = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
+isolated = pytest.mark.skipif(
+    sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
+)
 Try = Callable[..., ExitInfo]
 
 
@@ -271,7 +273,7 @@ def test_without_isolation_nothing_untrusted_runs_and_the_operator_is_told_what_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    sandbox.missing.cache_clear()
+    sandbox.explain_missing_isolation.cache_clear()
     try:
         box = SandboxSpec([sys.executable, "-c", "open('ran', 'w')"], tmp_path)
         with pytest.raises(NoIsolation, match=r"bwrap, prlimit, setpriv not found; install bubblewrap.*--trust-models"):
@@ -279,7 +281,7 @@ def test_without_isolation_nothing_untrusted_runs_and_the_operator_is_told_what_
         assert not (tmp_path / "ran").exists()
     finally:
         monkeypatch.undo()
-        sandbox.missing.cache_clear()
+        sandbox.explain_missing_isolation.cache_clear()
 
 
 def test_what_the_operator_trusts_runs_without_isolation_but_without_secrets_and_within_its_time(

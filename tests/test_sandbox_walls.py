@@ -29,7 +29,9 @@ from podeval.submissions.sandbox import (
 
 programs = runpy.run_path(str(Path(__file__).parent / "hostile_programs.py"))
 message = programs["told"]
-isolated = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
+isolated = pytest.mark.skipif(
+    sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
+)
 Attack = Callable[[str], ExitInfo]
 
 
@@ -226,14 +228,14 @@ def test_where_system_calls_cannot_be_filtered_nothing_untrusted_runs(
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    sandbox.missing.cache_clear()
+    sandbox.explain_missing_isolation.cache_clear()
     try:
         with pytest.raises(NoIsolation, match="the system calls of riscv64 are not among those it can filter"):
             sandbox.run(SandboxSpec([sys.executable, "-c", "open('ran', 'w')"], tmp_path))
         assert not (tmp_path / "ran").exists()
     finally:
         monkeypatch.undo()
-        sandbox.missing.cache_clear()
+        sandbox.explain_missing_isolation.cache_clear()
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ class CannotScore(PodevalError):
     """Readable audio or text that a measurement has to refuse: silence, NaN samples, too short, too low a rate."""
 
 
-def address_in(path: object) -> str | None:
+def find_address(path: object) -> str | None:
     """The address that was given where a path belongs, also where `pathlib` took one of its slashes; None for paths."""
     match = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
     return f"{match[1]}://{str(path)[match.end() :]}" if match else None

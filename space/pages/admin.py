@@ -16,7 +16,7 @@ from website import Site
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening.moderation import count_session
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
-from podeval.submissions.public_view import public
+from podeval.submissions.public_view import describe_publicly
 from podeval.submissions.quotas import OPEN
 
 NEWEST = 100
@@ -133,7 +133,7 @@ def router(site: Site) -> APIRouter:
             freezable=FREEZABLE,
             votes=board.flagged_votes(NEWEST),
             sessions=board.flagged_sessions(NEWEST),
-            submissions=[(public(row), _MAY[row.state]) for row in rows],
+            submissions=[(describe_publicly(row), _MAY[row.state]) for row in rows],
             pool=arena.pool(),
             trail=board.trail(NEWEST),
             longest=LONGEST_REASON,

@@ -23,7 +23,7 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.leaderboard import table
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import BoardView, ResolvedView, settle
+from podeval.leaderboard.view import BoardView, ResolvedView, resolve_view
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -112,7 +112,7 @@ def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
     if index.empty:
         raise BadInput("nothing has been measured here yet")
     wish = _view(request)
-    settled = settle(wish, index)
+    settled = resolve_view(wish, index)
     if missed := settled.missed_wishes(wish):
         name, value = next(iter(missed.items()))
         raise ArenaRefused(
@@ -141,7 +141,7 @@ def _warm(folder: RunsFolder) -> None:
     try:
         index = folder.index()
         if not index.empty:
-            settled = settle(BoardView(), index)
+            settled = resolve_view(BoardView(), index)
             table.lines(settled, table.order(settled))
     except BadInput:
         # Who comes is told.

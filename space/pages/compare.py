@@ -22,7 +22,7 @@ from podeval.leaderboard.compare_plot import differences
 from podeval.leaderboard.compare_sound import Recordings
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_scores import Reading, ScoreCache
-from podeval.leaderboard.table import MISSING, decimals, present, value_text
+from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
 
 AT_ONCE = 12
 """Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""
@@ -171,7 +171,9 @@ def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
     places_ = decimals(values)
     both = []
     for row, value in zip((pair.a, pair.b), values, strict=True):
-        both.append(value_text(value, present(row["low"]), present(row["high"]), places_) if row else MISSING)
+        both.append(
+            value_text(value, number_or_none(row["low"]), number_or_none(row["high"]), places_) if row else MISSING
+        )
     difference, count = MISSING, ""
     if pair.beside is not None:
         interval = pair.beside.difference

@@ -22,7 +22,7 @@ from podeval.submissions import service
 from podeval.submissions.benchmark_entries import entries
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of
-from podeval.submissions.public_view import on_the_hub, public, steps
+from podeval.submissions.public_view import describe_hub_work, describe_publicly, describe_steps
 from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import RULES, SubmissionRefused
@@ -121,7 +121,7 @@ def router(site: Site) -> APIRouter:
             request,
             "submission.html",
             row=listed([row])[0],
-            history=steps(queue.history(id)),
+            history=describe_steps(queue.history(id)),
             hub=hub_of(id),
             mine=person is not None and may(person, row),
         )
@@ -192,14 +192,14 @@ def router(site: Site) -> APIRouter:
         """One submission with every change of its state."""
         site.limit(request, RATE)
         row = known(id)
-        return {**listed([row])[0], "history": steps(queue.history(id)), **hub_of(id)}
+        return {**listed([row])[0], "history": describe_steps(queue.history(id)), **hub_of(id)}
 
     def hub_of(id: str) -> dict[str, Any]:
-        return on_the_hub(ledger.of(id), proposals.of(id))
+        return describe_hub_work(ledger.of(id), proposals.of(id))
 
     def listed(rows: list[SubmissionRow]) -> list[dict[str, Any]]:
         standings = queue.standings()
-        return [public(row, standings.get(row.id)) for row in rows]
+        return [describe_publicly(row, standings.get(row.id)) for row in rows]
 
     def known(id: str) -> SubmissionRow:
         try:

@@ -11,7 +11,7 @@ import pandas as pd
 from podeval.errors import PodevalError
 from podeval.leaderboard import table
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import BoardView, ResolvedView, settle
+from podeval.leaderboard.view import BoardView, ResolvedView, resolve_view
 
 
 def build(folder: RunsFolder) -> tuple[Any, list[Any]]:
@@ -72,6 +72,6 @@ def settle_view(folder: RunsFolder, board: str, profile: str) -> ResolvedView | 
     """The view of a benchmark under a profile; None where nothing has been measured."""
     try:
         index = folder.index()
-        return None if index.empty else settle(BoardView(board=board, profile=profile, dimension="all"), index)
+        return None if index.empty else resolve_view(BoardView(board=board, profile=profile, dimension="all"), index)
     except PodevalError as error:
         raise gr.Error(str(error)) from error

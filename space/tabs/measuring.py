@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 import pandas as pd
 
-from podeval.leaderboard.table import decimals, present, value_text
+from podeval.leaderboard.table import decimals, number_or_none, value_text
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
@@ -72,7 +72,7 @@ def problem(sentence: str = "") -> gr.HTML:
 
 def _text(value: Any) -> str:
     """A value as the board writes it; empty where there is none."""
-    number = present(value)
+    number = number_or_none(value)
     return "" if number is None else value_text(number, None, None, decimals([number]))
 
 

@@ -13,7 +13,7 @@ import gradio as gr
 import pandas as pd
 
 from podeval.audio import transcode
-from podeval.audio.formats.duration import container_and_seconds
+from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.inputs import MetricInputs
 from podeval.submissions import sandbox
@@ -109,7 +109,7 @@ def decode_apart(path: Path) -> Path:
     Raises:
         BadInput: it is not audio, too long, or took too much.
     """
-    if container_and_seconds(path)[1] > SECONDS:
+    if read_container_and_seconds(path)[1] > SECONDS:
         raise BadInput(f"the recording is longer than {SECONDS} s; choose a part of it")
     folder = Path(tempfile.mkdtemp(prefix="podeval-try-"))
     try:
@@ -119,7 +119,9 @@ def decode_apart(path: Path) -> Path:
         bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
         transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
         command = sandbox.python("podeval.audio.transcode", str(out / "job.json"))
-        box = sandbox.SandboxSpec(command, out, [source], LIMITS, _ONE_THREAD, trusted=sandbox.missing() is not None)
+        box = sandbox.SandboxSpec(
+            command, out, [source], LIMITS, _ONE_THREAD, trusted=sandbox.explain_missing_isolation() is not None
+        )
         ended = sandbox.run(box)
         return _copy(out, path.name, ended.failure)
     except BaseException:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from podeval.analysis.cache import Cache
-from podeval.analysis.diarised_transcript import diarised_transcript
+from podeval.analysis.diarised_transcript import transcribe_and_diarise
 from podeval.analysis.recording import Recording
 from podeval.errors import BadInput, CannotScore
 from podeval.models import registry
@@ -33,7 +33,7 @@ def test_segments_carry_their_speakers_and_what_nobody_says_is_counted(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hears(monkeypatch, WORDS, TURNS)
-    transcript = diarised_transcript(Recording.from_samples(NOISE, 16_000, cache=cache))
+    transcript = transcribe_and_diarise(Recording.from_samples(NOISE, 16_000, cache=cache))
     assert transcript.segments == (Segment("S1", 0.0, 1.0, "Hello there."), Segment("S2", 1.2, 1.6, "Hi."))
     assert transcript.nobody == (Utterance("Bye.", 8.0, 8.5),)
     assert transcript.language == "en"
@@ -57,7 +57,7 @@ def test_without_speech_it_says_so(
 ) -> None:
     hears(monkeypatch, words, turns)
     with pytest.raises(CannotScore, match=sentence):
-        diarised_transcript(Recording.from_samples(samples, 16_000, cache=cache, name="show.wav"))
+        transcribe_and_diarise(Recording.from_samples(samples, 16_000, cache=cache, name="show.wav"))
 
 
 def test_a_language_that_the_transcriber_does_not_know_is_refused(
@@ -65,4 +65,4 @@ def test_a_language_that_the_transcriber_does_not_know_is_refused(
 ) -> None:
     hears(monkeypatch, WORDS, TURNS)
     with pytest.raises(BadInput, match="knows no language 'klingon'; give its code, such as en or zh"):
-        diarised_transcript(Recording.from_samples(NOISE, 16_000, cache=cache), "klingon")
+        transcribe_and_diarise(Recording.from_samples(NOISE, 16_000, cache=cache), "klingon")

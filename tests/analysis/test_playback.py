@@ -17,7 +17,7 @@ from podeval.analysis.playback import (
     Playback,
     Stretch,
     decode_standard,
-    matched_gains,
+    match_gains,
     measure_level,
 )
 from podeval.audio.decode import content_hash
@@ -103,11 +103,11 @@ def test_peaks_are_the_highest_magnitudes_of_the_copy(kept: Playback, tmp_path: 
 
 
 def test_two_are_brought_to_the_target_or_lower_so_that_neither_clips() -> None:
-    assert matched_gains(Level(-30, -12), Level(-20, -3), -23) == pytest.approx((7, -3))
-    quiet, loud = matched_gains(Level(-40, -8), Level(-20, -3), -18)
+    assert match_gains(Level(-30, -12), Level(-20, -3), -23) == pytest.approx((7, -3))
+    quiet, loud = match_gains(Level(-40, -8), Level(-20, -3), -18)
     assert (-40 + quiet) == pytest.approx(-20 + loud), "equally loud"
     assert -8 + quiet == pytest.approx(CEILING), "as loud as the one with the higher peaks allows"
-    assert matched_gains(Level(None, 0), Level(-20, -3), -23) == (0, 0), "silence has no loudness to match"
+    assert match_gains(Level(None, 0), Level(-20, -3), -23) == (0, 0), "silence has no loudness to match"
 
 
 def test_a_level_is_that_of_what_is_heard(kept: Playback, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from podeval import benchmarks
 from podeval.analysis.playback import Playback
 from podeval.arena import Arena, ArenaRefused, ArenaSettings, Ballot
 from podeval.arena.battle_audio import BattleAudio
-from podeval.arena.from_runs import manifest_of
+from podeval.arena.from_runs import make_manifest
 from podeval.arena.manifest import add
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
@@ -58,7 +58,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_what_two_systems_recorded_can_meet_and_nothing_else(runs: Path) -> None:
-    found = manifest_of(runs)
+    found = make_manifest(runs)
     assert {(one.id, one.title, one.kind) for one in found.systems} == {
         ("high", "High", "system"),
         ("low", "Low", "system"),
@@ -70,34 +70,34 @@ def test_what_two_systems_recorded_can_meet_and_nothing_else(runs: Path) -> None
     ], "of the third item only one of the systems has a recording"
     assert len(found.outputs) == 5
     assert all(Path(output.audio).is_file() and output.turns == [(0, 1), (1, 2)] for output in found.outputs)
-    assert "monotone" in {one.id for one in manifest_of(runs, controls=True).systems}
-    assert len(manifest_of(runs, controls=True).items) == 3
-    assert manifest_of(runs, split="topics").outputs == []
-    assert manifest_of(runs, benchmark="lfs_bench").outputs == []
+    assert "monotone" in {one.id for one in make_manifest(runs, controls=True).systems}
+    assert len(make_manifest(runs, controls=True).items) == 3
+    assert make_manifest(runs, split="topics").outputs == []
+    assert make_manifest(runs, benchmark="lfs_bench").outputs == []
 
 
 def test_what_was_judged_under_another_question_is_another_item(runs: Path) -> None:
-    asked = manifest_of(runs, dimension="warmth", question="Who sounds warmer?")
-    assert {item.id for item in asked.items}.isdisjoint(item.id for item in manifest_of(runs).items)
+    asked = make_manifest(runs, dimension="warmth", question="Who sounds warmer?")
+    assert {item.id for item in asked.items}.isdisjoint(item.id for item in make_manifest(runs).items)
     assert {(item.dimension, item.instructions) for item in asked.items} == {("warmth", "Who sounds warmer?")}
 
 
 @pytest.mark.parametrize("dimension", ["", " ", "x" * 101])
 def test_a_dimension_has_a_name(runs: Path, dimension: str) -> None:
     with pytest.raises(BadInput, match="1 to 100 characters"):
-        manifest_of(runs, dimension=dimension)
+        make_manifest(runs, dimension=dimension)
 
 
 def test_taking_in_again_keeps_votes_and_what_was_retired(runs: Path) -> None:
     with Database(runs / "podeval.db") as database:
-        assert add(database, manifest_of(runs)).new == {"systems": 3, "items": 2, "outputs": 5}
+        assert add(database, make_manifest(runs)).new == {"systems": 3, "items": 2, "outputs": 5}
         arena = Arena(database, ArenaSettings(heard_share=0.0))
         battle = arena.serve("ann")
         arena.vote("ann", Ballot("vote-one", battle.token, "a", "it is nicer to hear"))
         with database.writing() as session:
             session.get_one(ArenaSystem, "people").active = False
         write_run(runs, "third", 550)
-        assert add(database, manifest_of(runs)).new == {"systems": 1, "items": 1, "outputs": 4}, (
+        assert add(database, make_manifest(runs)).new == {"systems": 1, "items": 1, "outputs": 4}, (
             "of the third item there are two now"
         )
         with database.reading() as session:
@@ -108,7 +108,7 @@ def test_taking_in_again_keeps_votes_and_what_was_retired(runs: Path) -> None:
 
 def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path) -> None:
     with Database(runs / "podeval.db") as database:
-        add(database, manifest_of(runs))
+        add(database, make_manifest(runs))
         arena = Arena(database, ArenaSettings(heard_share=0.0))
         for number in range(4):
             battle = arena.serve("ann")
@@ -116,7 +116,7 @@ def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path
         write_run(runs, "high", 999)
         write_run(runs, "third", 550)
         (runs / "real_pod/demo/low/outputs" / f"{ITEMS[1].id}.flac").write_bytes(b"no sound")
-        done = add(database, manifest_of(runs), strict=False)
+        done = add(database, make_manifest(runs), strict=False)
         assert done.new == {"systems": 1, "items": 1, "outputs": 4}
         assert len(done.left_out) == 3
         assert sum("a new version of a system is a system of its own" in sentence for sentence in done.left_out) == 2
@@ -126,7 +126,7 @@ def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path
         changed = [key for key, active in states.items() if not active]
         assert {system for system, _ in changed} == {"high"}
         assert sorted(noted) == sorted(f"{system} on {item}" for system, item in changed)
-        assert add(database, manifest_of(runs), strict=False).new["outputs"] == 0, "what was retired stays so"
+        assert add(database, make_manifest(runs), strict=False).new["outputs"] == 0, "what was retired stays so"
         with database.reading() as session:
             active = {(row.system, row.item) for row in session.scalars(select(ArenaOutput)) if row.active}
         assert active.isdisjoint(changed)
@@ -134,7 +134,7 @@ def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path
 
 def test_another_sound_in_the_place_of_what_was_taken_in_is_never_played(runs: Path, tmp_path: Path) -> None:
     with Database(runs / "podeval.db") as database:
-        add(database, manifest_of(runs))
+        add(database, make_manifest(runs))
         arena = Arena(database, ArenaSettings(heard_share=0.0))
         sounds = BattleAudio(arena, Playback(tmp_path / "copies"))
         before, after = arena.serve("ann"), arena.serve("bob")
@@ -157,7 +157,7 @@ def test_another_sound_in_the_place_of_what_was_taken_in_is_never_played(runs: P
 
 def test_an_arena_without_pairs_says_that_there_is_nothing_yet(tmp_path: Path) -> None:
     write_run(tmp_path, "alone", 440)
-    assert manifest_of(tmp_path).outputs == []
+    assert make_manifest(tmp_path).outputs == []
     with (
         Database(tmp_path / "podeval.db") as database,
         pytest.raises(ArenaRefused, match="nothing to compare here yet") as caught,

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from podeval.audio.decode import decode
-from podeval.audio.formats.duration import container_and_seconds
+from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadAudio
 
 KINDS = {
@@ -38,7 +38,7 @@ def write(path: Path, form: str, codec: str, options: dict[str, str]) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_the_length_that_is_decoded(kind: str, tmp_path: Path) -> None:
     path = write(tmp_path / "tone", *KINDS[kind])
-    name, seconds = container_and_seconds(path)
+    name, seconds = read_container_and_seconds(path)
     decoded = decode(path)
     assert name == decoded.container
     # Packets hold whole frames, of up to 1152 samples, and an encoder's delay of about as much again.
@@ -57,11 +57,11 @@ def test_it_is_the_length_that_is_decoded(kind: str, tmp_path: Path) -> None:
 def test_what_is_no_audio_is_refused(content: bytes, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "a.mp3").write_bytes(content)
     with pytest.raises(BadAudio, match=sentence):
-        container_and_seconds(tmp_path / "a.mp3")
+        read_container_and_seconds(tmp_path / "a.mp3")
 
 
 def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", np.zeros(8_000), 8_000)
     (tmp_path / "b.wav").write_bytes((tmp_path / "a.wav").read_bytes()[:9_000])
     with pytest.raises(BadAudio, match="cut off: 9000 of at least 16044 bytes"):
-        container_and_seconds(tmp_path / "b.wav")
+        read_container_and_seconds(tmp_path / "b.wav")

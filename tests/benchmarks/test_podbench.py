@@ -9,10 +9,10 @@ from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.podbench import item
 from podeval.runs.item_inputs import inputs_of
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.text.podcast_request import PodcastRequest, count
-from podeval.text.script_format import any_script
+from podeval.text.podcast_request import PodcastRequest, count_facts
+from podeval.text.script_format import read_any_script
 
-SCRIPT = any_script("Host 1: Why is the sea salty?\nHost 2: Rivers carry salt into it.")
+SCRIPT = read_any_script("Host 1: Why is the sea salty?\nHost 2: Rivers carry salt into it.")
 
 
 def row(speakers: int | None) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def asked(task: Item) -> PodcastRequest:
 def test_speakers_that_nothing_asks_for_are_neither_scored_nor_told(
     speakers: int | None, fits: bool | None, fact: str
 ) -> None:
-    counted = count(SCRIPT, asked(item(row(speakers))))
+    counted = count_facts(SCRIPT, asked(item(row(speakers))))
     assert counted.speakers_as_asked is fits
     assert fact in counted.sentences
 

@@ -42,7 +42,7 @@ from podeval.datasets.fetch_episodes import (
 )
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadInput
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 
 SHOW, EPISODE, OTHER = 77, 1000, 1001
 LINK = f"https://podcasts.apple.com/us/podcast/a-talk/id{SHOW}?i={EPISODE}"
@@ -348,7 +348,7 @@ def test_hosts_are_asked_with_pauses_and_waited_for_when_they_say_so(feeds: Feed
 
 
 def test_a_folder_in_use_is_refused(feeds: Feeds, tmp_path: Path) -> None:
-    with only_one(tmp_path), pytest.raises(BadInput, match="another podeval run is writing to"):
+    with lock_folder(tmp_path), pytest.raises(BadInput, match="another podeval run is writing to"):
         fetch(feeds, tmp_path)
     assert not feeds.asked
 

@@ -82,7 +82,7 @@ def short(refusal: Exception, most: int) -> None:
 def audio(data: bytes) -> None:
     """Decoding, and the length by header or packets."""
     from podeval.audio.decode import DecodeLimits, decode
-    from podeval.audio.formats.duration import container_and_seconds
+    from podeval.audio.formats.duration import read_container_and_seconds
     from podeval.errors import BadAudio
 
     path = _scratch() / "sound"
@@ -94,7 +94,7 @@ def audio(data: bytes) -> None:
     except BadAudio:
         pass
     try:
-        _, seconds = container_and_seconds(path)
+        _, seconds = read_container_and_seconds(path)
         assert seconds >= 0
     except BadAudio:
         pass
@@ -104,10 +104,10 @@ def transcript(data: bytes) -> None:
     """Scripts as people and models write them: JSON, labels, plain text."""
     from podeval.errors import BadInput
     from podeval.text.script import Script
-    from podeval.text.script_format import any_script, find_script_problems, read_script
+    from podeval.text.script_format import find_script_problems, read_any_script, read_script
 
     text = data.decode("utf-8", "replace")
-    for read in (any_script, read_script, Script.parse):
+    for read in (read_any_script, read_script, Script.parse):
         try:
             script = read(text)
         except BadInput:

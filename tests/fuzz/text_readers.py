@@ -12,10 +12,10 @@ from podeval.errors import PodevalError
 
 def words(text: str) -> None:
     """Words by their number, and languages by their letters."""
-    from podeval.text.script_format import count_length, without_reasoning
+    from podeval.text.script_format import count_length, strip_reasoning
     from podeval.text.tokens import detect_language, is_foreign, is_unspaced
 
-    without_reasoning(text)
+    strip_reasoning(text)
     for read in (count_length, detect_language, is_foreign, is_unspaced):
         read(text)
 
@@ -86,10 +86,10 @@ def languages(text: str) -> None:
 
 def diarised(text: str) -> None:
     """Transcripts with speakers and times."""
-    from podeval.text.dialogue_segments import dialogue_clips, parse_diarised
+    from podeval.text.dialogue_segments import cut_dialogue_clips, parse_diarised
 
     with contextlib.suppress(PodevalError):
-        dialogue_clips(parse_diarised(text))
+        cut_dialogue_clips(parse_diarised(text))
 
 
 def heard(text: str) -> None:
@@ -180,11 +180,11 @@ def divided(text: str) -> None:
 def shown(text: str) -> None:
     """Reasons, lines of logs and names as they are shown, to everybody and on a terminal."""
     from podeval.text.redaction import redact, redact_line
-    from podeval.text.terminal_safe import printable
+    from podeval.text.terminal_safe import make_printable
 
     assert len(redact(text)) < 10_000
     assert len(redact_line(text)) < 10_000
-    assert "\x1b" not in printable(text)
+    assert "\x1b" not in make_printable(text)
 
 
 def comment(text: str) -> None:
@@ -228,7 +228,7 @@ def link(text: str) -> None:
     """Links to episodes, addresses, and what is refused of them."""
     from podeval.datasets.feeds import EpisodeLink
     from podeval.datasets.http import is_loopback, strip_secrets
-    from podeval.errors import address_in
+    from podeval.errors import find_address
 
     for address in (text, f"https://podcasts.apple.com/us/podcast/{text}/id1?i=1", f"https://{text}"):
         with contextlib.suppress(PodevalError):
@@ -236,4 +236,4 @@ def link(text: str) -> None:
         with contextlib.suppress(ValueError):
             is_loopback(address)
         strip_secrets(address)
-        address_in(address)
+        find_address(address)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from podeval.hub.retry import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable, call_with_retries
 
 
 @pytest.fixture(autouse=True)
@@ -32,26 +32,26 @@ def failing(*errors: Exception) -> Callable[[], str]:
 
 
 def test_a_wait_that_the_hub_asks_for_is_made(pauses: list[float]) -> None:
-    assert patiently(failing(HubError(429, "17"), HubError(503))) == "done"
+    assert call_with_retries(failing(HubError(429, "17"), HubError(503))) == "done"
     assert pauses[0] == 17
     assert pauses[1] < 2
     with pytest.raises(HubUnavailable):
-        patiently(failing(HubError(429, "4000")))
+        call_with_retries(failing(HubError(429, "4000")))
     assert len(pauses) == 2, "so long a wait is not made"
 
 
 def test_what_will_not_pass_is_raised_as_it_is(pauses: list[float]) -> None:
     with pytest.raises(HubError):
-        patiently(failing(HubError(403)))
+        call_with_retries(failing(HubError(403)))
     with pytest.raises(ZeroDivisionError):
-        patiently(failing(ZeroDivisionError()))
+        call_with_retries(failing(ZeroDivisionError()))
     assert pauses == []
 
 
 def test_pauses_double_up_to_a_minute_and_are_spread(pauses: list[float]) -> None:
     calls = [HubError(503) for _ in range(20)]
     with pytest.raises(HubUnavailable, match="the Hub does not answer as it should") as failure:
-        patiently(failing(*calls), tries=10)
+        call_with_retries(failing(*calls), tries=10)
     assert isinstance(failure.value.__cause__, HubError)
     longest = [min(60.0, 0.5 * 2**number) for number in range(9)]
     assert len(pauses) == 9
@@ -61,12 +61,12 @@ def test_pauses_double_up_to_a_minute_and_are_spread(pauses: list[float]) -> Non
 
 def test_a_call_is_made_six_times_and_after_other_statuses_only_where_the_caller_says_so(pauses: list[float]) -> None:
     with pytest.raises(HubUnavailable):
-        patiently(failing(*[HubError(500)] * 6))
+        call_with_retries(failing(*[HubError(500)] * 6))
     assert len(pauses) == 5
-    assert patiently(failing(*[HubError(500)] * 5)) == "done"
-    assert patiently(failing(HubError(412)), also=(412,)) == "done"
+    assert call_with_retries(failing(*[HubError(500)] * 5)) == "done"
+    assert call_with_retries(failing(HubError(412)), also=(412,)) == "done"
     with pytest.raises(HubError):
-        patiently(failing(HubError(412)))
+        call_with_retries(failing(HubError(412)))
 
 
 def test_whoever_interrupts_is_not_held_up(pauses: list[float]) -> None:
@@ -74,5 +74,5 @@ def test_whoever_interrupts_is_not_held_up(pauses: list[float]) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        patiently(interrupt)
+        call_with_retries(interrupt)
     assert pauses == []

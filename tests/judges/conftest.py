@@ -11,7 +11,7 @@ import pytest
 
 from podeval.judges.client import JudgeClient
 from podeval.judges.concurrency import Patience
-from podeval.judges.judge import judge_named
+from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
 
 QUICK = Patience(tries=4, first_wait=0.01, longest_wait=5.0)
@@ -61,7 +61,7 @@ def judging() -> Callable[..., JudgeClient]:
     """A judge at a server, quick to lose patience."""
 
     def make(server: Any, folder: Path | None = None, **options: Any) -> JudgeClient:
-        return JudgeClient(judge_named(f"scripted@{server.url}"), folder, **{"patience": QUICK, **options})
+        return JudgeClient(find_judge(f"scripted@{server.url}"), folder, **{"patience": QUICK, **options})
 
     return make
 

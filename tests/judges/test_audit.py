@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient, JudgeRequest
-from podeval.judges.judge import judge_named
+from podeval.judges.judge import find_judge
 from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
 from podeval.leaderboard.judge_audit import audit, between_judges, compare_orders, format_figure
 from podeval.leaderboard.judge_audit_page import read_paper_figures
@@ -137,7 +137,7 @@ def judged(serve: Any, scripted: Any, tmp_path: Path) -> Callable[..., Path]:
             keys = ("coherence", "engagingness", "diversity", "informativeness", "speaker_difference", "overall")
             return scripted.Answer(json.dumps({"analysis": "x", **dict.fromkeys(keys, rating)}))
 
-        judge = replace(judge_named(f"{model}@{serve(script).url}"), trial=trial)
+        judge = replace(find_judge(f"{model}@{serve(script).url}"), trial=trial)
         texts = [(f"text {number}", f"text {number} longer") for number in range(count)]
         asked = [
             JudgeRequest(dialogue_judge.COMPARE, {"first": first, "second": second}, seed)

@@ -8,7 +8,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.judges.budget import Budget, price_of
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
-from podeval.judges.judge import Price, judge_named
+from podeval.judges.judge import Price, find_judge
 from podeval.judges.prompt import Prompt
 
 GOOD = '{"score": 36, "reason": "clear"}'
@@ -30,7 +30,7 @@ def test_the_price_is_for_a_million_tokens() -> None:
 
 def test_the_account_adds_up_what_the_backend_counts(serve: Any, scripted: Any, small_prompt: Prompt) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE))
-    asking = JudgeClient(replace(judge_named(f"m@{server.url}"), price=PRICE))
+    asking = JudgeClient(replace(find_judge(f"m@{server.url}"), price=PRICE))
     asking.ask(requests(small_prompt, 10))
     account = asking.account
     assert (account.calls, account.prompt_tokens, account.answer_tokens) == (10, 10_000, 1_000)
@@ -53,7 +53,7 @@ def test_tokens_that_are_not_counted_are_reckoned_and_said_to_be(
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_cap_on_cost_stops_cleanly_and_is_kept(serve: Any, scripted: Any, small_prompt: Prompt, workers: int) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE, wait=0.01))
-    judge = replace(judge_named(f"m@{server.url}"), price=PRICE)
+    judge = replace(find_judge(f"m@{server.url}"), price=PRICE)
     budget = Budget(cost=0.1)
     outcomes = JudgeClient(judge, workers=workers, budget=budget).ask(requests(small_prompt, 100))
     answered = [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)]

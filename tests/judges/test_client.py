@@ -14,7 +14,7 @@ from podeval import progress
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.concurrency import Patience
-from podeval.judges.judge import judge_named
+from podeval.judges.judge import find_judge
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
 
@@ -125,11 +125,11 @@ def test_a_judge_may_be_given_fewer_tries_and_a_later_run_with_more_goes_on(
     serve: Any, scripted: Any, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     server = serve(lambda call: scripted.Answer("no"))
-    judge = replace(judge_named(f"scripted@{server.url}"), tries=2)
+    judge = replace(find_judge(f"scripted@{server.url}"), tries=2)
     (outcome,) = JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert "in 2 tries" in outcome.reason
-    (again,) = JudgeClient(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 1))
+    (again,) = JudgeClient(find_judge(f"records:{tmp_path}")).ask(requests(small_prompt, 1))
     assert again == outcome
     assert len(server.calls) == 2
     (later,) = JudgeClient(replace(judge, tries=3), tmp_path).ask(requests(small_prompt, 1))
@@ -227,7 +227,7 @@ def test_a_call_ends_by_the_wall_clock(
 ) -> None:
     """A byte now and then would keep a read timeout waiting for ever."""
     server = serve(lambda call: scripted.Answer(GOOD, **hang) if call.number == 0 else scripted.Answer(GOOD))
-    judge = replace(judge_named(f"scripted@{server.url}"), timeout=0.6)
+    judge = replace(find_judge(f"scripted@{server.url}"), timeout=0.6)
     began = time.monotonic()
     (outcome,) = JudgeClient(judge, patience=Patience(2, 0.01, 1)).ask(requests(small_prompt, 1))
     assert isinstance(outcome, UsableAnswer)
@@ -235,7 +235,7 @@ def test_a_call_ends_by_the_wall_clock(
 
 
 def test_nobody_listening_is_a_reason(small_prompt: Prompt) -> None:
-    judge = judge_named("scripted@http://127.0.0.1:9/v1")
+    judge = find_judge("scripted@http://127.0.0.1:9/v1")
     (outcome,) = JudgeClient(judge, patience=Patience(2, 0.01, 1)).ask(requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert "the connection to http://127.0.0.1:9/v1 failed" in outcome.reason
@@ -337,7 +337,7 @@ def test_audio_is_sent_and_not_kept(
 
 def test_audio_for_a_judge_that_does_not_hear_is_a_reason(small_prompt: Prompt, serve: Any, scripted: Any) -> None:
     server = serve(lambda call: scripted.Answer(GOOD))
-    judge = replace(judge_named(f"scripted@{server.url}"), hears=False)
+    judge = replace(find_judge(f"scripted@{server.url}"), hears=False)
     heard = replace(small_prompt, template="Listen: {clip}")
     (outcome,) = JudgeClient(judge).ask([JudgeRequest(heard, {"clip": AudioClip(np.zeros(10, np.float32), 16_000)})])
     assert isinstance(outcome, Unanswered)

@@ -30,10 +30,10 @@ def test_the_example_of_the_page_runs(
 
 
 def test_the_judge_file_of_the_page_is_one(tmp_path: Path) -> None:
-    from podeval.judges.judge import judge_named
+    from podeval.judges.judge import find_judge
 
     (example,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     path = tmp_path / "judge.yaml"
     path.write_text(example, encoding="utf-8")
-    judge = judge_named(str(path))
+    judge = find_judge(str(path))
     assert (judge.model, judge.revision, judge.timeout) == ("gemini-2.5-pro", "2026-06", 180)

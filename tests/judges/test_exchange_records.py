@@ -15,7 +15,7 @@ import pytest
 from podeval.errors import BadInput, PodevalError
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.exchange_records import FILE, Records
-from podeval.judges.judge import judge_named
+from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
 
 GOOD = '{"score": 36, "reason": "clear"}'
@@ -57,7 +57,7 @@ def test_replay_gives_the_same_values_without_a_call(
     server = serve(by_number(scripted))
     first = judging(server, tmp_path).ask(requests(small_prompt, 20))
     asked = len(server.calls)
-    judge = judge_named(f"records:{tmp_path}")
+    judge = find_judge(f"records:{tmp_path}")
     before = (tmp_path / FILE).read_bytes()
     assert JudgeClient(judge).ask(requests(small_prompt, 20)) == first
     assert len(server.calls) == asked
@@ -68,7 +68,7 @@ def test_replay_says_what_was_never_asked(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     judging(serve(by_number(scripted)), tmp_path).ask(requests(small_prompt, 1))
-    outcomes = JudgeClient(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 2))
+    outcomes = JudgeClient(find_judge(f"records:{tmp_path}")).ask(requests(small_prompt, 2))
     assert isinstance(outcomes[0], UsableAnswer)
     assert isinstance(outcomes[1], Unanswered)
     assert "holds no answer" in outcomes[1].reason
@@ -85,7 +85,7 @@ def test_replay_reads_raw_answers_by_the_rules_of_the_day(
     server = serve(lambda call: scripted.Answer(GOOD))
     strict = [replace(request, check=too_strict) for request in requests(small_prompt, 3)]
     assert all(isinstance(outcome, Unanswered) for outcome in judging(server, tmp_path).ask(strict))
-    replayed = JudgeClient(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 3))
+    replayed = JudgeClient(find_judge(f"records:{tmp_path}")).ask(requests(small_prompt, 3))
     assert [outcome.value.score for outcome in replayed if isinstance(outcome, UsableAnswer)] == [36, 36, 36]
 
 
@@ -97,7 +97,7 @@ def test_a_try_that_was_recorded_counts_when_asking_goes_on(
 
     judging(serve(script), tmp_path).ask(requests(small_prompt, 1))
     recovered = serve(lambda call: scripted.Answer(GOOD))
-    judge = replace(judge_named(f"scripted@{recovered.url}"), recorded=Records(tmp_path).judges()[0]["id"])
+    judge = replace(find_judge(f"scripted@{recovered.url}"), recorded=Records(tmp_path).judges()[0]["id"])
     (outcome,) = JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
     assert isinstance(outcome, UsableAnswer)
     assert outcome.tries == 2
@@ -127,14 +127,14 @@ def test_what_a_judge_never_answered_usably_can_be_asked_anew_and_the_rest_is_re
     first = judging(serve(broken), tmp_path).ask(asked)
     assert [type(outcome) for outcome in first] == [UsableAnswer, Unanswered, Unanswered]
     mended = serve(lambda call: scripted.Answer(GOOD))
-    judge = replace(judge_named(f"scripted@{mended.url}"), recorded=Records(tmp_path).judges()[0]["id"])
+    judge = replace(find_judge(f"scripted@{mended.url}"), recorded=Records(tmp_path).judges()[0]["id"])
     assert JudgeClient(judge, tmp_path).ask(asked) == first, "evidence, until it is asked for anew"
     anew = JudgeClient(judge, tmp_path, refresh="failed").ask(asked)
     assert all(isinstance(outcome, UsableAnswer) for outcome in anew)
     assert len(mended.calls) == 2
     assert JudgeClient(judge, tmp_path).ask(asked) == anew
     assert len(list(Records(tmp_path).all_exchanges())) == 1 + 2 * judge.tries + 2, "what it said before is kept"
-    assert JudgeClient(judge_named(f"records:{tmp_path}"), refresh="failed").ask(asked) == anew
+    assert JudgeClient(find_judge(f"records:{tmp_path}"), refresh="failed").ask(asked) == anew
 
 
 def test_a_line_that_was_removed_is_asked_for_again_and_others_stay_where_they_are(
@@ -169,12 +169,12 @@ def test_other_judges_prompts_inputs_and_seeds_are_asked_apart(
             replace(base, prompt=replace(small_prompt, version="1.1")),
         ]
     )
-    other = replace(judge_named(f"other@{server.url}"))
+    other = replace(find_judge(f"other@{server.url}"))
     JudgeClient(other, tmp_path).ask([base])
     assert len(server.calls) == 5
     with pytest.raises(BadInput, match=r"records of 2 judges; name one of: .*#scripted@unpinned#"):
-        judge_named(f"records:{tmp_path}")
-    assert judge_named(f"records:{tmp_path}#{other.id}").id == other.id
+        find_judge(f"records:{tmp_path}")
+    assert find_judge(f"records:{tmp_path}#{other.id}").id == other.id
 
 
 def test_a_half_written_last_line_is_cut_off_and_asked_anew(
@@ -238,7 +238,7 @@ def test_a_full_disk_ends_the_asking_and_what_was_answered_is_kept(
 def test_a_judge_that_is_declared_a_trial_model_later_is_known_as_one(
     serve: Any, scripted: Any, small_prompt: Prompt, tmp_path: Path
 ) -> None:
-    judge = judge_named(f"m@{serve(lambda call: scripted.Answer(GOOD)).url}")
+    judge = find_judge(f"m@{serve(lambda call: scripted.Answer(GOOD)).url}")
     JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
     JudgeClient(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 2))
     JudgeClient(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 3))
@@ -311,14 +311,14 @@ PROGRAM = """
 import importlib.util, sys
 from pathlib import Path
 from podeval.judges.client import JudgeClient, JudgeRequest
-from podeval.judges.judge import judge_named
+from podeval.judges.judge import find_judge
 spec = importlib.util.spec_from_file_location("judges_conftest", sys.argv[1])
 conftest = importlib.util.module_from_spec(spec)
 sys.modules["judges_conftest"] = conftest
 spec.loader.exec_module(conftest)
 prompt = conftest.Prompt("small", "1.0", "You judge.", "Judge this:{script}Be fair.", conftest.Marks, "no paper")
 asked = [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(40)]
-outcomes = JudgeClient(judge_named(sys.argv[2]), Path(sys.argv[3]), workers=4).ask(asked)
+outcomes = JudgeClient(find_judge(sys.argv[2]), Path(sys.argv[3]), workers=4).ask(asked)
 print(sum(type(outcome).__name__ == "UsableAnswer" for outcome in outcomes))
 """
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.judges.judge import Judge, Price, Sampling, judge_named, key_for
+from podeval.judges.judge import Judge, Price, Sampling, find_judge, key_for
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def test_an_endpoint_is_named_by_model_and_address() -> None:
-    judge = judge_named("org/model@v2@https://host:8000/v1/")
+    judge = find_judge("org/model@v2@https://host:8000/v1/")
     assert (judge.backend, judge.model, judge.endpoint) == ("endpoint", "org/model@v2", "https://host:8000/v1")
     assert judge.hears
     assert not judge.trial
@@ -19,27 +19,27 @@ def test_an_endpoint_is_named_by_model_and_address() -> None:
 
 
 def test_the_path_of_the_api_may_stand_in_the_address() -> None:
-    assert judge_named("m@https://host/v1/chat/completions").endpoint == "https://host/v1"
+    assert find_judge("m@https://host/v1/chat/completions").endpoint == "https://host/v1"
 
 
 def test_a_gguf_file_is_known_by_its_content(tmp_path: Path) -> None:
     file = tmp_path / "tiny.gguf"
     file.write_bytes(b"GGUF" + bytes(100))
-    judge = judge_named(f"gguf:{file}")
+    judge = find_judge(f"gguf:{file}")
     assert judge.revision == hashlib.sha256(file.read_bytes()).hexdigest()
     moved = tmp_path / "elsewhere" / "tiny.gguf"
     moved.parent.mkdir()
     moved.write_bytes(file.read_bytes())
-    assert judge_named(f"gguf:{moved}").id == judge.id
+    assert find_judge(f"gguf:{moved}").id == judge.id
     moved.write_bytes(b"GGUF" + bytes(101))
-    assert judge_named(f"gguf:{moved}").id != judge.id
+    assert find_judge(f"gguf:{moved}").id != judge.id
     assert str(tmp_path) not in str(judge.described())
 
 
 def test_a_transformers_model_is_pinned_to_a_commit() -> None:
-    judge = judge_named(f"transformers:RMSnow/SpeechJudge-GRM@{COMMIT}")
+    judge = find_judge(f"transformers:RMSnow/SpeechJudge-GRM@{COMMIT}")
     assert (judge.model, judge.revision, judge.hears) == ("RMSnow/SpeechJudge-GRM", COMMIT, True)
-    assert not judge_named(f"transformers:Qwen/Qwen2.5-1.5B@{COMMIT}").hears
+    assert not find_judge(f"transformers:Qwen/Qwen2.5-1.5B@{COMMIT}").hears
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_a_transformers_model_is_pinned_to_a_commit() -> None:
 )
 def test_what_names_no_judge_is_a_sentence(name: str, why: str) -> None:
     with pytest.raises(PodevalError, match=why) as refused:
-        judge_named(name)
+        find_judge(name)
     assert "secret" not in str(refused.value).replace("m@https://user:secret", "")
 
 
 def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.gguf").write_bytes(b"PK\x03\x04")
     with pytest.raises(BadInput, match="not a GGUF file"):
-        judge_named(f"gguf:{tmp_path / 'x.gguf'}")
+        find_judge(f"gguf:{tmp_path / 'x.gguf'}")
 
 
 YAML = """
@@ -90,7 +90,7 @@ price: {prompt: 1.25, answer: 10}
 def test_a_yaml_file_says_everything(tmp_path: Path) -> None:
     path = tmp_path / "judge.yaml"
     path.write_text(YAML)
-    judge = judge_named(str(path))
+    judge = find_judge(str(path))
     assert judge.sampling == Sampling(1.0, 0.95, None, 8192)
     assert judge.price == Price(1.25, 10)
     assert (judge.audio.format, judge.audio.seconds, judge.timeout) == ("mp3", 600, 300)
@@ -121,7 +121,7 @@ def test_a_wrong_yaml_file_is_a_sentence_without_what_it_holds(
     path = tmp_path / "judge.yaml"
     path.write_text(YAML.replace(*change))
     with pytest.raises(BadInput, match=why) as refused:
-        judge_named(str(path))
+        find_judge(str(path))
     assert "sk-secret" not in str(refused.value)
 
 
@@ -129,11 +129,11 @@ def test_a_gguf_of_a_yaml_file_lies_beside_it_and_may_be_pinned(tmp_path: Path) 
     (tmp_path / "x.gguf").write_bytes(b"GGUF" + bytes(10))
     path = tmp_path / "judge.yaml"
     path.write_text("backend: gguf\nmodel: tiny\nendpoint: x.gguf\ntrial: true\ncontext: 4096\n")
-    judge = judge_named(str(path))
+    judge = find_judge(str(path))
     assert (judge.model, judge.trial, judge.context) == ("tiny", True, 4096)
     path.write_text(f"backend: gguf\nendpoint: x.gguf\nrevision: '{'0' * 64}'\n")
     with pytest.raises(BadInput, match="has the SHA-256"):
-        judge_named(str(path))
+        find_judge(str(path))
 
 
 def test_the_id_changes_with_what_changes_an_answer_and_with_nothing_else() -> None:

@@ -15,7 +15,7 @@ from podeval.leaderboard import table
 from podeval.leaderboard.columns import Offer, choose, judge_of
 from podeval.leaderboard.query import Index, Numbers, offers
 from podeval.leaderboard.system_info import NOT_STATED, Facts, by_system, row_of, system_rows
-from podeval.leaderboard.view import EVERYTHING, FACTS, BoardView, settle
+from podeval.leaderboard.view import EVERYTHING, FACTS, BoardView, resolve_view
 from podeval.runs.board_tables import SYSTEMS, read_table, write_table
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.submission import Submission
@@ -76,13 +76,13 @@ def test_a_document_kept_beside_a_run_counts_more_than_a_shipped_one(tmp_path: P
 
 def test_filters_keep_what_states_it_and_choices_count_systems(board: pd.DataFrame, systems: pd.DataFrame) -> None:
     index = Index.of(board, systems)
-    every = settle(BoardView(), index)
+    every = resolve_view(BoardView(), index)
     assert dict(every.choices.facts["licence"]) == {"MIT": 1, "proprietary": 1, NOT_STATED: 4}
     assert [value for value, _ in every.choices.facts["size"]] == ["below_1b", "1b_to_4b", NOT_STATED]
     assert every.total == 6
 
     def shown(**wish: Any) -> set[str]:
-        return {system for system, _ in settle(BoardView(**wish), index).keys}
+        return {system for system, _ in resolve_view(BoardView(**wish), index).keys}
 
     assert shown(licence=("MIT",)) == {"hibari"}
     assert shown(licence=("MIT", "proprietary")) == {"hibari", "espeak"}
@@ -97,12 +97,12 @@ def test_filters_keep_what_states_it_and_choices_count_systems(board: pd.DataFra
 
 
 def test_pinned_systems_stand_on_top_in_the_order_they_were_pinned(board: pd.DataFrame) -> None:
-    order = table.order(settle(BoardView(sort="wer.wer", pins=("silence", "piper")), board))
+    order = table.order(resolve_view(BoardView(sort="wer.wer", pins=("silence", "piper")), board))
     assert [system for system, _ in order][:3] == ["silence", "piper", "hibari"]
 
 
 def test_worst_first_turns_the_values_and_leaves_incomplete_ones_behind(board: pd.DataFrame) -> None:
-    order = [system for system, _ in table.order(settle(BoardView(sort="-sptd.sptd", controls=False), board))]
+    order = [system for system, _ in table.order(resolve_view(BoardView(sort="-sptd.sptd", controls=False), board))]
     assert order == ["real-episodes", "hibari", "piper"]
 
 
@@ -115,14 +115,14 @@ def test_every_choice_survives_its_address(board: pd.DataFrame, systems: pd.Data
         licence=("MIT",), language=("en", "zh"), q="hibari & co,", pins=("piper",), columns=("wer.wer", "pam.pam"),
         sort="-wer.wer", plot="radar", of="pam.pam", rows="all",
     )  # fmt: skip
-    view = settle(wish, index).view
-    assert settle(BoardView.from_query(dict(parse_qsl(view.to_query()))), index).view == view
+    view = resolve_view(wish, index).view
+    assert resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), index).view == view
     for name in (*FACTS, "q", "pins", "columns", "sort", "plot", "of", "rows", "slice", "controls", "dimension"):
         assert getattr(view, name) == getattr(wish, name), name
 
 
 def test_a_link_names_the_protocols_so_that_a_new_default_changes_nothing(board: pd.DataFrame) -> None:
-    settled = settle(BoardView(columns=("wer.wer", "dnsmos.ovrl")), board)
+    settled = resolve_view(BoardView(columns=("wer.wer", "dnsmos.ovrl")), board)
     query = settled.link()
     assert "protocols=wer@1.0-aaaaaaaaaaaa,dnsmos@1.0-bbbbbbbbbbbb" in query
 
@@ -140,7 +140,7 @@ def judged(board: pd.DataFrame) -> pd.DataFrame:
 
 def test_a_judge_can_be_chosen_and_never_stands_beside_another(board: pd.DataFrame) -> None:
     table_ = judged(board)
-    settled = settle(BoardView(judge="second", dimension=EVERYTHING), table_)
+    settled = resolve_view(BoardView(judge="second", dimension=EVERYTHING), table_)
     assert [value for _, value in settled.choices.judges] == ["first", "second"]
     assert settled.protocols["pam"] == "pam@1.0-two"
     rows = settled.rows
@@ -150,9 +150,9 @@ def test_a_judge_can_be_chosen_and_never_stands_beside_another(board: pd.DataFra
 
 def test_a_table_of_an_earlier_version_lacks_a_column_and_is_read(board: pd.DataFrame) -> None:
     older = board[[name for name in board.columns if name not in ("source", "spot_check")]]
-    rows = settle(BoardView(), older).rows
+    rows = resolve_view(BoardView(), older).rows
     assert set(rows["source"]) == {""}
-    assert len(rows) == len(settle(BoardView(), board).rows)
+    assert len(rows) == len(resolve_view(BoardView(), board).rows)
 
 
 def test_a_metric_that_only_another_judge_judged_is_left_out() -> None:

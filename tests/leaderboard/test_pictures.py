@@ -17,14 +17,14 @@ from podeval.leaderboard.columns import column
 from podeval.leaderboard.query import Index, Numbers
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import Facts
-from podeval.leaderboard.view import PLOTS, BoardView, settle
+from podeval.leaderboard.view import PLOTS, BoardView, resolve_view
 
 TEXTS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))
 WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 
 def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> pictures.Drawn:
-    settled = settle(BoardView(**wish), board)
+    settled = resolve_view(BoardView(**wish), board)
     return pictures.draw(settled, table.order(settled), folder, WORDS, lambda column: column.title)
 
 
@@ -73,7 +73,7 @@ EXPECTED = {
 
 
 def test_the_radar_is_normalised_as_lfs_bench_says() -> None:
-    settled = settle(BoardView(), lfs(G2, SCENARIOS))
+    settled = resolve_view(BoardView(), lfs(G2, SCENARIOS))
     found = radar.spokes(settled.columns, settled.board, settled.protocols)
     a = {spoke.column.key: spoke.at(G2[spoke.column.id]["a"]) for spoke in found}
     assert a == pytest.approx(EXPECTED)

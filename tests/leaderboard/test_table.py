@@ -10,7 +10,7 @@ import pytest
 
 from podeval.leaderboard import table
 from podeval.leaderboard.columns import column
-from podeval.leaderboard.view import BoardView, settle
+from podeval.leaderboard.view import BoardView, resolve_view
 
 
 def row(**changed: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
 
 
 def test_numbers_stay_numbers_so_that_sorting_is_by_number(board: pd.DataFrame) -> None:
-    shown = table.build(settle(BoardView(), board))
+    shown = table.build(resolve_view(BoardView(), board))
     for cells, texts in zip(shown.cells, shown.display, strict=True):
         assert len(cells) == len(texts) == len(shown.headers)
         assert all(cell is None or isinstance(cell, float) for cell in cells[1:-2])
@@ -68,23 +68,23 @@ def test_numbers_stay_numbers_so_that_sorting_is_by_number(board: pd.DataFrame) 
 
 
 def test_best_first_with_incomplete_behind_and_controls_last(board: pd.DataFrame) -> None:
-    order = table.build(settle(BoardView(sort="sptd.sptd"), board)).systems
+    order = table.build(resolve_view(BoardView(sort="sptd.sptd"), board)).systems
     assert order[:3] == ("hibari", "real-episodes", "piper"), "piper misses one item in six, so it is incomplete"
     assert set(order[3:]) == {"espeak", "repeat", "silence"}
-    lower = table.build(settle(BoardView(sort="wer.wer"), board)).systems
+    lower = table.build(resolve_view(BoardView(sort="wer.wer"), board)).systems
     assert lower[:3] == ("hibari", "piper", "real-episodes")
     assert lower[-1] == "silence", "what has no value stands behind what has one"
 
 
 def test_two_systems_of_one_title_are_told_apart(board: pd.DataFrame) -> None:
     same = board.assign(system_title="Same")
-    shown = table.build(settle(BoardView(), same))
+    shown = table.build(resolve_view(BoardView(), same))
     names = [cells[0] for cells in shown.cells]
     assert len(set(names)) == len(names)
 
 
 def test_downloads_hold_only_what_is_shown_and_no_formulas(board: pd.DataFrame) -> None:
-    settled = settle(BoardView(dimension="speech.accuracy", columns=("wer.wer",), controls=False), board)
+    settled = resolve_view(BoardView(dimension="speech.accuracy", columns=("wer.wer",), controls=False), board)
     frame = table.tidy(settled)
     assert set(frame["key"]) == {"wer"}
     assert set(frame["system"]) == {"hibari", "piper", "real-episodes"}

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from fixture_runs import PROTOCOLS, UPSTREAM
 
-from podeval.leaderboard.view import OVERVIEW, BoardView, settle
+from podeval.leaderboard.view import OVERVIEW, BoardView, resolve_view
 
 
 def test_default_view_is_the_first_benchmark_measured_by_us_with_one_column_a_dimension(board: pd.DataFrame) -> None:
-    settled = settle(BoardView(), board)
+    settled = resolve_view(BoardView(), board)
     assert settled.view.board == "real_pod/voice"
     assert settled.view.profile == "embedded"
     assert settled.view.dimension == OVERVIEW
@@ -32,7 +32,7 @@ def test_default_view_is_the_first_benchmark_measured_by_us_with_one_column_a_di
     ],
 )
 def test_rows_are_never_of_two_profiles_protocols_or_slices(board: pd.DataFrame, wish: BoardView) -> None:
-    rows = settle(wish, board).rows
+    rows = resolve_view(wish, board).rows
     assert len(rows)
     assert rows["profile"].nunique() == 1
     assert rows["slice"].nunique() == 1
@@ -45,24 +45,24 @@ def test_figures_of_a_whole_benchmark_are_called_after_no_split(board: pd.DataFr
     board = board.assign(split=board["split"].where(board["profile"] != "paper", ""))
     music = board[board["profile"] == "embedded"].assign(split="music")
     both = pd.concat([board, music], ignore_index=True)
-    printed = settle(BoardView(board="real_pod/music", profile="paper"), both)
+    printed = resolve_view(BoardView(board="real_pod/music", profile="paper"), both)
     assert printed.title == "real_pod"
     assert [name for name in printed.choices.boards if name[0].startswith("real_pod")] == [
         ("real_pod", "real_pod/music")
     ]
-    assert settle(BoardView(board="real_pod/music", profile="embedded"), both).title == "real_pod · music"
+    assert resolve_view(BoardView(board="real_pod/music", profile="embedded"), both).title == "real_pod · music"
 
 
 def test_a_protocol_can_be_chosen_and_the_last_wish_of_a_metric_counts(board: pd.DataFrame) -> None:
-    assert settle(BoardView(protocols=(UPSTREAM,)), board).protocols["dnsmos"] == UPSTREAM
-    both = settle(BoardView(protocols=(UPSTREAM, PROTOCOLS["dnsmos"])), board)
+    assert resolve_view(BoardView(protocols=(UPSTREAM,)), board).protocols["dnsmos"] == UPSTREAM
+    both = resolve_view(BoardView(protocols=(UPSTREAM, PROTOCOLS["dnsmos"])), board)
     assert both.protocols["dnsmos"] == PROTOCOLS["dnsmos"]
     offered = [value for _, value in both.choices.protocols]
     assert sorted(offered) == sorted([UPSTREAM, PROTOCOLS["dnsmos"]]), "only metrics with several protocols ask"
 
 
 def test_the_metrics_default_parameters_are_the_default_protocol(board: pd.DataFrame) -> None:
-    assert settle(BoardView(), board).protocols["dnsmos"] == PROTOCOLS["dnsmos"]
+    assert resolve_view(BoardView(), board).protocols["dnsmos"] == PROTOCOLS["dnsmos"]
 
 
 def test_address_restores_the_view(board: pd.DataFrame) -> None:
@@ -76,8 +76,8 @@ def test_address_restores_the_view(board: pd.DataFrame) -> None:
         sort="dnsmos.bak",
         plot="dnsmos.bak",
     )
-    view = settle(wish, board).view
-    again = settle(BoardView.from_query(dict(parse_qsl(view.to_query()))), board).view
+    view = resolve_view(wish, board).view
+    again = resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), board).view
     assert again == view
     assert view.columns == wish.columns
     assert view.protocols == (UPSTREAM,)
@@ -85,8 +85,8 @@ def test_address_restores_the_view(board: pd.DataFrame) -> None:
 
 def test_an_invented_address_falls_to_what_exists(board: pd.DataFrame) -> None:
     query = {"board": "<script>", "profile": "x", "dimension": "y", "slice": "z", "sort": "q", "columns": "a,b"}
-    assert settle(BoardView.from_query(query), board).view == settle(BoardView(), board).view
+    assert resolve_view(BoardView.from_query(query), board).view == resolve_view(BoardView(), board).view
 
 
 def test_controls_can_be_hidden(board: pd.DataFrame) -> None:
-    assert "control" not in set(settle(BoardView(controls=False), board).rows["system_kind"])
+    assert "control" not in set(resolve_view(BoardView(controls=False), board).rows["system_kind"])

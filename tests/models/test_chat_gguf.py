@@ -8,10 +8,10 @@ import pytest
 
 from podeval.errors import ModelMissing
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
-from podeval.judges.judge import judge_named
+from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling
-from podeval.models.chat_gguf import GgufChat, gguf_chat
+from podeval.models.chat_gguf import GgufChat, load_gguf_chat
 
 SCHEMA = {
     "type": "object",
@@ -36,7 +36,7 @@ def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny(tiny_file: Path) -> GgufChat:
-    return gguf_chat(tiny_file, 2048)
+    return load_gguf_chat(tiny_file, 2048)
 
 
 def test_a_model_of_random_weights_keeps_to_the_schema(tiny: GgufChat) -> None:
@@ -76,7 +76,7 @@ def test_a_file_that_is_no_model_is_a_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(64))
     with pytest.raises(ModelMissing, match=r"broken\.gguf cannot be loaded"):
-        gguf_chat(broken, None)
+        load_gguf_chat(broken, None)
 
 
 def test_without_the_library_the_command_is_named(monkeypatch: pytest.MonkeyPatch, tiny_file: Path) -> None:
@@ -97,9 +97,9 @@ def test_a_local_model_judges_and_is_replayed_without_it(tiny_file: Path, tmp_pa
         f"backend: gguf\nendpoint: {tiny_file}\ncontext: 4096\nsampling: {{temperature: 1.0, max_tokens: 100}}\n"
     )
     asked = [JudgeRequest(prompt, {"text": f"text {number}"}) for number in range(4)]
-    first = JudgeClient(judge_named(str(config)), tmp_path / "records").ask(asked)
+    first = JudgeClient(find_judge(str(config)), tmp_path / "records").ask(asked)
     assert any(isinstance(outcome, UsableAnswer) for outcome in first)
-    replayed = JudgeClient(judge_named(f"records:{tmp_path / 'records'}")).ask(asked)
+    replayed = JudgeClient(find_judge(f"records:{tmp_path / 'records'}")).ask(asked)
     assert replayed == first
 
 
@@ -115,7 +115,7 @@ def test_the_runtime_serves_the_real_client_over_http(tiny_file: Path, tmp_path:
     parameters.verbosity = -1
     server = xllamacpp.Server(parameters)
     prompt = Prompt("tiny", "1", "You judge.", "{text}", Score, "none")
-    judging = JudgeClient(judge_named(f"tiny@{server.listening_address}/v1"), tmp_path, workers=2)
+    judging = JudgeClient(find_judge(f"tiny@{server.listening_address}/v1"), tmp_path, workers=2)
     outcomes = judging.ask([JudgeRequest(prompt, {"text": f"text {number}"}) for number in range(4)])
     assert all(isinstance(outcome, UsableAnswer) or "cut off" in outcome.reason for outcome in outcomes)
     assert any(isinstance(outcome, UsableAnswer) for outcome in outcomes)
@@ -124,7 +124,7 @@ def test_the_runtime_serves_the_real_client_over_http(tiny_file: Path, tmp_path:
 
 
 def test_the_own_listener_answers_nobody(tiny: GgufChat) -> None:
-    judge = judge_named(f"tiny@{tiny._server.listening_address}/v1")
+    judge = find_judge(f"tiny@{tiny._server.listening_address}/v1")
     prompt = Prompt("tiny", "1", "You judge.", "{text}", Score, "none")
     (outcome,) = JudgeClient(judge).ask([JudgeRequest(prompt, {"text": "x"})])
     assert isinstance(outcome, Unanswered)

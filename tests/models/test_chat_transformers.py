@@ -11,12 +11,12 @@ import soundfile
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered
-from podeval.judges.judge import judge_named
+from podeval.judges.judge import find_judge
 from podeval.judges.materials import AudioClip, AudioLimits
 from podeval.judges.prompt import Prompt
 from podeval.models import chat_transformers
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling
-from podeval.models.chat_transformers import TransformersChat, install, transformers_chat
+from podeval.models.chat_transformers import TransformersChat, install, load_transformers_chat
 
 COMMIT = "c" * 40
 ASKED = [{"role": "system", "content": "You judge."}, {"role": "user", "content": "Judge this."}]
@@ -33,7 +33,7 @@ def from_hub(hub_client: Any) -> Load:
     def load(repo: str, folder: Path, *, hears: bool = False) -> TransformersChat:
         hub_client.publish(repo, COMMIT, folder)
         install(repo, COMMIT, lambda line: None)
-        return transformers_chat(repo, COMMIT, hears=hears)
+        return load_transformers_chat(repo, COMMIT, hears=hears)
 
     return load
 
@@ -147,7 +147,7 @@ def test_a_model_that_does_not_hear_says_so(from_hub: Load, tiny_models: Any, tm
 
 def test_what_is_not_installed_names_the_command(hub_client: Any) -> None:
     with pytest.raises(ModelMissing, match=f"podeval judge install transformers:own/none@{COMMIT}"):
-        transformers_chat("own/none", COMMIT, hears=False)
+        load_transformers_chat("own/none", COMMIT, hears=False)
 
 
 def test_weights_that_are_no_safetensors_are_refused(hub_client: Any, tiny_models: Any, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_model_that_talks_nonsense_is_unanswered_and_never_zero(
     config.write_text(
         f"backend: transformers\nmodel: own/tiny\nrevision: {COMMIT}\nsampling: {{max_tokens: 16}}\ntrial: true\n"
     )
-    (outcome,) = JudgeClient(judge_named(str(config)), tmp_path / "records").ask([JudgeRequest(prompt, {"text": "x"})])
+    (outcome,) = JudgeClient(find_judge(str(config)), tmp_path / "records").ask([JudgeRequest(prompt, {"text": "x"})])
     assert isinstance(outcome, Unanswered)
     assert "no usable answer in 3 tries" in outcome.reason
 

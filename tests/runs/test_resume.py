@@ -20,7 +20,7 @@ from podeval.leaderboard.build import build
 from podeval.runs.board_tables import BOARD, read_table
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunSummary
-from podeval.store.files import DiskFull, only_one
+from podeval.store.files import DiskFull, lock_folder
 
 Counted = Callable[[str], int]
 Child = Callable[[], Any]
@@ -195,7 +195,7 @@ def test_a_wrong_request_is_refused_before_anything_is_spoken_or_written(
 
 def test_two_runs_in_one_folder_are_refused(run: Callable[..., RunSummary], tmp_path: Path) -> None:
     refusal = pytest.raises(BadInput, match=r"another podeval run is writing to .*singer; wait for it or take another")
-    with only_one(tmp_path / "runs/tiny/demo/singer"), refusal:
+    with lock_folder(tmp_path / "runs/tiny/demo/singer"), refusal:
         run()
     run()
 
@@ -214,7 +214,7 @@ def test_the_board_waits_for_another_that_is_being_built(run: Callable[..., RunS
 
 
 def _hold(folder: Path) -> None:
-    with only_one(folder):
+    with lock_folder(folder):
         (folder / ".held").touch()
         time.sleep(0.3)
 

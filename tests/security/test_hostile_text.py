@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from podeval.audio.decode import decode
-from podeval.audio.formats.duration import container_and_seconds
+from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.datasets.http import AddressRefused, Web
 from podeval.errors import BadAudio, BadInput
 from podeval.judges.injection import NOTE, signs
@@ -22,38 +22,38 @@ from podeval.judges.prompt import break_control_words
 from podeval.metrics.judge_use import note_injections
 from podeval.metrics.score import Score
 from podeval.submissions.collect_outputs import LOG, Intake
-from podeval.text.script_format import any_script, without_reasoning
-from podeval.text.terminal_safe import Printable, printable
+from podeval.text.script_format import read_any_script, strip_reasoning
+from podeval.text.terminal_safe import Printable, make_printable
 
 
 def test_the_longest_script_without_the_end_of_a_thought_is_read_at_once() -> None:
     began = time.process_time()
     for text in ("<answer>" * 75_000, "word " * 120_000, "Host1" + " " * 599_000, "Host 1:" + "*" * 599_000):
-        any_script(text)
+        read_any_script(text)
     assert time.process_time() - began < 4
 
 
 def test_thoughts_and_answers_are_told_apart() -> None:
-    assert without_reasoning("<think>a</think>b</think> Host 1: c") == "Host 1: c"
-    assert without_reasoning("x <answer> Host 1: y </answer> z") == "Host 1: y"
-    assert without_reasoning("<answer>no end") == "<answer>no end"
-    assert without_reasoning("<answer>in thoughts</answer></think>after") == "in thoughts"
+    assert strip_reasoning("<think>a</think>b</think> Host 1: c") == "Host 1: c"
+    assert strip_reasoning("x <answer> Host 1: y </answer> z") == "Host 1: y"
+    assert strip_reasoning("<answer>no end") == "<answer>no end"
+    assert strip_reasoning("<answer>in thoughts</answer></think>after") == "in thoughts"
 
 
 @pytest.mark.parametrize("text", ["[[" + "1" * 5_000 + "]]", f"Host {'1' * 5_000}: hello"])
 def test_a_number_of_thousands_of_digits_is_refused_or_read(text: str) -> None:
     if text.startswith("["):
         with pytest.raises(BadInput, match="cannot be read"):
-            any_script(text)
+            read_any_script(text)
     else:
-        assert any_script(text).text == text
+        assert read_any_script(text).text == text
 
 
 def test_a_script_longer_than_any_is_refused_in_a_sentence() -> None:
     with pytest.raises(BadInput, match=r"600,001 characters; at most 600,000 are read"):
-        any_script("a" * 600_001)
+        read_any_script("a" * 600_001)
     with pytest.raises(BadInput, match="at most 600,000 are read"):
-        any_script([{"speaker": "A", "text": "a" * 400_000}, {"speaker": "B", "text": "b" * 400_000}])
+        read_any_script([{"speaker": "A", "text": "a" * 400_000}, {"speaker": "B", "text": "b" * 400_000}])
 
 
 def lines_of(folder: Path, start: int = 0) -> tuple[list[Any], int]:
@@ -83,7 +83,7 @@ def test_a_log_is_read_to_its_end_in_pieces(tmp_path: Path) -> None:
 def test_a_matroska_file_that_says_it_is_larger_than_any_is_cut_off(head: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.mka"
     path.write_bytes(head + bytes(500))
-    for read in (decode, container_and_seconds):
+    for read in (decode, read_container_and_seconds):
         with pytest.raises(BadAudio, match="cut off"):
             read(path)
 
@@ -193,7 +193,7 @@ def test_escape_sequences_are_written_out_on_a_terminal() -> None:
     out = io.StringIO()
     print("a\x1b]0;title\x07\x9b31m b\rc\u202e", file=Printable(out))
     assert out.getvalue() == "a\\x1b]0;title\\x07\\x9b31m b\\rc\\u202e\n"
-    assert printable("plain\ttext\r\nÄ 你\n") == "plain\ttext\r\nÄ 你\n"
+    assert make_printable("plain\ttext\r\nÄ 你\n") == "plain\ttext\r\nÄ 你\n"
 
 
 def test_the_command_line_shows_no_escape_sequence_of_a_file_name(

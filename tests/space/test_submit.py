@@ -161,7 +161,7 @@ def test_a_submission_is_refused_corrected_worked_off_and_on_the_board(
     id_, address = done.json()["id"], done.json()["address"]
     assert "number 1" in alice.get("/queue").text
 
-    making = GenerationSettings(trusted=sandbox.missing() is not None)
+    making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
     Worker(Queue(database), tmp_path / "work", tmp_path / "board", build, making).once()
     told = alice.get(f"/api/v1/submissions/{id_}").json()
     assert told["state"] == "published", told["reason"]

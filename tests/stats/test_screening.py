@@ -11,9 +11,9 @@ import pytest
 from podeval.errors import BadInput
 from podeval.leaderboard import papers
 from podeval.stats.agreement import inter_rater
-from podeval.stats.mushra_scores import Mark, reliability, standings, table_of
+from podeval.stats.mushra_scores import Mark, reliability, standings, tabulate_marks
 from podeval.stats.questionnaire_scores import ClipFacts, QuestionnaireAnswer, scores, screen_answers
-from podeval.stats.screening import MushraRules, PamRules, judged, screen, screen_pam
+from podeval.stats.screening import MushraRules, PamRules, screen, screen_by_shares, screen_pam
 
 TABLES = Path(papers.__file__).parent / "paper_tables"
 
@@ -26,7 +26,9 @@ def test_podevals_table_3_drops_judges_7_18_and_20_and_no_other() -> None:
     with (TABLES / "podeval_table03_mushra_judges.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     verdicts = [
-        judged(row["judge"], 17, float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100, MushraRules())
+        screen_by_shares(
+            row["judge"], 17, float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100, MushraRules()
+        )
         for row in rows
     ]
     assert len(verdicts) == 20
@@ -101,7 +103,7 @@ def test_means_have_intervals_by_listener_and_ranks_leave_the_anchors_out() -> N
     assert by_name["HQ"].best is None
     assert by_name["x"].mean.clusters == 8
     assert reliability(marks).value > 0.8
-    raters, table = table_of(marks)
+    raters, table = tabulate_marks(marks)
     assert raters == [f"r{n}" for n in range(8)]
     assert inter_rater(table)[0][1].value > 0.9
     with pytest.raises(BadInput, match="twice"):

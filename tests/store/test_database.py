@@ -7,7 +7,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
-from podeval.store.database import Database, address, refuse_shared_mount, sound
+from podeval.store.database import Database, find_damage, parse_address, refuse_shared_mount
 from podeval.store.tables import ArenaSystem, TableBase, Vote
 
 ON_A_SERVER = pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)
@@ -80,7 +80,7 @@ def test_every_connection_of_sqlite_keeps_what_it_commits(tmp_path: Path) -> Non
             assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
             assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 15_000
             connection.close()
-        assert sound(database) is None
+        assert find_damage(database) is None
 
 
 def test_postgresql_that_does_not_sync_is_refused(postgresql: str) -> None:
@@ -201,11 +201,11 @@ def test_rows_refer_to_rows_that_are_there(database_place: str) -> None:
 )
 def test_places_that_keep_nothing_are_refused(place: str, says: str) -> None:
     with pytest.raises(BadInput, match=says):
-        address(place)
+        parse_address(place)
 
 
 def test_an_address_shows_no_password(tmp_path: Path) -> None:
-    assert str(address("postgres://u:secret@h/d")).startswith("postgresql+psycopg://u:***@h")
+    assert str(parse_address("postgres://u:secret@h/d")).startswith("postgresql+psycopg://u:***@h")
     with pytest.raises(StoreUnusable) as caught:
         Database("postgres://u:secret@127.0.0.1:1/d")
     assert "secret" not in str(caught.value)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
-from podeval.store.database import Database, sound
+from podeval.store.database import Database, find_damage
 from podeval.store.tables import Vote
 
 Make = Callable[..., Any]
@@ -58,7 +58,7 @@ def test_acknowledged_votes_survive_kills_at_random_moments(
             kept = set(session.scalars(select(Vote.id)))
         assert set(acknowledged) <= kept
         assert len(kept) <= len(acknowledged) + 6, "each round's first, and at most one that was not told in time"
-        assert sound(database) is None
+        assert find_damage(database) is None
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def disk(tmp_path: Path) -> Iterator[Any]:
 
 def lost(folder: Path, acknowledged: list[str]) -> set[str]:
     with Database(folder / "store.db") as database:
-        assert sound(database) is None
+        assert find_damage(database) is None
         with database.reading() as session:
             return set(acknowledged) - set(session.scalars(select(Vote.id)))
 

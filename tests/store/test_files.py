@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput
-from podeval.store.files import DiskFull, append_line, only_one, read_lines, write_json, write_whole
+from podeval.store.files import DiskFull, append_line, lock_folder, read_lines, write_json, write_whole
 
 
 def test_lines_come_back_in_order_and_no_file_is_no_lines(tmp_path: Path) -> None:
@@ -139,12 +139,12 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         write_whole(tmp_path / "file" / "a", b"")
     with pytest.raises(BadInput, match=refusal):
         append_line(tmp_path / "file" / "a", {})
-    with pytest.raises(BadInput, match=refusal), only_one(tmp_path / "file"):
+    with pytest.raises(BadInput, match=refusal), lock_folder(tmp_path / "file"):
         pass
 
 
 def _hold_and_die(folder: Path) -> None:
-    with only_one(folder):
+    with lock_folder(folder):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -153,5 +153,5 @@ def test_a_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
     child.start()
     child.join()
     assert child.exitcode == -signal.SIGKILL
-    with only_one(tmp_path), pytest.raises(BadInput, match="another podeval run"), only_one(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(BadInput, match="another podeval run"), lock_folder(tmp_path):
         pass

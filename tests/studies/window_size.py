@@ -15,7 +15,7 @@ from svg_chart import Panel, Series, small_multiples
 
 from podeval.analysis import Recording
 from podeval.analysis.recording import MODEL_RATE
-from podeval.analysis.speech_windows import sounding
+from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.srmr import srmr_windows
 from podeval.audio.windows import Span, windows_over
 
@@ -57,7 +57,7 @@ def run(work: Path, count: int) -> None:
 def measured(recording: Recording, window: float, stride: float) -> dict[str, float | int | None]:
     """Both metrics by their formulas, on the windows that hold enough speech; None below two of them."""
     clips = windows_over([Span(0.0, recording.duration)], window, stride)
-    heard = sounding(clips, recording.speech())
+    heard = find_sounding(clips, recording.speech())
     kept = [clip for clip, sounds in zip(clips, heard, strict=True) if sounds]
     if len(kept) < 2:
         return {"windows": len(kept), "timbre_consistency": None, "reverb_consistency": None, "norm": None}

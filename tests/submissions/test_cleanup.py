@@ -12,7 +12,7 @@ import pytest
 
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 from podeval.submissions.cleanup import clear
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import withdraw
@@ -135,7 +135,7 @@ def test_a_kill_while_it_removes_harms_nothing(
 
 def test_a_folder_that_somebody_works_in_is_left(queue: Queue, published: str, tmp_path: Path) -> None:
     path = tmp_path / "work" / published
-    with only_one(path):
+    with lock_folder(path):
         assert clear(queue, tmp_path / "work", LATER) == []
     assert "runs" in inside(path)
 

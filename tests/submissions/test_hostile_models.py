@@ -21,7 +21,9 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
 from podeval.submissions.sandbox import SandboxLimits
 
-pytestmark = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
+pytestmark = pytest.mark.skipif(
+    sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
+)
 SMALL = SandboxLimits(wall_seconds=8, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20, output_files=200)
 
 

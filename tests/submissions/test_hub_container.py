@@ -71,7 +71,7 @@ class Container:
 
 
 pytestmark = pytest.mark.skipif(
-    sandbox.missing() is not None, reason="no bubblewrap here, which stands for the container"
+    sandbox.explain_missing_isolation() is not None, reason="no bubblewrap here, which stands for the container"
 )
 
 

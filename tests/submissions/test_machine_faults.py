@@ -335,10 +335,10 @@ def test_everybody_reads_that_it_waits_for_the_board_and_not_where(tiny: ModuleT
         raise DiskFull("the disk is full while writing /srv/secret/board/table.parquet")
 
     work(refresh=refresh)
-    about = public_view.public(queue.get(row.id))
+    about = public_view.describe_publicly(queue.get(row.id))
     assert about["waits_for_operator"] is True
     assert about["reason"] == f"{WAITS}: the disk is full while writing …/table.parquet"
-    assert public_view.steps(queue.history(row.id))[-1]["reason"] == about["reason"]
+    assert public_view.describe_steps(queue.history(row.id))[-1]["reason"] == about["reason"]
 
 
 def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
@@ -367,7 +367,7 @@ def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
     )
     monkeypatch.chdir(tmp_path)
     worker = tiny.worker(queue, Path())
-    worker.fetch, worker.making = fetch, type(worker.making)(trusted=sandbox.missing() is not None)
+    worker.fetch, worker.making = fetch, type(worker.making)(trusted=sandbox.explain_missing_isolation() is not None)
     assert worker.folder == tmp_path / "elsewhere"
     worker.once()
     assert queue.get(row.id).state == "published", queue.get(row.id).reason

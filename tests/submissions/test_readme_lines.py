@@ -94,7 +94,9 @@ def test_outputs_of_ones_own_are_published(follow: Callable[[], dict[str, str]])
     assert scored["loudness"] == 51
 
 
-@pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
+@pytest.mark.skipif(
+    sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
+)
 def test_a_tiny_model_is_published(follow: Callable[[], dict[str, str]], tiny: ModuleType, hub_client: Any) -> None:
     pytest.importorskip("transformers")
     source = REPOSITORY / "tests/systems/adapters/tiny_submissions.py"

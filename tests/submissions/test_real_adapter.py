@@ -50,7 +50,7 @@ def test_a_submitted_model_repo_becomes_a_row_of_the_board(
     assert (row.state, row.owner_proven) == ("queued", True)
     assert row.pinned["parameters"] > 0
     limits = SandboxLimits(wall_seconds=200, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
-    making = GenerationSettings(limits=limits, threads=1, trusted=sandbox.missing() is not None)
+    making = GenerationSettings(limits=limits, threads=1, trusted=sandbox.explain_missing_isolation() is not None)
     Worker(queue, tmp_path / "work", tmp_path / "board", lambda board: None, making).once()
 
     current = queue.get(row.id)

@@ -15,7 +15,7 @@ import pytest
 from podeval.leaderboard.build import build
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.table import build as table_of
-from podeval.leaderboard.view import BoardView, settle
+from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
 from podeval.systems.submission import Reported
 from podeval.systems.submission_reading import load_all
@@ -193,10 +193,10 @@ def test_a_paper_s_spread_count_and_note_go_with_the_value(board: pd.DataFrame) 
 
 
 def test_a_reader_sees_a_figure_with_the_digits_it_is_printed_with(board: pd.DataFrame) -> None:
-    settled = settle(BoardView(board="lfs_bench/", profile="paper", dimension="acoustics.timbre"), board)
+    settled = resolve_view(BoardView(board="lfs_bench/", profile="paper", dimension="acoustics.timbre"), board)
     rows = {cells[0]: cells[1] for cells in table_of(settled).display}
     assert rows["ElevenLabs Multilingual V2"] == "0.96 (SD 0.008)"  # Table 2
-    settled = settle(BoardView(board="mtalk_bench/", profile="paper", slice="dimension=semantic"), board)
+    settled = resolve_view(BoardView(board="mtalk_bench/", profile="paper", slice="dimension=semantic"), board)
     table = table_of(settled)
     path = next(n for n, header in enumerate(table.headers) if header.startswith("Arena"))
     assert {cells[0]: cells[path] for cells in table.display}["GPT-4o Realtime"] == "1052"  # Table 9
@@ -228,7 +228,7 @@ def test_module_and_key_are_ones_that_are_declared_or_directed() -> None:
 def test_a_reader_picks_a_paper_s_setting_once_for_all_its_columns(
     board: pd.DataFrame, benchmark: str, protocol: str, systems: int
 ) -> None:
-    settled = settle(BoardView(board=f"{benchmark}/", profile="paper", protocols=(protocol,)), board)
+    settled = resolve_view(BoardView(board=f"{benchmark}/", profile="paper", protocols=(protocol,)), board)
     protocol_rows = settled.rows[settled.rows["protocol"] == protocol]
     assert protocol_rows["system"].nunique() == systems
     assert len(table_of(settled).systems) >= systems

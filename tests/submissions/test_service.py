@@ -177,7 +177,7 @@ def submit_file(queue: Queue, file: Path) -> SubmissionRow:
 
 
 def working(queue: Queue, tmp_path: Path, **making: Any) -> Worker:
-    choices = GenerationSettings(trusted=sandbox.missing() is not None, **making)
+    choices = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None, **making)
     return Worker(queue, tmp_path / "work", tmp_path / "board", lambda board: None, choices)
 
 
@@ -245,7 +245,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
     assert f"{id_}  queued     tones  operator  outputs, number 1 in the queue" in podeval("queue")
     assert "cancelled" in podeval("submissions", "cancel", id_)
     assert "queued" in podeval("submissions", "retry", id_)
-    trust = ["--trust-models"] if sandbox.missing() else []
+    trust = ["--trust-models"] if sandbox.explain_missing_isolation() else []
     options = ["--once", *trust, "--board", str(tmp_path / "board"), "--work", str(tmp_path / "work")]
     assert podeval("worker", *options) == f"{id_}: published\n"
     assert podeval("worker", *options) == "nothing to do\n"

@@ -30,7 +30,7 @@ from podeval.listening.designs import read_design
 from podeval.listening.session_results import overview
 from podeval.models.chat import ChatAnswer
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.store.copies import copies, register
+from podeval.store.copies import read_copies, register
 from podeval.store.database import Database
 from podeval.store.files import append_line
 from podeval.store.tables import ListeningAnswer, ListeningTest
@@ -334,7 +334,7 @@ def test_copies_that_commands_of_ours_made_lose_the_words(
     ]
     sentences.clear()
     take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
-    (report,) = [copy for copy in copies([board]) if copy.kind == "report"]
+    (report,) = [copy for copy in read_copies([board]) if copy.kind == "report"]
     assert sentences == [
         f"{tmp_path / 'report.html'} (report, made on {socket.gethostname()} at {report.made_at}) is not there: where "
         "it was moved, or lies on that machine, delete it there"
@@ -436,7 +436,7 @@ def test_what_a_restore_replaced_is_reached_by_a_later_takedown(
     command(monkeypatch, "backup", tmp_path / "backup.tar", "--runs", board)
     queue.database.close()
     assert command(monkeypatch, "restore", tmp_path / "backup.tar", "--runs", board, "--force") == 0
-    assert [copy.kind for copy in copies([board])] == ["backup"], "the list outlives a restore of what is older"
+    assert [copy.kind for copy in read_copies([board])] == ["backup"], "the list outlives a restore of what is older"
     (replaced,) = board.glob(".before-restore-*")
     assert where_it_is(replaced)
     sentences: list[str] = []

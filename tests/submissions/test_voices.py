@@ -54,7 +54,9 @@ def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, 
     for path in model.rglob("*"):  # as those that are fetched: the sandbox is somebody else
         path.chmod(0o755 if path.is_dir() else 0o644)
     limits = SandboxLimits(wall_seconds=300, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
-    making = GenerationSettings(limits=limits, threads=1, trusted=sandbox.missing() is not None, voices=voices)
+    making = GenerationSettings(
+        limits=limits, threads=1, trusted=sandbox.explain_missing_isolation() is not None, voices=voices
+    )
     entry = RunEntry("lfs_bench", "sample", "voice")
     folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "dia")
     rounds = SandboxRunner(entry, tmp_path / "work", model, "text-to-speech", making, lambda: None)
@@ -84,7 +86,7 @@ finish(out, item=item, audio='salt.wav', details=sizes)
     making = GenerationSettings(
         command=lambda job: [sys.executable, "-S", "-E", str(tmp_path / "model" / fake.name), str(job)],
         limits=SandboxLimits(wall_seconds=60, memory_bytes=500 * 2**20, output_bytes=200 * 2**20),
-        trusted=sandbox.missing() is not None,
+        trusted=sandbox.explain_missing_isolation() is not None,
         voices=voices,
     )
     folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "fake")

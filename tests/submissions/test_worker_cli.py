@@ -44,7 +44,7 @@ def said(*arguments: str | Path) -> str:
 
 def trusted() -> list[str]:
     """What an operator says who has no box for what jobs hand back."""
-    return ["--trust-models"] if sandbox.missing() else []
+    return ["--trust-models"] if sandbox.explain_missing_isolation() else []
 
 
 def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(

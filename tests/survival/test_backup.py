@@ -23,7 +23,7 @@ from podeval.operations import backup as backups
 from podeval.operations import backup_database
 from podeval.operations.restore import restore
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.store.database import Database, sound
+from podeval.store.database import Database, find_damage
 from podeval.store.files import DiskFull
 from podeval.store.tables import ArenaItem, ArenaOutput, TableBase, Vote
 
@@ -37,15 +37,15 @@ PLAN = RunPlan(
 def a_run(runs: Path, items: int = 3) -> RunFolder:
     folder = RunFolder(runs, "real_pod", "tiny", "echo")
     folder.begin(PLAN)
-    sound = np.sin(np.arange(2_000) / 20).astype(np.float32)[:, np.newaxis] / 2
+    samples = np.sin(np.arange(2_000) / 20).astype(np.float32)[:, np.newaxis] / 2
     for number in range(items):
-        folder.write_output(Output(item=f"i{number}", duration=0.1), sound, 16_000)
+        folder.write_output(Output(item=f"i{number}", duration=0.1), samples, 16_000)
     return folder
 
 
 def votes(place: str | Path) -> set[str]:
     with Database(place) as database, database.reading() as session:
-        assert sound(database) is None
+        assert find_damage(database) is None
         return set(session.scalars(select(Vote.id)))
 
 
@@ -339,7 +339,7 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
     done = restore(tmp_path / "old.tar", tmp_path / "new.db", tmp_path / "runs")
     assert (done.rows["votes"], done.rows["submissions"]) == (1, 0)
     with Database(tmp_path / "new.db", migrate=False) as database:
-        assert sound(database) is None
+        assert find_damage(database) is None
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)

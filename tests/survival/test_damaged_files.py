@@ -17,7 +17,7 @@ from sqlalchemy import select
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput, StoreUnusable
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.store.database import Database, sound
+from podeval.store.database import Database, find_damage
 from podeval.store.tables import Vote
 
 Make = Callable[..., Any]
@@ -66,7 +66,7 @@ def test_a_log_that_a_kill_left_holds_every_vote(left: Path) -> None:
         file.write(bytes(3000))  # of a page that was being written and is not committed
     with Database(left / "podeval.db") as database:
         assert len(votes(database)) == VOTES
-        assert sound(database) is None
+        assert find_damage(database) is None
 
 
 @pytest.mark.parametrize("seed", range(9))
@@ -85,12 +85,12 @@ def test_what_a_log_that_was_cut_or_changed_loses_comes_back_from_the_bucket(lef
             content[:64] = bytes(64)
     log.write_bytes(content)
     with Database(left / "podeval.db") as database:
-        assert sound(database) is None, "all of a transaction or nothing of it"
+        assert find_damage(database) is None, "all of a transaction or nothing of it"
         rest = len(votes(database))
         assert rest < VOTES
         assert VoteObjects(left / "bucket").read_back(database).votes == VOTES - rest
         assert votes(database) == {f"vote-{number:06}" for number in range(VOTES)}
-        assert sound(database) is None
+        assert find_damage(database) is None
         assert VoteObjects(left / "bucket").read_back(database).votes == 0
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import StoreUnusable
-from podeval.store.database import Database, sound
+from podeval.store.database import Database, find_damage
 from podeval.store.files import DiskFull
 from podeval.store.tables import Vote
 
@@ -75,7 +75,7 @@ def small_disk(tmp_path: Path) -> Iterator[Small]:
 
 def votes(place: Path) -> set[str]:
     with Database(place) as database:
-        assert sound(database) is None
+        assert find_damage(database) is None
         with database.reading() as session:
             return set(session.scalars(select(Vote.id)))
 

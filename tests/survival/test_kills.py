@@ -26,7 +26,7 @@ import pytest
 from sqlalchemy import select
 
 from podeval.errors import StoreUnusable
-from podeval.store.database import Database, sound
+from podeval.store.database import Database, find_damage
 from podeval.store.tables import Battle, Vote
 
 Make = Callable[..., Any]
@@ -89,7 +89,7 @@ class Voters:
 
 def in_the_database(place: str) -> list[tuple[str, str, str]]:
     with Database(place) as database:
-        assert sound(database) is None
+        assert find_damage(database) is None
         with database.reading() as session:
             return [(vote.id, vote.battle, vote.outcome) for vote in session.scalars(select(Vote))]
 

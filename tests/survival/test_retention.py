@@ -15,7 +15,7 @@ from podeval.errors import BadInput
 from podeval.operations import retention
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.store.database import Database
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 from podeval.store.tables import ArenaItem, ArenaSystem, ListeningTest
 from podeval.store.tables import ArenaOutput as Played
 
@@ -179,7 +179,7 @@ def test_a_kill_between_saying_and_removing_is_finished_by_the_next(
 
 def test_a_run_that_somebody_writes_to_is_left_alone(runs: Path) -> None:
     folder = RunFolder(runs, "real_pod", "tiny", "old")
-    with only_one(folder.path):
+    with lock_folder(folder.path):
         retention.remove(retention.look(runs, 0), runs)
     assert len(recordings(folder)) == 4
 

@@ -8,7 +8,7 @@ from podeval.text.script_format import (
     count_length,
     find_script_problems,
     read_script,
-    without_reasoning,
+    strip_reasoning,
 )
 
 ENGLISH = "Host 1: Welcome back to the show.\n\nHost 2:\nThank you, it is good to be here.\nHost 1: Let us begin.\n"
@@ -105,7 +105,7 @@ def test_length_counts_words_and_characters_not_punctuation_or_labels() -> None:
     ],
 )
 def test_only_the_script_of_an_answer_is_kept(answer: str, script: str) -> None:
-    assert without_reasoning(answer) == script
+    assert strip_reasoning(answer) == script
 
 
 def test_another_language_is_refused() -> None:

@@ -14,11 +14,11 @@ from podeval.text.dialogue_segments import (
     Segment,
     Selection,
     attribute_to_speakers,
-    dialogue_clips,
+    cut_dialogue_clips,
+    explain_no_clips,
     join_utterances,
     parse_diarised,
-    select,
-    why_no_clips,
+    select_clips,
 )
 
 TRANSCRIPT = """\
@@ -43,38 +43,38 @@ def shown(clip: DialogueClip) -> tuple[float, float, str, str, str]:
 def test_the_published_clips_come_out_exactly(shared_data: Path, episode: str) -> None:
     folder = shared_data / "podeval/real_pod/example_processed" / episode
     published = json.loads((folder / "clips_info.json").read_text("utf-8"))["clips"]
-    clips = dialogue_clips(parse_diarised((folder / "diarized_transcription.txt").read_text("utf-8")))
+    clips = cut_dialogue_clips(parse_diarised((folder / "diarized_transcription.txt").read_text("utf-8")))
     keys = ("time_range", "first_speaker", "second_speaker", "text")
     assert [clip.to_json() for clip in clips] == [{key: clip[key] for key in keys} for clip in published]
     assert [(clip.number, clip.file_name) for clip in clips] == [(c["dialog_id"], c["audio_file"]) for c in published]
 
 
 def test_a_clip_takes_three_segments_back_and_two_forward() -> None:
-    first, *_ = dialogue_clips(parse_diarised(TRANSCRIPT))
+    first, *_ = cut_dialogue_clips(parse_diarised(TRANSCRIPT))
     assert shown(first) == (4.0, 13.0, "Ann", "Ben", "Two. Three. Four. Five.")
 
 
 def test_a_side_ends_with_the_segment_that_passes_ten_seconds() -> None:
-    _, second, third = dialogue_clips(parse_diarised(TRANSCRIPT))
+    _, second, third = cut_dialogue_clips(parse_diarised(TRANSCRIPT))
     assert shown(second) == (10.0, 24.5, "Ben", "Cleo", "Five. Seven. Eight, and long.")
     # Nine alone is short, so Eight is added; together they pass ten seconds.
     assert shown(third) == (14.0, 27.0, "Cleo", "Ann", "Eight, and long. Nine. Ten.")
     segments = [Segment("Ann", start, start + 6.0, f"{start}") for start in (0.0, 6.0, 12.0)]
-    (clip,) = dialogue_clips([*segments, Segment("Ben", 18.0, 19.0, "yes")])
+    (clip,) = cut_dialogue_clips([*segments, Segment("Ben", 18.0, 19.0, "yes")])
     assert (clip.start, clip.text) == (6.0, "6.0 12.0 yes")
 
 
 def test_exactly_ten_seconds_are_not_more_than_ten() -> None:
     segments = [Segment("Ann", 0.0, 5.0, "a"), Segment("Ann", 5.0, 15.0, "b"), Segment("Ben", 15.0, 16.0, "c")]
-    assert dialogue_clips(segments)[0].start == 0.0
-    assert dialogue_clips(segments, most_seconds=9.99)[0].start == 5.0
+    assert cut_dialogue_clips(segments)[0].start == 0.0
+    assert cut_dialogue_clips(segments, most_seconds=9.99)[0].start == 5.0
 
 
 def test_the_limits_are_the_caller_s() -> None:
-    clip = dialogue_clips(parse_diarised(TRANSCRIPT), back=1, forward=3)[0]
+    clip = cut_dialogue_clips(parse_diarised(TRANSCRIPT), back=1, forward=3)[0]
     assert shown(clip) == (8.0, 14.0, "Ann", "Ben", "Four. Five. Seven.")
     with pytest.raises(BadInput, match="at least one segment a side"):
-        dialogue_clips([], back=0)
+        cut_dialogue_clips([], back=0)
 
 
 def test_a_transcript_survives_line_ends_marks_and_what_stands_in_names_and_texts() -> None:
@@ -132,10 +132,10 @@ def test_what_is_written_is_read_back(segments: list[Segment]) -> None:
 
 @given(SEGMENTS)
 def test_there_is_a_clip_for_every_change_of_speaker(segments: list[Segment]) -> None:
-    clips = dialogue_clips(segments)
+    clips = cut_dialogue_clips(segments)
     changes = [(a.speaker, b.speaker) for a, b in pairwise(segments) if a.speaker != b.speaker]
     assert [(clip.first_speaker, clip.second_speaker) for clip in clips] == changes
-    assert bool(clips) == (why_no_clips(segments) is None)
+    assert bool(clips) == (explain_no_clips(segments) is None)
 
 
 def clips_lasting(*seconds: float) -> list[DialogueClip]:
@@ -144,30 +144,30 @@ def clips_lasting(*seconds: float) -> list[DialogueClip]:
 
 def test_clips_within_the_limits_are_drawn_in_order_of_time() -> None:
     clips = clips_lasting(14, 15, 16, 20, 24, 25, 26)
-    draws = {select(clips, 3, seed=seed).clips for seed in range(30)}
+    draws = {select_clips(clips, 3, seed=seed).clips for seed in range(30)}
     assert len(draws) > 5
     for draw in draws:
         assert [clip.number for clip in draw] == sorted({clip.number for clip in draw})
         assert len(draw) == 3
         assert all(15 <= clip.duration <= 25 for clip in draw)
-    assert select(clips, 3, seed=4) == select(clips, 3, seed=4)
-    assert select(clips, 5).clips == tuple(clips[1:6])
+    assert select_clips(clips, 3, seed=4) == select_clips(clips, 3, seed=4)
+    assert select_clips(clips, 5).clips == tuple(clips[1:6])
 
 
 def test_the_limits_widen_until_enough_clips_fit_or_the_ends_are_reached() -> None:
     clips = clips_lasting(20, 12.5, 40, 3)
-    assert select(clips, 2) == Selection(tuple(clips[:2]), 2, 2, 12.0, 28.0, 0)
-    assert select(clips, 3) == Selection(tuple(clips[:2]), 3, 2, 5.0, 35.0, 0)
+    assert select_clips(clips, 2) == Selection(tuple(clips[:2]), 2, 2, 12.0, 28.0, 0)
+    assert select_clips(clips, 3) == Selection(tuple(clips[:2]), 3, 2, 5.0, 35.0, 0)
     # PodEval's code begins at 10 to 30 s and stops at 5 to 35 s.
-    assert select(clips_lasting(4, 5, 36), 2, min_seconds=10, max_seconds=30).max_seconds == 35
+    assert select_clips(clips_lasting(4, 5, 36), 2, min_seconds=10, max_seconds=30).max_seconds == 35
     # An end that is there already keeps both where they are.
-    assert select(clips_lasting(20, 30), 2, min_seconds=5, max_seconds=25).max_seconds == 25
+    assert select_clips(clips_lasting(20, 30), 2, min_seconds=5, max_seconds=25).max_seconds == 25
 
 
 def test_a_length_is_what_its_two_digits_say() -> None:
-    (clip,) = dialogue_clips([Segment("A", 7.02, 15.0, "a"), Segment("B", 15.0, 32.02, "b")])
+    (clip,) = cut_dialogue_clips([Segment("A", 7.02, 15.0, "a"), Segment("B", 15.0, 32.02, "b")])
     assert clip.end - clip.start != 25.0
-    assert select([clip], 1).eligible == 1
+    assert select_clips([clip], 1).eligible == 1
 
 
 @given(
@@ -180,7 +180,7 @@ def test_a_length_is_what_its_two_digits_say() -> None:
 def test_a_selection_never_crashes(lengths: list[float], count: int, one: float, other: float, seed: int) -> None:
     clips = clips_lasting(*lengths)
     low, high = sorted((one, other))
-    selection = select(clips, count, min_seconds=low, max_seconds=high, seed=seed)
+    selection = select_clips(clips, count, min_seconds=low, max_seconds=high, seed=seed)
     assert len(selection.clips) == min(count, selection.eligible)
     assert set(selection.clips) <= set(clips)
     assert all(selection.min_seconds <= clip.duration <= selection.max_seconds for clip in selection.clips)
@@ -191,9 +191,9 @@ def test_a_selection_never_crashes(lengths: list[float], count: int, one: float,
 @pytest.mark.parametrize(("low", "high"), [(5, 4), (-1, 4), (1, float("inf")), (float("nan"), 4)])
 def test_limits_that_nothing_meets_are_refused(low: float, high: float) -> None:
     with pytest.raises(BadInput, match="give a low limit and a high one"):
-        select([], 1, min_seconds=low, max_seconds=high)
+        select_clips([], 1, min_seconds=low, max_seconds=high)
     with pytest.raises(BadInput, match="at least one clip"):
-        select([], 0)
+        select_clips([], 0)
 
 
 @pytest.mark.parametrize(
@@ -264,5 +264,5 @@ def test_attribution_equals_a_look_at_every_turn(
 
 
 def test_it_is_said_why_there_are_no_clips() -> None:
-    assert "no speech" in str(why_no_clips([]))
-    assert "only one speaker (Ann)" in str(why_no_clips(parse_diarised("[Speaker Ann] [0-1]: hi")))
+    assert "no speech" in str(explain_no_clips([]))
+    assert "only one speaker (Ann)" in str(explain_no_clips(parse_diarised("[Speaker Ann] [0-1]: hi")))

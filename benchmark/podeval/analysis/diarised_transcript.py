@@ -23,7 +23,7 @@ class DiarisedTranscript:
     language: str
 
 
-def diarised_transcript(recording: Recording, language: str | None = None) -> DiarisedTranscript:
+def transcribe_and_diarise(recording: Recording, language: str | None = None) -> DiarisedTranscript:
     """Transcribe and diarise a recording; each segment goes to the speaker whose turns overlap it longest.
 
     Segments end with a sentence or before a pause; see `podeval.text.dialogue_segments`.

@@ -263,7 +263,7 @@ def measure_level(samples: Samples) -> Level:
     return Level(measured.integrated, measured.true_peak)
 
 
-def matched_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
+def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
     """Choose the gains in dB that bring two stretches to one loudness; none where one of them has no loudness.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW, Recording
-from podeval.analysis.speech_windows import spoken_voices
+from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import SpeakerTurn
 
@@ -76,7 +76,7 @@ class ReferenceVoices(Mapping[str, Recording]):
             raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
         if not recording.speech():
             raise CannotScore(f"{of} cannot be used: no speech is heard in it")
-        voices = spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
+        voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(
                 f"{of} cannot be used: no window of {VOICE_WINDOW:g} s of it holds enough speech (at least 40 %)"

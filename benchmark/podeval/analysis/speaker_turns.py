@@ -10,7 +10,7 @@ from podeval.text.script import Script
 from podeval.text.tokens import detect_language
 
 
-def who_speaks(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any]]:
+def find_speaker_turns(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any]]:
     """Find the turns, and what a score's notes say of them: `language` and `speakers_asked` where there is a script.
 
     English and Chinese are transcribed as such, and a text too short for its language to be told by its letters. Where

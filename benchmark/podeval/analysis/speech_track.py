@@ -77,7 +77,7 @@ class MixedRecording(Protocol):
 R = TypeVar("R", bound=MixedRecording)
 
 
-def lasting_music(recording: MixedRecording) -> tuple[Span, ...]:
+def find_lasting_music(recording: MixedRecording) -> tuple[Span, ...]:
     """Find the stretches of music that are long enough to count."""
     shortest = min(SHORTEST_MUSIC, recording.duration / 2)
     return tuple(span for span in recording.music() if span.duration >= shortest)
@@ -85,7 +85,7 @@ def lasting_music(recording: MixedRecording) -> tuple[Span, ...]:
 
 def has_music(recording: MixedRecording) -> bool:
     """Whether there is enough music for the speech stem to be scored."""
-    return sum(span.duration for span in lasting_music(recording)) >= LEAST_SHARE * recording.duration
+    return sum(span.duration for span in find_lasting_music(recording)) >= LEAST_SHARE * recording.duration
 
 
 def separate_speech_stem(recording: R) -> R:
@@ -100,7 +100,7 @@ def separate_speech_stem(recording: R) -> R:
         "separator": registry.card("separator", recording.profile).identity,
         "rate": stems.rate,
     }
-    music = sum(span.duration for span in lasting_music(recording))
+    music = sum(span.duration for span in find_lasting_music(recording))
     notes = {
         "scored": "speech stem",
         "music_seconds": round(music, 2),

@@ -31,14 +31,14 @@ def require_speech(recording: Recording, shortest: float = 0.0) -> None:
         raise CannotScore("no speech is heard in the recording")
 
 
-def sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
+def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
     """Find which windows hold enough speech, shape (windows,)."""
     lengths = np.array([sum(span.duration for span in clip) for clip in clips])
     enough: NDArray[np.bool_] = seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
     return enough
 
 
-def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
+def select_spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
     """Select the windows of each speaker that hold enough speech; speakers without such a window are left out.
 
     `seconds` are those of speech within the turns, `left_out` counts the other windows.
@@ -46,7 +46,7 @@ def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[S
     speech = recording.speech()
     voices = []
     for voice in recording.voices(turns):
-        enough = sounding(voice.clips, speech)
+        enough = find_sounding(voice.clips, speech)
         if enough.any():
             spans = tuple(Span(turn.start, turn.end) for turn in turns if turn.speaker == voice.speaker)
             voices.append(

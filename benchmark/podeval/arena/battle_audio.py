@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from podeval.analysis.playback import Changed, Playback, Stretch, matched_gains
+from podeval.analysis.playback import Changed, Playback, Stretch, match_gains
 from podeval.arena import refusal
 from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
@@ -61,7 +61,7 @@ class BattleAudio:
         if target is None or audio.compared is None:
             return 0.0
         this_level, other = (self._playback.level(_stretch(side)) for side in audio.compared)
-        return matched_gains(this_level, other, target)[0]
+        return match_gains(this_level, other, target)[0]
 
 
 def _stretch(audio: Audio) -> Stretch:

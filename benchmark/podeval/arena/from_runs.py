@@ -14,7 +14,7 @@ QUESTION = "Which of the two would you rather go on listening to?"
 LONGEST_NAME = 100
 
 
-def manifest_of(
+def make_manifest(
     runs: Path,
     *,
     benchmark: str = "",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.arena import AsJson
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -294,4 +294,4 @@ def _submissions(database: str, runs: Path) -> Iterator["SubmissionModeration"]:
 def _open(database: str, runs: Path) -> "Database":
     from podeval.store.database import Database
 
-    return Database(existing_place(database, runs))
+    return Database(require_database(database, runs))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, place_of, place_to_make
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database, resolve_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def init(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """
     from podeval.store.database import Database
 
-    with Database(place_to_make(database, runs)) as opened:
+    with Database(announce_database(database, runs)) as opened:
         print(f"{opened.name} is ready")
 
 
@@ -104,11 +104,11 @@ def add_runs(
 
     Example: podeval arena add-runs runs --benchmark lfs_bench --dimension drama --question "Who tells it better?"
     """
-    from podeval.arena.from_runs import DIMENSION, QUESTION, manifest_of
+    from podeval.arena.from_runs import DIMENSION, QUESTION, make_manifest
     from podeval.arena.manifest import add as take_in
     from podeval.store.database import Database
 
-    arena_manifest = manifest_of(
+    arena_manifest = make_manifest(
         runs,
         benchmark=benchmark,
         split=split,
@@ -118,7 +118,7 @@ def add_runs(
     )
     if not arena_manifest.outputs:
         raise BadInput(f"no item has recordings of two systems in {runs}; `podeval run` makes some, of each system")
-    with Database(place_to_make(database, runs)) as opened:
+    with Database(announce_database(database, runs)) as opened:
         done = take_in(opened, arena_manifest, strict=False)
         size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items"
         print(f"{size}, {_describe_added(done)} in {opened.name}")
@@ -315,14 +315,14 @@ def export(
     """
     from podeval.arena.export import FORMATS
     from podeval.arena.export import export as write
-    from podeval.store.copies import folder_of_list, register
+    from podeval.store.copies import find_list_folder, register
 
     chosen = next((candidate for candidate in FORMATS if candidate == form), None)
     if chosen is None:
         raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
     if comments:
         files = [folder / f"{name}.{chosen}" for name in ("votes", "answers")]
-        register("export", files, folder_of_list(place_of(database, runs), runs))
+        register("export", files, find_list_folder(resolve_database(database, runs), runs))
     with _open(database, runs) as opened:
         counts = write(opened.database, folder, chosen, comments=comments)
     print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
@@ -381,10 +381,10 @@ def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 
     Example: podeval arena verify
     """
-    from podeval.store.database import sound
+    from podeval.store.database import find_damage
 
     with _open(database, runs) as opened:
-        wrong = sound(opened.database)
+        wrong = find_damage(opened.database)
         alarms = opened.status().alarms
         name = opened.database.name
     if wrong is not None:
@@ -400,7 +400,7 @@ def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[A
     from podeval.arena.vote_objects import VoteObjects
     from podeval.store.database import Database
 
-    with Database(existing_place(database, runs)) as opened:
+    with Database(require_database(database, runs)) as opened:
         yield Arena(opened, objects=VoteObjects(objects) if objects else None)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.arena import AsJson
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, place_of
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def backup(
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.operations import backup as backups
-    from podeval.store.copies import folder_of_list, register
+    from podeval.store.copies import find_list_folder, register
 
     if verify:
         made_backup = backups.verify(target)
@@ -44,9 +44,9 @@ def backup(
         return
     existing_runs = runs if runs.is_dir() or database == "" else None
     made_backup = backups.back_up(
-        target, place_of(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
+        target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    register("backup", [target], folder_of_list(place_of(database, runs), runs))
+    register("backup", [target], find_list_folder(resolve_database(database, runs), runs))
     _print(target, made_backup, as_json, "is made")
     for path in made_backup.absent:
         _say(f"a recording of the arena is not there any more and so not in the backup: {path}")
@@ -75,14 +75,14 @@ def restore(
     """
     from podeval.leaderboard.build import build
     from podeval.operations.restore import restore as put_back
-    from podeval.store.copies import folder_of_list, keep_lines, read_list
+    from podeval.store.copies import find_list_folder, keep_lines, read_list
     from podeval.submissions.restoring import RestoredTakedowns
 
-    target = place_of(database, runs)
+    target = resolve_database(database, runs)
     takedowns = RestoredTakedowns(source, target)
-    copies_listed = read_list(folder_of_list(target, runs))
+    copies_listed = read_list(find_list_folder(target, runs))
     done = put_back(source, target, runs, force=force, settle=takedowns.repeat)
-    keep_lines(copies_listed, folder_of_list(target, runs))
+    keep_lines(copies_listed, find_list_folder(target, runs))
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(
         f"restored what was at {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs"
@@ -94,7 +94,7 @@ def restore(
         _say(f"left out, as it was taken down: what {', '.join(takedowns.submissions)} said")
     for path in done.kept:
         _say(f"what was there is kept in {path}")
-    if lost := _why_lost(place_of(database, runs)):
+    if lost := _why_lost(resolve_database(database, runs)):
         _say(f"The site does not start yet: {lost}")
     elif done.secret is None:
         _say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
@@ -129,7 +129,7 @@ def retention(
         raise BadInput("say how many gigabytes recordings may take, with --budget or PODEVAL_RUNS_GB")
     if not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    location = place_of(database, runs)
+    location = resolve_database(database, runs)
     needed: set[Path] = set()
     if is_there(location):
         with Opened(location) as opened:

@@ -102,13 +102,13 @@ def do_step(into: Path, work: Work) -> None:
 
     Rows that break a dataset's rules are a failure of rows, and named: exit code 1 as well.
     """
-    from podeval.cli.progress_bar import listening
+    from podeval.cli.progress_bar import show_progress
     from podeval.construction.staged_rows import Workshop
     from podeval.datasets.row_rules import BrokenRules
 
     workshop = Workshop(into)
     try:
-        with workshop.hold(), listening(into.name):
+        with workshop.hold(), show_progress(into.name):
             report = work(workshop)
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)
@@ -133,9 +133,9 @@ def open_judge(
     """
     from podeval.judges.budget import Budget
     from podeval.judges.client import JudgeClient
-    from podeval.judges.judge import judge_named
+    from podeval.judges.judge import find_judge
 
-    chosen = judge_named(judge)
+    chosen = find_judge(judge)
     folder = None if chosen.replays else workshop.records
     judging = JudgeClient(chosen, folder, workers=workers, budget=Budget(cost, tokens), refresh="failed")
     try:

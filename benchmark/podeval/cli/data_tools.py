@@ -90,7 +90,7 @@ def segments(
 
     registry.require_profile(profile)
     draw = _make_draw(select, min_seconds, max_seconds, seed)
-    group = partial(dialogue_segments.dialogue_clips, most_seconds=most_seconds, back=back, forward=forward)
+    group = partial(dialogue_segments.cut_dialogue_clips, most_seconds=most_seconds, back=back, forward=forward)
     outputs = _Outputs(clips_out, summary_out, transcript_out)
     _check_outputs(outputs, [path for path in (file, audio) if path])
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
@@ -142,7 +142,7 @@ def _find(
         _write(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
     clips = group(spoken)
     if not clips:
-        output["reason"] = f"{file}: {dialogue_segments.why_no_clips(spoken)}"
+        output["reason"] = f"{file}: {dialogue_segments.explain_no_clips(spoken)}"
     elif draw:
         clips = _apply_selection(output, draw(clips))
     if recording and outputs.clips:
@@ -221,7 +221,7 @@ def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
 def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
     """Transcribe and diarise a recording to segments."""
     from podeval import progress
-    from podeval.analysis.diarised_transcript import diarised_transcript
+    from podeval.analysis.diarised_transcript import transcribe_and_diarise
     from podeval.cli.progress_bar import Steps
     from podeval.models import registry
 
@@ -230,7 +230,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
         Steps(Path(recording.name).name) as steps,
         progress.listen(lambda what, done, of: steps.step(what, int(done), int(of))),
     ):
-        transcript = diarised_transcript(recording, language)
+        transcript = transcribe_and_diarise(recording, language)
     left_out = len(transcript.nobody)
     if left_out:
         total = left_out + len(transcript.segments)
@@ -287,7 +287,7 @@ def _make_draw(
     if not 0 <= low <= high < float("inf"):
         raise BadInput(f"--min-seconds {low:g} and --max-seconds {high:g} leave no clip; give a low and a high limit")
     many = dialogue_segments.SELECTED if count is None else count
-    return partial(dialogue_segments.select, count=many, min_seconds=low, max_seconds=high, seed=seed or 0)
+    return partial(dialogue_segments.select_clips, count=many, min_seconds=low, max_seconds=high, seed=seed or 0)
 
 
 def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:

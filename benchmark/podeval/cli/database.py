@@ -22,7 +22,7 @@ Place = Annotated[
 Runs = Annotated[Path, typer.Option("--runs", "--board", help="folder of runs that the board shows")]
 
 
-def place_of(database: str, runs: Path) -> str:
+def resolve_database(database: str, runs: Path) -> str:
     """The file or address of the database; `database` is what was asked for, "" for the one of the folder of runs."""
     return database or str(runs / NAME)
 
@@ -33,13 +33,13 @@ def is_there(location: str) -> bool:
     return "://" in file or Path(file).expanduser().is_file()
 
 
-def existing_place(database: str, runs: Path) -> str:
+def require_database(database: str, runs: Path) -> str:
     """The place of a database that is only looked into or changed.
 
     Raises:
         BadInput: there is none.
     """
-    location = place_of(database, runs)
+    location = resolve_database(database, runs)
     if not is_there(location):
         raise BadInput(
             f"there is no database {location}; name the board's with --database, or its folder with --runs; "
@@ -48,9 +48,9 @@ def existing_place(database: str, runs: Path) -> str:
     return location
 
 
-def place_to_make(database: str, runs: Path) -> str:
+def announce_database(database: str, runs: Path) -> str:
     """The place of a database that is made where there is none; says so where an earlier version left one elsewhere."""
-    location = place_of(database, runs)
+    location = resolve_database(database, runs)
     if not is_there(location) and (hint := _left_over(database, runs)):
         print(f"{location} is a new database{hint}", file=sys.stderr, flush=True)
     return location

@@ -82,13 +82,13 @@ def build(
 
     Example: podeval data build real_pod --source ./real_pod_episodes --out ./episodes
     """
-    from podeval.cli.progress_bar import listening
+    from podeval.cli.progress_bar import show_progress
     from podeval.datasets.build import build as build_dataset
     from podeval.datasets.row_rules import BrokenRules
 
     to = out or Path(name)
     try:
-        with listening(name):
+        with show_progress(name):
             lock = build_dataset(name, to, source=source, configs=config or (), cache=_find_downloads(), progress=_say)
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)
@@ -153,14 +153,14 @@ def fetch(
     """
     from dataclasses import asdict
 
-    from podeval.cli.progress_bar import listening
+    from podeval.cli.progress_bar import show_progress
     from podeval.datasets.feeds import ITUNES
     from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
 
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
     episodes = select_episodes(name, topic or ())
     to = into or Path(f"{name}_episodes")
-    with listening(name):
+    with show_progress(name):
         attempts = fetch_episodes(
             episodes, to, make_web(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=_say
         )

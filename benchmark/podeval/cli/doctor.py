@@ -120,9 +120,9 @@ def diagnosis() -> dict[str, Any]:
         "judged": [metric.name for metric in all_metrics() if metric.asks],
         "systems": {system.name: system.available() for system in all_systems()},
         "sandbox": {
-            "missing": sandbox.missing(),
-            "memory": sandbox.memory_bound(),
-            "system_calls": sandbox.system_calls(),
+            "missing": sandbox.explain_missing_isolation(),
+            "memory": sandbox.describe_memory_bound(),
+            "system_calls": sandbox.describe_system_calls(),
         },
         "cache": str(default_cache().folder),
         "weights": str(weights.root()),

@@ -248,7 +248,7 @@ def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", name: str, records: Path | None
 ) -> tuple[list[T | PodevalError], str]:
     """What each conversation found, and who was asked."""
-    from podeval.cli.progress_bar import listening
+    from podeval.cli.progress_bar import show_progress
     from podeval.judges.rounds import hold
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.store.copies import register
@@ -258,7 +258,7 @@ def _ask(
     judging = JudgeConfig(name, records).judging(asks, {})
     if judging is None:
         raise BadInput("name a judge with --judge")
-    with listening(judging.judge.model):
+    with show_progress(judging.judge.model):
         return hold(conversations, judging), judging.judge.id
 
 

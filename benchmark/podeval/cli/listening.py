@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, place_to_make
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def add(
     from podeval.listening.designs import resolve_recordings
 
     tests = [resolve_recordings(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
-    with _open(place_to_make(database, runs)) as opened:
+    with _open(announce_database(database, runs)) as opened:
         for each in tests:
             print(Listening(opened).create(each))
 
@@ -73,7 +73,7 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """
     from podeval.listening import Listening, session_results
 
-    with _open(existing_place(database, runs)) as opened:
+    with _open(require_database(database, runs)) as opened:
         for test in Listening(opened).tests():
             overview = session_results.overview(opened, test)
             print(
@@ -91,7 +91,7 @@ def close(test: Test, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """
     from podeval.listening import Listening
 
-    with _open(existing_place(database, runs)) as opened:
+    with _open(require_database(database, runs)) as opened:
         Listening(opened).close(test)
 
 
@@ -110,7 +110,7 @@ def print_results(
     from podeval.listening import results, session_results
     from podeval.store.files import write_whole
 
-    with _open(existing_place(database, runs)) as opened:
+    with _open(require_database(database, runs)) as opened:
         design = session_results.overview(opened, test).design
         summary = results.summarise(opened, test)
         marks = session_results.marks(opened, test) if plots else []
@@ -141,7 +141,7 @@ def export(
 
     if form not in ("jsonl", "webmushra"):
         raise BadInput(f"the form is jsonl or webmushra, not {form!r}")
-    with _open(existing_place(database, runs)) as opened:
+    with _open(require_database(database, runs)) as opened:
         kind = session_results.overview(opened, test).design.kind
         marks = session_results.marks(opened, test)
         answers, clips = session_results.answers(opened, test) if kind == "questionnaire" else ([], {})

@@ -60,7 +60,7 @@ def measure(
 
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
-    from podeval.cli.progress_bar import listening
+    from podeval.cli.progress_bar import show_progress
     from podeval.metrics import catalogue
     from podeval.metrics.compute import describe_protocol, score_items
     from podeval.metrics.inputs import inputs_from_files
@@ -87,7 +87,7 @@ def measure(
     for file, inputs in items:
         result: Result | PodevalError
         try:
-            with listening(file.name):
+            with show_progress(file.name):
                 (result,) = score_items(metric, [inputs.read()], chosen, client)
         except PodevalError as error:
             result = error

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from podeval.text.terminal_safe import Printable, console, printable
+from podeval.text.terminal_safe import Printable, make_console, make_printable
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -26,7 +26,7 @@ class Steps(AbstractContextManager["Steps"]):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._label = label
-        self._console = console(sys.stderr)
+        self._console = make_console(sys.stderr)
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
@@ -61,17 +61,17 @@ class Steps(AbstractContextManager["Steps"]):
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
         if title not in self._tasks:
-            self._tasks[title] = self._bars.add_task(printable(f"{self._label} · {title}"), total=total)
+            self._tasks[title] = self._bars.add_task(make_printable(f"{self._label} · {title}"), total=total)
         self._bars.update(self._tasks[title], completed=done, total=total)
         now = time.monotonic()
         if not self._console.is_terminal and now - self._said >= _PAUSE:
             self._said, spent = now, now - self._began
             left = f", about {spent / done * (total - done):.0f} s left" if 0 < done < total else ""
-            self._console.print(printable(f"{self._label}: {title} {done}/{total}{left}"))
+            self._console.print(make_printable(f"{self._label}: {title} {done}/{total}{left}"))
 
 
 @contextmanager
-def listening(label: str) -> Iterator[None]:
+def show_progress(label: str) -> Iterator[None]:
     """Show what is reported inside the block: bars on a terminal; elsewhere a line now and then, for long work only."""
     from podeval.progress import listen
 

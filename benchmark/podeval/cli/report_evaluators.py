@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Runs, existing_place, is_there, place_of
+from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def evaluators(
     from podeval.leaderboard.validity import marks_of_file
 
     files = [*(votes or []), *(scores or [])]
-    if not files and not is_there(place_of(database, runs)):
+    if not files and not is_there(resolve_database(database, runs)):
         raise BadInput(
             f"there is nothing to look into: --votes FILE, --scores FILE, or --database with votes or listening tests; "
-            f"there is no {place_of(database, runs)}"
+            f"there is no {resolve_database(database, runs)}"
         )
     lines: list[AnalysisLine] = []
     for path in votes or []:
@@ -59,7 +59,7 @@ def evaluators(
         for measure, marks in marks_of_file(path).items():
             lines += of_marks(measure, marks)
     if database or not files:
-        lines += _of_database(existing_place(database, runs))
+        lines += _of_database(require_database(database, runs))
     for finding in lines:
         print(json.dumps(asdict(finding), ensure_ascii=False) if as_json else finding.says)
     if not lines:

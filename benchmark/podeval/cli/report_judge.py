@@ -91,10 +91,10 @@ def install(
 
     Example: podeval judge install transformers:RMSnow/SpeechJudge-GRM@0123456789abcdef0123456789abcdef01234567
     """
-    from podeval.judges.judge import judge_named
+    from podeval.judges.judge import find_judge
     from podeval.models.chat_transformers import install as fetch
 
-    config = judge_named(judge)
+    config = find_judge(judge)
     if config.backend != "transformers":
         raise BadInput(f"{judge} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
     folder = fetch(config.model, str(config.revision), lambda line: print(line, file=sys.stderr))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Runs, existing_place, is_there, place_of
+from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ def validity(
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders
 
-    if not scores and not is_there(place_of(database, runs)):
+    if not scores and not is_there(resolve_database(database, runs)):
         raise BadInput(
             f"validity needs what people said: --scores FILE, or --database with listening tests; "
-            f"there is no {place_of(database, runs)}"
+            f"there is no {resolve_database(database, runs)}"
         )
     if not run_folders(runs):
         raise BadInput(f"there are no runs in {runs}; `podeval run` makes some, --runs names others")
     human: dict[str, dict[tuple[str, str], float]] = {}
-    from_tests = [_of_database(existing_place(database, runs))] if database or not scores else []
+    from_tests = [_of_database(require_database(database, runs))] if database or not scores else []
     for measures in (*map(of_file, scores or []), *from_tests):
         for name, outputs in measures.items():
             human.setdefault(name, {}).update(outputs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import place_of
+from podeval.cli.database import resolve_database
 from podeval.cli.executor_options import Where, spread
 from podeval.cli.judge_refresh import Refresh
 from podeval.errors import BadInput, ModelMissing
@@ -118,15 +118,15 @@ def demo(
 
 def _add_to_arena(runs: Path) -> None:
     """Let the demo's systems meet in the arena of the board that is served next."""
-    from podeval.arena.from_runs import manifest_of
+    from podeval.arena.from_runs import make_manifest
     from podeval.arena.manifest import add
     from podeval.store.database import Database
 
-    manifest = manifest_of(runs, benchmark="real_pod", split="demo")
+    manifest = make_manifest(runs, benchmark="real_pod", split="demo")
     if not manifest.outputs:
         return
     try:
-        with Database(place_of(os.environ.get("DATABASE_URL", ""), runs)) as opened:
+        with Database(resolve_database(os.environ.get("DATABASE_URL", ""), runs)) as opened:
             for sentence in add(opened, manifest, strict=False).left_out:
                 _say(f"Not in the arena: {sentence}")
     except BadInput as refusal:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.arena import AsJson
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, is_there, place_of, place_to_make
+from podeval.cli.database import (
+    DEFAULT,
+    RUNS,
+    Place,
+    Runs,
+    announce_database,
+    is_there,
+    require_database,
+    resolve_database,
+)
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -64,14 +73,14 @@ def submit(
     file = document / "submission.yaml" if document.is_dir() else document
     submission, gate = load(file), Gate(data=data)
     if estimate:
-        _estimate(submission, place_of(database, runs), image, flavor, timeout)
+        _estimate(submission, resolve_database(database, runs), image, flavor, timeout)
         return
     if check:
-        pinned = _check(submission, gate, file.parent, place_of(database, runs), profile, as_me)
+        pinned = _check(submission, gate, file.parent, resolve_database(database, runs), profile, as_me)
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
         print(f"{submission.system.name} passes the gate{size}")
         return
-    with open_queue(place_to_make(database, runs)) as queue:
+    with open_queue(announce_database(database, runs)) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
         row = SubmissionService(queue, gate).submit(
             submission, submitter, document_folder=file.parent, profile=profile, priority=priority
@@ -131,7 +140,7 @@ def list_(
 
     if state is not None and state not in STATES:
         raise BadInput(f"there is no state {state!r}; there are {', '.join(STATES)}")
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         _print(queue.all(owner=owner, states=(state,) if state else ()), queue.standings(), as_json)
 
 
@@ -144,7 +153,7 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
     from podeval.submissions.job_budget import Ledger
     from podeval.submissions.pull_requests import Proposals
 
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         row, history = queue.get(id), queue.history(id)
         if as_json:
             steps = [_to_plain(step) for step in history]
@@ -173,7 +182,7 @@ def cancel(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "opera
 
     Example: podeval submissions cancel s0123456789ab
     """
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         print(f"{id}: {queue.cancel(id, by, also=_note_action('submission cancelled', id, by)).state}")
 
 
@@ -183,7 +192,7 @@ def retry(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operat
 
     Example: podeval submissions retry s0123456789ab
     """
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         row = queue.retry(id, by, also=_note_action("submission requeued", id, by))
         print(f"{id}: {row.state}{_describe_standing(row, queue.standings())}")
 
@@ -197,7 +206,7 @@ def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "ope
     from podeval.leaderboard.build import build
     from podeval.submissions import service
 
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         moved = service.withdraw(queue, id, by, runs, also=_note_action("submission withdrawn", id, by))
         if moved:
             build(runs)
@@ -223,7 +232,7 @@ def publish(
     from podeval.submissions.pull_requests import Proposals, forms_of
     from podeval.systems.submission import Submission
 
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         options = {"eval_results": eval_results, "model_index": model_index}
         document = Submission.model_validate(queue.get(id).document)
         forms = [form for form, chosen in options.items() if chosen] or list(forms_of(document))
@@ -261,7 +270,7 @@ def spot_check(
     if not trust_models:
         sandbox.require()
     making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         check = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
         reports = check.check(queue.get(id), items=items, seed=seed)
     build(runs)
@@ -297,7 +306,7 @@ def jobs(
     """
     from podeval.submissions.job_budget import Ledger
 
-    with open_queue(existing_place(database, runs)) as queue:
+    with open_queue(require_database(database, runs)) as queue:
         ledger = Ledger(queue.database, 0.0)
         for row in ledger.of(queue.get(id).id) if id else ledger.all():
             if as_json:
@@ -328,7 +337,7 @@ def mirror(
     from podeval.leaderboard.build import build
     from podeval.submissions.hub_record import HubRecord
 
-    with open_queue(place_to_make(database, runs)) as queue:
+    with open_queue(announce_database(database, runs)) as queue:
         record = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
         if read_back:
             count, files = record.read_back(), record.read_back_results(runs)
@@ -343,7 +352,7 @@ def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
     Example: podeval queue
     """
-    with open_queue(existing_place(database, runs)) as database_queue:
+    with open_queue(require_database(database, runs)) as database_queue:
         order = database_queue.standings()
         working = database_queue.all(states=("running", "measured"))
         waiting = {row.id: row for row in database_queue.all(states=("queued",))}

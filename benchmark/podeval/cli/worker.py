@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, place_to_make
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database
 from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue, say
 from podeval.errors import BadInput
 
@@ -103,7 +103,7 @@ def worker(
     making = GenerationSettings(
         limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=voices_folder
     )
-    with open_queue(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
+    with open_queue(announce_database(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
             jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asks)
@@ -121,7 +121,7 @@ def worker(
             if not done:
                 raise typer.Exit(1)
             return
-        if not trust_models and (why := sandbox.missing()) is not None:
+        if not trust_models and (why := sandbox.explain_missing_isolation()) is not None:
             say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
         if dispatch:
             _work_dispatched(queue, this_worker, desk, board, pause)

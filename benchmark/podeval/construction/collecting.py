@@ -187,7 +187,7 @@ def list_left_out(rows: Sequence[Collected]) -> list[LeftOut]:
 def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
     """Transcribe one recording to passages; where it is of no use, the result says why."""
     from podeval.analysis import Recording
-    from podeval.analysis.diarised_transcript import diarised_transcript
+    from podeval.analysis.diarised_transcript import transcribe_and_diarise
 
     facts: dict[str, Any] = {
         "id": path.stem,
@@ -209,7 +209,7 @@ def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer
         if facts["dnsmos"] < settings.least:
             reason = f"DNSMOS {settings.by} {facts['dnsmos']:.2f} is below {settings.least:g}"
             return Collected(**facts, reason=reason)
-        transcript = diarised_transcript(recording, settings.language)
+        transcript = transcribe_and_diarise(recording, settings.language)
     except (BadAudio, CannotScore) as refusal:
         return Collected(**facts, reason=str(refusal))
     if transcript.language not in LANGUAGES:

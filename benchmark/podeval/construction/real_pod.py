@@ -327,10 +327,10 @@ def _make_candidate_row(one: EpisodeCandidate) -> ReviewRow:
 
 
 def _make_recording_row(path: Path) -> ReviewRow:
-    from podeval.audio.formats.duration import container_and_seconds
+    from podeval.audio.formats.duration import read_container_and_seconds
 
     try:
-        _, seconds = container_and_seconds(path)
+        _, seconds = read_container_and_seconds(path)
         length = f"{seconds / 60:.1f}"
     except BadAudio as refusal:
         length = str(refusal)

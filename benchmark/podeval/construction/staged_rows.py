@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.rounds import Asked
-from podeval.store.files import only_one, read_lines, write_whole
+from podeval.store.files import lock_folder, read_lines, write_whole
 
 LEFT_OUT = "left_out.jsonl"
 
@@ -81,7 +81,7 @@ class Workshop:
         Raises:
             BadInput: another process holds it.
         """
-        with only_one(self.folder):
+        with lock_folder(self.folder):
             yield
 
     def read(self, name: str, kind: type[R], *, made_by: str = "") -> list[R]:

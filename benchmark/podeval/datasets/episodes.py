@@ -115,9 +115,9 @@ def is_recording(path: Path) -> bool:
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
     """Make the row of a recording; where the recording is of no use the row says why, and the rules refuse it."""
     from podeval.analysis import Recording
-    from podeval.analysis.diarised_transcript import diarised_transcript
+    from podeval.analysis.diarised_transcript import transcribe_and_diarise
     from podeval.models import registry
-    from podeval.text.dialogue_segments import dialogue_clips, why_no_clips
+    from podeval.text.dialogue_segments import cut_dialogue_clips, explain_no_clips
 
     number = item.id.rpartition("_")[2] if item else ""
     row: dict[str, Any] = {
@@ -139,7 +139,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         if expected and recording.content != expected:
             raise BadInput(f"{path.name} is not the file that was fetched (its SHA-256 differs); fetch it again")
         row |= {"sha256": recording.content, "duration": recording.duration}
-        transcript = diarised_transcript(recording, item.language if item else None)
+        transcript = transcribe_and_diarise(recording, item.language if item else None)
     except (BadInput, CannotScore) as refusal:
         return row | {"reason": str(refusal)}
     segments = transcript.segments
@@ -147,6 +147,6 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         "language": transcript.language,
         "transcript": " ".join(one.text for one in segments),
         "turns": [{"speaker": s.speaker, "start": s.start, "end": s.end, "text": s.text} for s in segments],
-        "clips": [clip.to_json() for clip in dialogue_clips(segments)],
-        "reason": why_no_clips(segments),
+        "clips": [clip.to_json() for clip in cut_dialogue_clips(segments)],
+        "reason": explain_no_clips(segments),
     }

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 
 from podeval import progress
 from podeval.audio.decode import content_hash
-from podeval.audio.formats.duration import container_and_seconds
+from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.benchmarks import real_pod
 from podeval.datasets.downloading import Gone, TooLarge
 from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, find_enclosures
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
-from podeval.store.files import append_line, only_one, read_lines, writing
+from podeval.store.files import append_line, lock_folder, read_lines, writing
 
 RECORD = "episodes.jsonl"
 
@@ -151,7 +151,7 @@ def fetch_episodes(
         BadInput: the folder cannot be written to, or is in use.
     """
     attempts = []
-    with only_one(into):
+    with lock_folder(into):
         before = read_attempts(into)
         for number, one in enumerate(requests):
             progress.report("episodes", number, len(requests))
@@ -266,7 +266,7 @@ def _download(
     part.unlink(missing_ok=True)
     web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
     try:
-        container, seconds = container_and_seconds(part)
+        container, seconds = read_container_and_seconds(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")

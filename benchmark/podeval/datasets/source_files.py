@@ -11,7 +11,7 @@ from pathlib import Path
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord, Source
 from podeval.datasets.downloading import download
 from podeval.errors import BadInput
-from podeval.hub.retry import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable, call_with_retries
 
 Progress = Callable[[str], None]
 
@@ -97,7 +97,7 @@ def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> s
     from huggingface_hub import HfApi
 
     with _explain_refusals(f"https://huggingface.co/datasets/{source.location}"):
-        commit = str(patiently(lambda: HfApi().repo_info(source.location, repo_type="dataset"), tries=3).sha)
+        commit = str(call_with_retries(lambda: HfApi().repo_info(source.location, repo_type="dataset"), tries=3).sha)
     progress(
         f"{source.name}: no commit is pinned; the newest is {commit}, written into the build "
         f"(another: --source hub:{source.location}@<commit>)"

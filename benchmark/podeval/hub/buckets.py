@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
-from podeval.hub.retry import patiently
+from podeval.hub.retry import call_with_retries
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -45,7 +45,7 @@ class BucketFolder:
             }
 
         try:
-            return patiently(list_files)
+            return call_with_retries(list_files)
         except EntryNotFoundError:
             return {}
         except HfHubHTTPError as error:
@@ -71,7 +71,7 @@ class BucketFolder:
             system.get_file(address, str(target))
 
         try:
-            patiently(get_file)
+            call_with_retries(get_file)
         except (HfHubHTTPError, OSError) as error:
             raise BadInput(f"{name} cannot be had from the bucket {self.bucket} ({error})") from None
         if target.stat().st_size != size:
@@ -88,10 +88,10 @@ class BucketFolder:
         from huggingface_hub.errors import BucketNotFoundError, HfHubHTTPError
 
         try:
-            patiently(lambda: self._api.bucket_info(self.bucket))
+            call_with_retries(lambda: self._api.bucket_info(self.bucket))
             paths = [f"{self.path}/{name}" for name in self.files()]
             if paths:
-                patiently(lambda: self._api.batch_bucket_files(self.bucket, delete=paths))
+                call_with_retries(lambda: self._api.batch_bucket_files(self.bucket, delete=paths))
         except BucketNotFoundError:
             return 0
         except HfHubHTTPError as error:
@@ -108,6 +108,6 @@ class BucketFolder:
         from huggingface_hub.errors import HfHubHTTPError
 
         try:
-            patiently(lambda: self._api.create_bucket(self.bucket, private=True, exist_ok=True))
+            call_with_retries(lambda: self._api.create_bucket(self.bucket, private=True, exist_ok=True))
         except HfHubHTTPError as error:
             raise BadInput(f"the Hub refused the bucket {self.bucket} ({error}); check the token") from None

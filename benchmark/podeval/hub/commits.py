@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
-from podeval.hub.retry import patiently
+from podeval.hub.retry import call_with_retries
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -54,7 +54,7 @@ class AppendOnly:
 
         with self._translate_errors("read"):
             try:
-                info = patiently(lambda: self._api.dataset_info(self.repo))
+                info = call_with_retries(lambda: self._api.dataset_info(self.repo))
             except GatedRepoError:
                 raise
             except RepositoryNotFoundError:
@@ -95,7 +95,7 @@ class AppendOnly:
             return str(done.oid)
 
         with self._translate_errors("write"):
-            return patiently(add_once, also=_MET_ANOTHER)
+            return call_with_retries(add_once, also=_MET_ANOTHER)
 
     def delete(self, folders: Iterable[str]) -> int:
         """Delete every file below these folders, from the history too; returns how many were there.
@@ -122,11 +122,11 @@ class AppendOnly:
                 )
 
         with self._translate_errors("write"):
-            patiently(delete_once, also=_MET_ANOTHER)
-            commits = patiently(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
+            call_with_retries(delete_once, also=_MET_ANOTHER)
+            commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
             # Also where an earlier call was killed before it came to this.
             if any(commit.title == _DELETED for commit in commits):
-                patiently(
+                call_with_retries(
                     lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)
                 )
         return len(before)
@@ -136,7 +136,9 @@ class AppendOnly:
         head, paths = self.files()
         if not head:
             private = self._private or None
-            patiently(lambda: self._api.create_repo(self.repo, repo_type="dataset", private=private, exist_ok=True))
+            call_with_retries(
+                lambda: self._api.create_repo(self.repo, repo_type="dataset", private=private, exist_ok=True)
+            )
             head, paths = self.files()
         if not head:
             raise BadInput(f"the Hub does not show {self.repo}; check that the token may read it")

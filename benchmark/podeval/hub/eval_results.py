@@ -11,7 +11,7 @@ import yaml
 
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
-from podeval.hub.retry import patiently
+from podeval.hub.retry import call_with_retries
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -231,7 +231,7 @@ def _open_once(repo: str, title: str, open_request: Callable[["HfApi"], str | No
         return str(address) if address is not None else open_request(client)
 
     try:
-        return patiently(find_or_open)
+        return call_with_retries(find_or_open)
     except HfHubHTTPError as error:
         raise BadInput(f"the Hub refused a pull request to {repo} ({error})") from None
 

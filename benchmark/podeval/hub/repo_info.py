@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput
-from podeval.hub.retry import patiently
+from podeval.hub.retry import call_with_retries
 from podeval.text.yaml_text import read_yaml
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = 
 def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
     info = _info(client, repo, revision, kind)
     files = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
-    head = patiently(lambda: client.repo_info(repo, repo_type=kind)).sha
+    head = call_with_retries(lambda: client.repo_info(repo, repo_type=kind)).sha
     on_main = head == revision or revision in {
-        commit.commit_id for commit in patiently(lambda: client.list_repo_commits(repo, repo_type=kind))
+        commit.commit_id for commit in call_with_retries(lambda: client.list_repo_commits(repo, repo_type=kind))
     }
     card, text = _card(client, repo, revision, kind, files)
     read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
@@ -148,7 +148,7 @@ def content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, 
 
 def _read(client: "HfApi", repo: str, revision: str, kind: Kind, name: str, most: int = CONFIG_MOST) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        path = patiently(
+        path = call_with_retries(
             lambda: client.hf_hub_download(repo, name, revision=revision, repo_type=kind, local_dir=folder)
         )
         with open(path, "rb") as file:
@@ -163,7 +163,7 @@ def _client(api: "HfApi | None") -> "HfApi":
 
 def _info(client: "HfApi", repo: str, revision: str, kind: Kind) -> Any:
     with _translate_errors(repo, revision, kind):
-        return patiently(lambda: client.repo_info(repo, revision=revision, repo_type=kind, files_metadata=True))
+        return call_with_retries(lambda: client.repo_info(repo, revision=revision, repo_type=kind, files_metadata=True))
 
 
 @contextmanager
@@ -218,7 +218,7 @@ def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]
         return dict.fromkeys(names)
     for name in names:
         try:
-            header = patiently(partial(client.parse_safetensors_file_metadata, repo, name, revision=revision))
+            header = call_with_retries(partial(client.parse_safetensors_file_metadata, repo, name, revision=revision))
             end = max((tensor.data_offsets[1] for tensor in header.tensors.values()), default=0)
             weights = SafetensorsFile(sum(header.parameter_count.values()), end)
         except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):

@@ -28,7 +28,7 @@ class HubUnavailable(PodevalError):
     """The Hub did not answer, or asks for patience; nothing was changed by the call, or it is found at the next."""
 
 
-def patiently(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
+def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
     """Make a call, again while the Hub is down or asks to wait; only for calls that may be made twice.
 
     Args:

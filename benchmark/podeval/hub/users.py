@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from podeval.errors import BadInput
-from podeval.hub.retry import patiently
+from podeval.hub.retry import call_with_retries
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -29,7 +29,7 @@ def user_id(name: str, api: "HfApi | None" = None) -> str | None:
         return response.json()
 
     try:
-        answer = patiently(ask)
+        answer = call_with_retries(ask)
     except HfHubHTTPError as error:
         if error.response is not None and error.response.status_code == 404:
             return None

@@ -28,7 +28,7 @@ from podeval.errors import BadInput, ModelMissing
 from podeval.judges.materials import FORMATS, AudioLimits
 from podeval.models.chat import ChatModel, Sampling
 
-__all__ = ["Judge", "Price", "Sampling", "judge_named"]
+__all__ = ["Judge", "Price", "Sampling", "find_judge"]
 
 BACKENDS = ("endpoint", "gguf", "transformers", "records")
 ROUTER = "router.huggingface.co"
@@ -121,13 +121,13 @@ class Judge:
 
             return EndpointChat(self.model, str(self.endpoint), key=key_for(str(self.endpoint)), extra=self.extra)
         if self.backend == "gguf":
-            from podeval.models.chat_gguf import gguf_chat
+            from podeval.models.chat_gguf import load_gguf_chat
 
-            return gguf_chat(Path(str(self.endpoint)), context=self.context)
+            return load_gguf_chat(Path(str(self.endpoint)), context=self.context)
         if self.backend == "transformers":
-            from podeval.models.chat_transformers import transformers_chat
+            from podeval.models.chat_transformers import load_transformers_chat
 
-            return transformers_chat(self.model, str(self.revision), hears=self.hears)
+            return load_transformers_chat(self.model, str(self.revision), hears=self.hears)
         raise ModelMissing(
             f"{self.endpoint} holds records of {self.recorded} and nobody answers anew; "
             "name the judge itself to ask for what is missing"
@@ -141,7 +141,7 @@ def key_for(endpoint: str) -> str | None:
     return os.environ.get("HF_TOKEN") if urlsplit(endpoint).hostname == ROUTER else None
 
 
-def judge_named(text: str) -> Judge:
+def find_judge(text: str) -> Judge:
     """Return the judge that a name or a YAML file describes.
 
     Raises:

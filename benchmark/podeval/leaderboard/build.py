@@ -33,7 +33,7 @@ from podeval.runs.board_tables import (
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary, run_folders
 from podeval.runs.spot_check_report import spot_check_of
 from podeval.stats.intervals import paired_bootstrap_ranks
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import FILE_NAME, load
 
@@ -62,7 +62,7 @@ class Run:
 
 def build(runs: Path) -> None:
     """Write `board.parquet`, `items.parquet` and `systems.parquet` into the folder of runs."""
-    with only_one(runs, wait=True):
+    with lock_folder(runs, wait=True):
         write_tables(runs, runs)
 
 

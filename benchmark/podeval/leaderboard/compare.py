@@ -22,7 +22,7 @@ from podeval.leaderboard.report_figures import (
     set_against,
 )
 from podeval.leaderboard.report_scores import Reading, ScoreCache, Scores
-from podeval.leaderboard.table import Row, names, present
+from podeval.leaderboard.table import Row, names, number_or_none
 
 
 class UnknownSystem(BadInput):
@@ -60,7 +60,7 @@ class Pair:
     @property
     def values(self) -> tuple[float | None, float | None]:
         """Both means over all of one's own scored items."""
-        a, b = (present(row["value"]) if row else None for row in (self.a, self.b))
+        a, b = (number_or_none(row["value"]) if row else None for row in (self.a, self.b))
         return a, b
 
 
@@ -203,7 +203,7 @@ def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_
     for of in order_columns(by_column):
         ours, theirs = by_column[of].get(a), by_column[of].get(b)
         beside = pair_systems(of_a, of_b, of, protocols[of.metric])
-        values = [present(row["value"]) if row else None for row in (ours, theirs)]
+        values = [number_or_none(row["value"]) if row else None for row in (ours, theirs)]
         to_b = beside.to_b if beside else set_against(values[0], values[1], of, None, None)
         pairs.append(Pair(of, protocols[of.metric], ours, theirs, beside, to_b))
     return pairs

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from podeval.analysis.playback import Playback, Stretch, matched_gains
+from podeval.analysis.playback import Playback, Stretch, match_gains
 from podeval.errors import PodevalError
 from podeval.leaderboard.runs_folder import PlayableOutput, PlayableTurn, RunsFolder
 
@@ -106,7 +106,7 @@ class Recordings:
         if beside is None:
             return 0.0
         level, other = (self._playback.level(Stretch(file)) for file in (audio, beside))
-        return matched_gains(level, other, LOUDNESS)[0]
+        return match_gains(level, other, LOUDNESS)[0]
 
 
 def _part(output: PlayableOutput, audio: Path | None, turns: tuple[PlayableTurn, ...]) -> PlayablePart:

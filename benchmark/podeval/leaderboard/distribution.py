@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from podeval.plots.axis import Axis
-from podeval.plots.svg import WIDTH, across, cut, framed
+from podeval.plots.svg import WIDTH, render_axis_below, render_picture, shorten
 
 BINS = 24
 MOST_DOTS = 60
@@ -34,14 +34,14 @@ def spread(
     """
     axis = Axis.over([*values, *(value for _, items in systems for value in items)], _LEFT, _RIGHT)
     bottom = 22 + _TALL + _STEP * len(systems) + (22 if systems else 8)
-    content = across(axis, 22, bottom, head)
+    content = render_axis_below(axis, 22, bottom, head)
     content += f'<text class="quiet" x="{_LEFT}" y="14">{escape(count)}</text>' + _bars(values, axis)
     content += _box(values, axis, 22 + _TALL + 8)
     for number, (name, items) in enumerate(systems):
         y = 22 + _TALL + 44 + _STEP * number
-        content += f'<text x="{_LEFT}" y="{y - 12}">{escape(cut(name, 44))}</text>' + _dots(items, axis, y)
+        content += f'<text x="{_LEFT}" y="{y - 12}">{escape(shorten(name, 44))}</text>' + _dots(items, axis, y)
         content += _box(items, axis, y)
-    return framed(title, bottom + 34, content)
+    return render_picture(title, bottom + 34, content)
 
 
 def _bars(values: Sequence[float], axis: Axis) -> str:

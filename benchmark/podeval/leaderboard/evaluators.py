@@ -15,7 +15,7 @@ from podeval.stats import evaluators
 from podeval.stats.agreement import Estimate, leave_one_out
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import rate
-from podeval.stats.mushra_scores import Mark, table_of
+from podeval.stats.mushra_scores import Mark, tabulate_marks
 
 FEWEST_GROUPS = 2
 
@@ -54,7 +54,7 @@ def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]
 
 def of_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
     """Each rater against the mean of the others (leave one out), where there are at least two."""
-    raters, table = table_of(marks)
+    raters, table = tabulate_marks(marks)
     if len(raters) < 2:
         return []
     return [

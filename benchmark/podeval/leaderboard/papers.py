@@ -18,7 +18,7 @@ from podeval.hub_sources import hub_source
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.evaluators import spread_over_buckets
-from podeval.stats.screening import MushraRules, judged
+from podeval.stats.screening import MushraRules, screen_by_shares
 
 TABLES = Path(__file__).parent / "paper_tables"
 PAGES = 17
@@ -98,7 +98,7 @@ def _screening() -> Iterator[PaperFigure]:
     """PodEval Table 3: which judges the rule drops, 1 for dropped."""
     for row in _rows(TABLES / "podeval_table03_mushra_judges.csv"):
         low, high = float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100
-        verdict = judged(row["judge"], PAGES, low, high, MushraRules())
+        verdict = screen_by_shares(row["judge"], PAGES, low, high, MushraRules())
         dropped = float(row["judge"] in DROPPED)
         yield PaperFigure("podeval", "Table 3", f"judge {row['judge']} dropped", dropped, float(not verdict.kept), 0.0)
 

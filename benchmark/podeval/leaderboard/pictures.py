@@ -17,7 +17,7 @@ from podeval.leaderboard.columns import Column
 from podeval.leaderboard.distribution import five_numbers, spread
 from podeval.leaderboard.query import Key
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, standing, value_text
+from podeval.leaderboard.table import MISSING, Row, cell, decimals, number_or_none, standing, value_text
 from podeval.leaderboard.view import ResolvedView
 from podeval.plots.axis import Axis
 from podeval.plots.svg import (
@@ -25,12 +25,12 @@ from podeval.plots.svg import (
     WIDTH,
     Days,
     Logarithmic,
-    across,
-    cut,
-    framed,
-    legend,
-    mark,
-    upward,
+    render_axis_below,
+    render_axis_beside,
+    render_legend,
+    render_mark,
+    render_picture,
+    shorten,
 )
 
 MOST_WHISKERS, MOST_SERIES, MOST_SPREADS, FEW = 24, 6, 8, 40
@@ -72,7 +72,7 @@ class _Scene:
         """The rows that have the figure, in the table's order."""
         rows = self.settled.sheet.rows(self.of.id)
         existing = [(key, rows[key]) for key in self.order if key in rows]
-        return [(key, row, value) for key, row in existing if (value := present(row["value"])) is not None]
+        return [(key, row, value) for key, row in existing if (value := number_or_none(row["value"])) is not None]
 
     def name(self, key: Key) -> str:
         return self.settled.board.names[key[0]]
@@ -122,7 +122,7 @@ def _intervals(scene: _Scene) -> Drawn:
     if not points:
         return Drawn(None, scene.words["none_value"])
     kept = [point for number, point in enumerate(points) if number < MOST_WHISKERS or scene.pinned(point[0])]
-    ends = [[value, present(row["low"]), present(row["high"])] for _, row, value in kept]
+    ends = [[value, number_or_none(row["low"]), number_or_none(row["high"])] for _, row, value in kept]
     axis = Axis.over([end for three in ends for end in three if end is not None], 14, WIDTH - 14)
     step, top = 34, 6
     content = ""
@@ -134,19 +134,22 @@ def _intervals(scene: _Scene) -> Drawn:
             rule = f'<path class="rule" d="M{axis.at(low):g} {y}H{axis.at(high):g}{bars}"/>'
         kind = kind_of(row)
         text = str(cell(row, decimals([value])))
-        name = ("★ " if scene.pinned(key) else "") + cut(scene.name(key), 34)
+        name = ("★ " if scene.pinned(key) else "") + shorten(scene.name(key), 34)
+        dot = render_mark(SHAPES[kind], axis.at(value), y, 5, kind, text)
         content += (
             f'<g><text x="14" y="{y - 10}">{escape(name)}</text><text class="quiet" x="{WIDTH - 14}" y="{y - 10}" '
-            f'text-anchor="end">{escape(text)}</text>{rule}{mark(SHAPES[kind], axis.at(value), y, 5, kind, text)}</g>'
+            f'text-anchor="end">{escape(text)}</text>{rule}{dot}</g>'
         )
     bottom = top + step * len(kept) + 6
     kinds = _kinds(kept)
     has_intervals = any(low is not None for _, low, _ in ends)
     caption = scene.words["intervals" if has_intervals else "no_intervals"].format(scene.title(scene.of))
-    svg = framed(
+    svg = render_picture(
         caption,
         bottom + 52,
-        across(axis, top, bottom, scene.head()) + content + legend(kinds, scene.words["shapes"], bottom + 42),
+        render_axis_below(axis, top, bottom, scene.head())
+        + content
+        + render_legend(kinds, scene.words["shapes"], bottom + 42),
     )
     notes = (scene.words["first"].format(len(kept), len(points)),) if len(kept) < len(points) else ()
     return Drawn(Picture(svg, caption, notes, *_table_of(scene, points, {})))
@@ -161,7 +164,7 @@ def _rtf(scene: _Scene) -> Drawn:
     protocols = scene.settled.protocols
     if "rtf" not in protocols:
         return Drawn(None, scene.words["none_rtf"])
-    values = {key: present(row["value"]) for key, row in scene.settled.sheet.rows("rtf.rtf").items()}
+    values = {key: number_or_none(row["value"]) for key, row in scene.settled.sheet.rows("rtf.rtf").items()}
     return _against(scene, {key: value for key, value in values.items() if value is not None and value > 0}, "rtf")
 
 
@@ -173,11 +176,15 @@ def _against(scene: _Scene, others: Mapping[Key, float], what: str) -> Drawn:
     axis = Logarithmic.over([others[key] for key, _, _ in points], 46, WIDTH - 12)
     svg, kinds = _field(scene, points, {key: axis.at(value) for key, value in others.items()})
     caption = scene.words[f"against_{what}"].format(scene.title(scene.of))
-    content = across(axis, 28, 236, scene.words[what]) + svg + legend(kinds, scene.words["shapes"], 276)
+    content = (
+        render_axis_below(axis, 28, 236, scene.words[what]) + svg + render_legend(kinds, scene.words["shapes"], 276)
+    )
     notes = (scene.words[f"without_{what}"].format(len(every) - len(points)),) if len(points) < len(every) else ()
     texts = {key: f"{others[key]:,.0f}" if what == "size" else f"{others[key]:.3g}" for key, _, _ in points}
     return Drawn(
-        Picture(framed(caption, 286, content), caption, notes, *_table_of(scene, points, {scene.words[what]: texts}))
+        Picture(
+            render_picture(caption, 286, content), caption, notes, *_table_of(scene, points, {scene.words[what]: texts})
+        )
     )
 
 
@@ -190,11 +197,20 @@ def _time(scene: _Scene) -> Drawn:
     best = _best_so_far(scene, points, times)
     svg, kinds = _field(scene, points, {key: axis.at(time) for key, time in times.items()}, best, axis)
     caption = scene.words["time"].format(scene.title(scene.of))
-    content = across(axis, 28, 236, scene.words["measured"]) + svg + legend(kinds, scene.words["shapes"], 276)
+    content = (
+        render_axis_below(axis, 28, 236, scene.words["measured"])
+        + svg
+        + render_legend(kinds, scene.words["shapes"], 276)
+    )
     texts = {key: str(row["created"])[:10] for key, row, _ in points}
     newest = sorted(points, key=lambda point: times[point[0]], reverse=True)
     return Drawn(
-        Picture(framed(caption, 286, content), caption, (), *_table_of(scene, newest, {scene.words["measured"]: texts}))
+        Picture(
+            render_picture(caption, 286, content),
+            caption,
+            (),
+            *_table_of(scene, newest, {scene.words["measured"]: texts}),
+        )
     )
 
 
@@ -221,7 +237,7 @@ def _field(
 ) -> tuple[str, list[str]]:
     """Marks at their places across and their values upward; pinned ones have names, and three first ones of few."""
     axis = Axis.over([value for _, _, value in points], 236, 28)
-    content = upward(axis, 46, WIDTH - 12, scene.head())
+    content = render_axis_beside(axis, 46, WIDTH - 12, scene.head())
     if best and days:
         start, value = best[0]
         path = f"M{days.at(start):g} {axis.at(value):g}"
@@ -233,10 +249,10 @@ def _field(
     for key, row, value in reversed(points):
         kind, x, y = kind_of(row), places[key], axis.at(value)
         label = f"{scene.name(key)}: {cell(row, decimals([value]))}"
-        content += mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, label)
+        content += render_mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, label)
         if key in labelled:
             beside, anchor = (x - 7, "end") if x > WIDTH / 2 else (x + 7, "start")
-            name = escape(cut(scene.name(key), 22))
+            name = escape(shorten(scene.name(key), 22))
             labels += f'<text class="halo" x="{beside:g}" y="{y - 6:g}" text-anchor="{anchor}">{name}</text>'
     return content + labels, _kinds(points)
 
@@ -292,7 +308,7 @@ def _radar_keys(scene: _Scene) -> list[Key]:
 def _on_axis(scene: _Scene, axis: radar.RadarAxis, key: Key) -> float | None:
     """Where a row lies on an axis, from 1 to 5."""
     row = scene.settled.sheet.rows(axis.column.id).get(key)
-    value = present(row["value"]) if row else None
+    value = number_or_none(row["value"]) if row else None
     return None if value is None else axis.at(value)
 
 

@@ -11,7 +11,7 @@ from podeval.leaderboard.columns import column
 from podeval.leaderboard.compare import compare
 from podeval.leaderboard.report_scores import ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import present
+from podeval.leaderboard.table import number_or_none
 from podeval.metrics import catalogue
 
 MOST = 200
@@ -313,9 +313,9 @@ def _number(row: dict[Any, Any]) -> Number:
     of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
     fields = {str(name): value for name, value in row.items() if str(name) in Number.model_fields}
     for name in ("value", "low", "high"):
-        fields[name] = present(row[name])
+        fields[name] = number_or_none(row[name])
     for name in ("rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"):
-        count = present(row[name])
+        count = number_or_none(row[name])
         fields[name] = None if count is None else int(count)
     return Number(
         **fields | {"title": row["system_title"], "kind": row["system_kind"], "better": of.better, "unit": of.unit}

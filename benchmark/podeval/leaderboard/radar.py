@@ -16,7 +16,7 @@ from typing import Literal
 
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.query import ProfileBoard
-from podeval.plots.svg import SERIES, WIDTH, cut, framed, mark
+from podeval.plots.svg import SERIES, WIDTH, render_mark, render_picture, shorten
 
 SCENARIOS = ("scenario", "category", "domain")
 """Breakdowns whose slices count for the least and greatest value."""
@@ -94,11 +94,13 @@ def draw(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title:
     lines = "".join(_series(one, number, count) for number, one in enumerate(series))
     top = _HEIGHT + 8
     key = "".join(
-        f'<g class="series s{number + 1}">{mark(SERIES[number], 14, top + 18 * number, 4.5, "mk")}'
-        f'<text x="26" y="{top + 4 + 18 * number:g}">{escape(cut(one.name, 48))}</text></g>'
+        f'<g class="series s{number + 1}">{render_mark(SERIES[number], 14, top + 18 * number, 4.5, "mk")}'
+        f'<text x="26" y="{top + 4 + 18 * number:g}">{escape(shorten(one.name, 48))}</text></g>'
         for number, one in enumerate(series)
     )
-    return framed(title, top + 18 * len(series), f'<g class="axis">{rings}{rays}{scale}</g>{lines}<g>{names}</g>{key}')
+    return render_picture(
+        title, top + 18 * len(series), f'<g class="axis">{rings}{rays}{scale}</g>{lines}<g>{names}</g>{key}'
+    )
 
 
 def _series(one: Series, number: int, count: int) -> str:
@@ -112,7 +114,7 @@ def _series(one: Series, number: int, count: int) -> str:
         if following is not None:
             path += f"M{_point(axis, count, value)} {_point((axis + 1) % count, count, following)}"
         x, y = _across(axis, count, value)
-        marks += mark(SERIES[number], x, y, 3.5, "mk", f"{one.name}: {value:.2f}")
+        marks += render_mark(SERIES[number], x, y, 3.5, "mk", f"{one.name}: {value:.2f}")
     return f'<g class="series s{number + 1}"><path d="{path}"/>{marks}</g>'
 
 
@@ -130,7 +132,7 @@ def _name(name: str, number: int, count: int) -> str:
     start = y + 4 - (12 * (len(lines) - 1) if y < _MIDDLE[1] - 40 else 6 * (len(lines) - 1))
     most = max(6, int(room / 5.6))
     return "".join(
-        f'<text x="{x:g}" y="{start + 12 * line:g}" text-anchor="{anchor}">{escape(cut(text, most))}</text>'
+        f'<text x="{x:g}" y="{start + 12 * line:g}" text-anchor="{anchor}">{escape(shorten(text, most))}</text>'
         for line, text in enumerate(lines)
     )
 

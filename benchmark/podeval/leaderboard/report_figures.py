@@ -13,7 +13,7 @@ import pandas as pd
 from podeval.leaderboard.columns import Column, column, headlines, order_columns
 from podeval.leaderboard.query import choose_protocols
 from podeval.leaderboard.report_scores import PARTS, Reading, ScoreCache, Scores
-from podeval.leaderboard.table import Row, present, unscored_of
+from podeval.leaderboard.table import Row, number_or_none, unscored_of
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
@@ -72,12 +72,12 @@ class ReportFigure:
     @property
     def value(self) -> float | None:
         """The mean over scored items."""
-        return present(self.row["value"])
+        return number_or_none(self.row["value"])
 
     @property
     def scored(self) -> tuple[int, int] | None:
         """Items with a score, and all items; None for what a paper prints."""
-        scored = present(self.row["scored"])
+        scored = number_or_none(self.row["scored"])
         return None if scored is None else (int(scored), int(scored) + unscored_of(self.row))
 
 
@@ -339,11 +339,11 @@ def _figure(
 ) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
     others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
-    valued = {str(other["system"]): value for other in others if (value := present(other["value"])) is not None}
+    valued = {str(other["system"]): value for other in others if (value := number_or_none(other["value"])) is not None}
     values = list(valued.values())
     median = statistics.median(values) if values else None
-    person = next((present(other["value"]) for other in others if other["system"] == reference), None)
-    value, low, high = (present(row[name]) for name in ("value", "low", "high"))
+    person = next((number_or_none(other["value"]) for other in others if other["system"] == reference), None)
+    value, low, high = (number_or_none(row[name]) for name in ("value", "low", "high"))
 
     def against(other: str) -> Paired | None:
         scores = both(other) if both else None

@@ -21,7 +21,7 @@ from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
 from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, ReportFigure, signed_text
 from podeval.leaderboard.report_scores import Reading
-from podeval.leaderboard.table import MISSING, cell_text, decimals, present, reasons_text, value_text
+from podeval.leaderboard.table import MISSING, cell_text, decimals, number_or_none, reasons_text, value_text
 from podeval.metrics import catalogue
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _of_group(figure: ReportFigure | None, words: Texts) -> str:
     if figure is None:
         return MISSING
     places = decimals([figure.value, figure.median])
-    low, high = present(figure.row["low"]), present(figure.row["high"])
+    low, high = number_or_none(figure.row["low"]), number_or_none(figure.row["high"])
     phrase = describe_comparison(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
     return value_text(figure.value, low, high, places) + (f" ({phrase})" if phrase else "")
 

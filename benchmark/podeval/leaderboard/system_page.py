@@ -12,7 +12,7 @@ import pandas as pd
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.report_figures import rows_at
 from podeval.leaderboard.report_scores import UNREADABLE
-from podeval.leaderboard.table import MISSING, decimals, present, value_text
+from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
 
 HEARD = "transcript"
@@ -66,7 +66,7 @@ def scores(results: Mapping[str, Result]) -> list[ShownValue]:
             f"{note.replace('_', ' ')}: {_plain(value)}" for note, value in result.notes.items() if note != HEARD
         )
         for position, (key, value) in enumerate(result.values.items()):
-            number = present(value)
+            number = number_or_none(value)
             text = MISSING if number is None else value_text(number, None, None, decimals([number]))
             values.append(ShownValue(name, column(metric, key, metric).header, text, "" if position else notes))
     return values

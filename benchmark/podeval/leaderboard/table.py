@@ -91,12 +91,12 @@ def clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
         int(count)
         for line in lines_shown
         for row in line.rows
-        if present(row["rank_best"]) is not None and (count := present(row.get("clusters"))) is not None
+        if number_or_none(row["rank_best"]) is not None and (count := number_or_none(row.get("clusters"))) is not None
     ]
     return (min(counts), max(counts)) if counts else None
 
 
-def present(value: Any) -> float | None:
+def number_or_none(value: Any) -> float | None:
     """A number, or None for what Parquet and pandas make of None."""
     return None if value is None or (isinstance(value, float) and math.isnan(value)) else float(value)
 
@@ -124,7 +124,7 @@ def rank_text(best: float | None, worst: float | None) -> str:
 def standing(row: Row) -> str:
     """What a number may be trusted for: its rank, `incomplete`, or nothing to say (a paper's row, a control)."""
     if row["rankable"]:
-        rank = rank_text(present(row["rank_best"]), present(row["rank_worst"]))
+        rank = rank_text(number_or_none(row["rank_best"]), number_or_none(row["rank_worst"]))
         return f"#{rank}" if rank else ""
     if row["provenance"] == "reported":
         return ""
@@ -138,15 +138,15 @@ def cell(row: Row | None, places: int) -> Cell:
     """One number as the board writes it; a paper's figure as the paper prints it."""
     if row is None:
         return Cell(MISSING)
-    value = present(row["value"])
+    value = number_or_none(row["value"])
     if row["provenance"] == "reported" and (text := _printed_text(row)):
         return Cell(text, value=value)
     if value is None:
         return Cell(f"unscored ({unscored_of(row)})" if unscored_of(row) else MISSING)
-    low, high = present(row["low"]), present(row["high"])
+    low, high = number_or_none(row["low"]), number_or_none(row["high"])
     # A mean is one end of its interval only where all items have one value: no chance of a draw can be seen there.
     alike = low is not None and value in (low, high)
-    count = present(row.get("values")) or _count(row, "scored")
+    count = number_or_none(row.get("values")) or _count(row, "scored")
     interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)
     return Cell(_fixed(value, places), interval, standing(row), value)
 
@@ -207,7 +207,7 @@ def order(settled: ResolvedView) -> list[Key]:
     def rank_key(key: Key) -> tuple[Any, ...]:
         """Pinned, then run by us first, controls last, incomplete after complete, then the better the earlier."""
         row = cells.get(key)
-        value = present(row["value"]) if row else None
+        value = number_or_none(row["value"]) if row else None
         behind = by is not None and (row is None or standing(row) in ("incomplete", "unscored"))
         badness = sign * by.badness(value) if by and value is not None else math.inf
         control = systems[key[0]]["system_kind"] == "control"
@@ -247,7 +247,7 @@ class _Written:
 
     def __init__(self, sheet: Sheet, column: str) -> None:
         self.rows = sheet.rows(column)
-        values = (present(row["value"]) for row in self.rows.values())
+        values = (number_or_none(row["value"]) for row in self.rows.values())
         self._places = sheet.kept.get(("places", column), lambda: decimals(values))
         self._cells: dict[Key, Cell] = sheet.kept.get(("cells", column), dict)
 
@@ -317,7 +317,7 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
 
 def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
     """Scored and all measurements, each metric counted once."""
-    by_metric = {row["metric"]: row for row in rows if present(row["scored"]) is not None}
+    by_metric = {row["metric"]: row for row in rows if number_or_none(row["scored"]) is not None}
     scored = sum(_count(row, "scored") for row in by_metric.values())
     return scored, scored + sum(unscored_of(row) for row in by_metric.values())
 
@@ -343,7 +343,7 @@ def _printed_text(row: Row) -> str:
 
 
 def _count(row: Row, name: str) -> int:
-    return int(present(row[name]) or 0)
+    return int(number_or_none(row[name]) or 0)
 
 
 def _fixed(value: float, places: int) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 from podeval.leaderboard.columns import dimension_title
 from podeval.leaderboard.query import Index
 from podeval.leaderboard.table import build
-from podeval.leaderboard.view import EVERYTHING, OVERVIEW, BoardView, settle
+from podeval.leaderboard.view import EVERYTHING, OVERVIEW, BoardView, resolve_view
 from podeval.runs.board_tables import BOARD, read_table
-from podeval.text.terminal_safe import console, printable
+from podeval.text.terminal_safe import make_console, make_printable
 
 
 def print_board(runs: Path, profile: str = "embedded") -> None:
@@ -18,27 +18,27 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
 
     board = read_table(runs / BOARD)
     board = board[board.profile == profile]
-    out = console(sys.stdout, width=None if sys.stdout.isatty() else 200)
+    out = make_console(sys.stdout, width=None if sys.stdout.isatty() else 200)
     if board.empty:
-        out.print(printable(f"no results under profile {profile} in {runs}"))
+        out.print(make_printable(f"no results under profile {profile} in {runs}"))
     index = Index.of(board)
     for name in dict.fromkeys(board.benchmark + "/" + board.split):
-        overview = settle(BoardView(board=name), index)
+        overview = resolve_view(BoardView(board=name), index)
         for _, dimension in overview.choices.dimensions:
             if dimension in (OVERVIEW, EVERYTHING):  # columns of the dimensions again, too many for a line
                 continue
-            text = build(settle(BoardView(board=name, dimension=dimension), index))
+            text = build(resolve_view(BoardView(board=name, dimension=dimension), index))
             title = f"{name} · {dimension_title(dimension)} · profile {profile}"
             # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
-            table = Table(title=Text(printable(title)), title_justify="left", pad_edge=False)
+            table = Table(title=Text(make_printable(title)), title_justify="left", pad_edge=False)
             for number, header in enumerate(text.headers[:-1]):
-                table.add_column(Text(printable(header)), justify="right" if number else "left")
+                table.add_column(Text(make_printable(header)), justify="right" if number else "left")
             for row in text.display:
-                table.add_row(*(Text(printable(cell)) for cell in row[:-1]))
+                table.add_row(*(Text(make_printable(cell)) for cell in row[:-1]))
             out.print(table)
             for row in text.display:
                 if row[-1]:
-                    out.print(printable(f"{row[0]}: {row[-1]}"), soft_wrap=True)
+                    out.print(make_printable(f"{row[0]}: {row[-1]}"), soft_wrap=True)
 
 
 def print_rows(runs: Path, profile: str) -> None:

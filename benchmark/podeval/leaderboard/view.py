@@ -157,7 +157,7 @@ class ResolvedView:
         return replace(self.view, protocols=tuple(protocols)).to_query()
 
 
-def settle(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
+def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     """Find the view closest to a wish that the results allow.
 
     Args:

@@ -294,12 +294,12 @@ def measure_durations(design: Design, folder: Path) -> Design:
     Raises:
         BadInput: a file is missing or no audio, or the test takes too long with what was found.
     """
-    from podeval.audio.formats.duration import container_and_seconds
+    from podeval.audio.formats.duration import read_container_and_seconds
 
     def measured(content: Any) -> Any:
         if isinstance(content, dict):
             if content.get("audio") and not content.get("seconds"):
-                return {**content, "seconds": container_and_seconds(folder / content["audio"])[1]}
+                return {**content, "seconds": read_container_and_seconds(folder / content["audio"])[1]}
             return {key: measured(value) for key, value in content.items()}
         return [measured(value) for value in content] if isinstance(content, list) else content
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording
-from podeval.analysis.speech_track import lasting_music
+from podeval.analysis.speech_track import find_lasting_music
 from podeval.audio.loudness import measure
 from podeval.audio.resample import mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
@@ -63,7 +63,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     recording.require_sound(SHORTEST)
     # Nothing is looked for or separated where there is no model for what follows.
     registry.card("harmony", recording.profile)
-    if variant == "default" and not lasting_music(recording):
+    if variant == "default" and not find_lasting_music(recording):
         raise CannotScore("no music is heard in the recording, so there is nothing to fit its speech")
     separator = registry.card("separator", recording.profile).identity
     cosines = recording.array_from(
@@ -91,7 +91,7 @@ def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
         CannotScore: none does.
     """
     clips = [(Span(index * CLIP_SECONDS, (index + 1) * CLIP_SECONDS),) for index in range(count)]
-    speech, music = (seconds_inside(clips, spans) for spans in (recording.speech(), lasting_music(recording)))
+    speech, music = (seconds_inside(clips, spans) for spans in (recording.speech(), find_lasting_music(recording)))
     counted: NDArray[np.bool_] = (speech >= LEAST) & (music >= LEAST)
     if not counted.any():
         raise CannotScore(

@@ -32,7 +32,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, cut_script, sampling
 from podeval.metrics.score import Result, Score
-from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count
+from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count_facts
 from podeval.text.script import Script
 
 
@@ -76,7 +76,7 @@ def instruction_following(
     """
     if variant == "podbench" and (checklist == "generic" or request.checklist):
         raise BadInput("the variant podbench derives its own checklist in the paper's way; leave out any other")
-    counted = count(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
+    counted = count_facts(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
     text, cut = cut_script(script, variant)
     if variant == "podbench":
         result = yield from accept(request, script, text)

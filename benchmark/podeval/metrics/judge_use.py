@@ -67,9 +67,9 @@ class JudgeConfig:
         """
         if not self.judge:
             return None
-        from podeval.judges.judge import judge_named
+        from podeval.judges.judge import find_judge
 
-        judge = judge_named(self.judge)
+        judge = find_judge(self.judge)
         changed = asks.sampling(parameters)
         return replace(judge, sampling=replace(judge.sampling, **changed)) if changed else judge
 
@@ -132,6 +132,6 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
 
 def default_records() -> Path:
     """Return the folder of judgements where none is named: in `PODEVAL_CACHE`, else in the user's cache folder."""
-    from podeval.store.files import user_folder
+    from podeval.store.files import find_user_folder
 
-    return user_folder() / "judgements"
+    return find_user_folder() / "judgements"

@@ -22,7 +22,7 @@ import numpy as np
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.recording import MODEL_RATE
-from podeval.analysis.speech_windows import sounding
+from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.srmr import srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
@@ -88,7 +88,7 @@ def reverb_consistency(
         raise CannotScore("no speech is heard, and only speech tells how much a room reverberates")
     srmr = partial(srmr_windows, track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
     starts, values = srmr(norm=norm)
-    kept = sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
+    kept = find_sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(

@@ -67,7 +67,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
         variant: `standard` measures where there is music, by BS.1770; `podeval` everywhere, on mono stems at 16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
-    music = speech_track.lasting_music(recording)
+    music = speech_track.find_lasting_music(recording)
     if variant == "standard" and not music:
         raise CannotScore("no music is heard under speech")
     rate = registry.card("separator", recording.profile).rate

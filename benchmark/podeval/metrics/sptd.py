@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
-from podeval.analysis.speaker_turns import who_speaks
-from podeval.analysis.speech_windows import spoken_voices
+from podeval.analysis.speaker_turns import find_speaker_turns
+from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
@@ -62,8 +62,8 @@ def sptd(
     speaker_count = _expected_speakers(speakers, script)
     recording.require_sound()
     track = recording.speech_track(source)
-    turns, who = who_speaks(track, script)
-    voices = spoken_voices(track, turns)
+    turns, who = find_speaker_turns(track, script)
+    voices = select_spoken_voices(track, turns)
     if len(voices) < 2:
         too_few = "no speaker" if not voices else "one speaker"
         raise CannotScore(

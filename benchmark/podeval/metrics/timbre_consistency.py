@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording, SpeakerVoice, speech_track
 from podeval.analysis.recording import VOICE_WINDOW
-from podeval.analysis.speaker_turns import who_speaks
-from podeval.analysis.speech_windows import require_speech, sounding
+from podeval.analysis.speaker_turns import find_speaker_turns
+from podeval.analysis.speech_windows import find_sounding, require_speech
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
@@ -76,7 +76,7 @@ def timbre_consistency(
     drift: list[tuple[float, float]] = []
     left_out = 0
     for voice in voices:
-        audible = sounding(voice.clips, speech) | (variant == "lfs")
+        audible = find_sounding(voice.clips, speech) | (variant == "lfs")
         kept = [clip for clip, sounds in zip(voice.clips, audible, strict=True) if sounds]
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
@@ -116,7 +116,7 @@ def _voices(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerV
     if script and len(script.speakers) == 1:
         require_speech(recording)
         return recording.voices(whole), {}
-    turns, notes = who_speaks(recording, script)
+    turns, notes = find_speaker_turns(recording, script)
     if not turns:
         raise CannotScore("no speaker is found in the recording; is there speech in it?")
     alone = script is None and len({turn.speaker for turn in turns}) == 1

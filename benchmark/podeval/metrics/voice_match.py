@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording, SpeakerVoice
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
-from podeval.analysis.speaker_turns import who_speaks
-from podeval.analysis.speech_windows import require_speech, spoken_voices
+from podeval.analysis.speaker_turns import find_speaker_turns
+from podeval.analysis.speech_windows import require_speech, select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import SpeakerTurn
@@ -135,7 +135,7 @@ def _match_speakers(
     recording.require_sound(SHORTEST_VOICE)
 
     def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
-        return recording.voices(turns) if silence else spoken_voices(recording, turns)
+        return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
@@ -153,7 +153,7 @@ def _match_speakers(
             f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
             f"({', '.join(script.speakers)})"
         )
-    turns, who = who_speaks(recording, script)
+    turns, who = find_speaker_turns(recording, script)
     by_speaker = {voice.speaker: voice for voice in heard_in(turns)}
     if silent := [name for name in script_names if script_names[name] not in by_speaker]:
         raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")

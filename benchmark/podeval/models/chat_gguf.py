@@ -104,7 +104,7 @@ def _to_text(answer: Any) -> str:
     return answer if isinstance(answer, str) else json.dumps(answer)
 
 
-def gguf_chat(path: Path, context: int | None) -> GgufChat:
+def load_gguf_chat(path: Path, context: int | None) -> GgufChat:
     """Load the model of a file, once a process.
 
     Raises:

@@ -23,7 +23,7 @@ import numpy as np
 from podeval.errors import BadInput, ModelMissing
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
 from podeval.models.hub_files import HubRepo
-from podeval.models.pretrained import load_preprocessor, load_pretrained, quiet
+from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
 
 RATE = 16_000
 
@@ -120,7 +120,7 @@ class TransformersChat:
         if sampling.temperature is None or sampling.temperature > 0:
             options = {"do_sample": True, "temperature": sampling.temperature or 1.0, "top_p": sampling.top_p or 1.0}
         began = time.monotonic()
-        with torch.inference_mode(), quiet(), _seed_draws(sampling.seed):
+        with torch.inference_mode(), silence_transformers(), _seed_draws(sampling.seed):
             sequences = self._model.generate(
                 **inputs,
                 **options,
@@ -283,7 +283,7 @@ def _find_folder(repo: str, commit: str) -> Path:
     return HubRepo(repo, commit, ("config.json",)).folder(f"podeval judge install transformers:{repo}@{commit}")
 
 
-def transformers_chat(repo: str, commit: str, *, hears: bool) -> TransformersChat:
+def load_transformers_chat(repo: str, commit: str, *, hears: bool) -> TransformersChat:
     """Load the model of a repo at a commit, once a process.
 
     Raises:

@@ -24,14 +24,14 @@ def load_preprocessor(kind: str, folder: Path) -> Any:
 def _load(kind: str, folder: Path, **options: Any) -> Any:
     import transformers
 
-    with quiet():
+    with silence_transformers():
         return getattr(transformers, kind).from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, **options
         )
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_transformers() -> Iterator[None]:
     """Silence transformers' progress bars and advice on standard error while the block runs."""
     from transformers.utils import logging as transformers_logging
 

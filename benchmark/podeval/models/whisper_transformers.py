@@ -17,7 +17,7 @@ from podeval.errors import CannotScore
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import device
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
-from podeval.models.pretrained import load_preprocessor, load_pretrained, quiet
+from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
 from podeval.models.word_times import STEP, TimedWord, time_words
 
 _GPU_BATCH, _CPU_BATCH = 16, 2
@@ -62,7 +62,7 @@ class WhisperTransformers(Transcriber):
         size = _CPU_BATCH if self._model.device.type == "cpu" else _GPU_BATCH
         texts: list[str] = []
         words: list[Word] = []
-        with torch.inference_mode(), quiet():
+        with torch.inference_mode(), silence_transformers():
             for start in range(0, len(sounding), size):
                 batch = sounding[start : start + size]
                 features = self._extract_features([samples[piece] for piece in batch])

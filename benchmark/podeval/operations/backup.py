@@ -23,7 +23,7 @@ from podeval.errors import BadInput
 from podeval.operations.backup_database import count_rows, snapshot
 from podeval.operations.backup_files import BackupReader, BackupWriter
 from podeval.runs.run_folder import SUPERSEDED
-from podeval.store.database import address
+from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
 
 DATABASE, SECRET, RUNS, SOUNDS = "database.sqlite", "secret", "runs", "sounds"
@@ -73,7 +73,7 @@ def back_up(
     """
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    secret = read_secret(address(database)) if with_secret else None
+    secret = read_secret(parse_address(database)) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
     with BackupWriter(target) as writer, tempfile.TemporaryDirectory(dir=_find_parent(target)) as folder:
@@ -108,7 +108,7 @@ def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
         StoreUnusable: its database is damaged.
     """
     with BackupReader(backup_path) as reader:
-        backup = describe(reader)
+        backup = read_contents(reader)
         if thoroughly:
             reader.check()
             with tempfile.TemporaryDirectory(dir=_find_parent(backup_path)) as folder:
@@ -121,7 +121,7 @@ def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
     return backup
 
 
-def describe(reader: BackupReader) -> Backup:
+def read_contents(reader: BackupReader) -> Backup:
     """Read what a backup holds from its manifest.
 
     Raises:

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
-from podeval.store.database import Database, address, sound
+from podeval.store.database import Database, find_damage, parse_address
 from podeval.store.files import DiskFull
 from podeval.store.pseudonyms import erase
 from podeval.store.tables import Erasure, TableBase
@@ -42,7 +42,7 @@ def snapshot(source_database: str | Path, file: Path) -> str:
         StoreUnusable: it cannot be read, or is damaged.
         DiskFull: the copy has no room.
     """
-    url = address(source_database)
+    url = parse_address(source_database)
     if url.get_backend_name() == "sqlite":
         source = Path(str(url.database))
         if not source.is_file():
@@ -118,10 +118,10 @@ def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
         StoreUnusable: it is in use, or the copy is damaged or of a newer podeval.
     """
     with Database(copy) as opened:
-        wrong = sound(opened)
+        wrong = find_damage(opened)
     if wrong is not None:
         raise StoreUnusable(f"the database of the backup is damaged: {wrong}; take another backup")
-    url = address(database)
+    url = parse_address(database)
     if url.get_backend_name() == "sqlite":
         return _into_file(copy, Path(str(url.database)), force)
     with Database(copy) as opened:

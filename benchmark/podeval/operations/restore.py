@@ -23,12 +23,12 @@ from podeval.operations.backup import (
     SECRET,
     SOUNDS,
     Backup,
-    describe,
+    read_contents,
 )
 from podeval.operations.backup_database import put_back
 from podeval.operations.backup_files import BackupReader
 from podeval.runs.run_folder import REPLACED
-from podeval.store.database import Database, address
+from podeval.store.database import Database, parse_address
 from podeval.store.files import write_whole
 from podeval.store.tables import ArenaItem, ArenaOutput
 
@@ -77,7 +77,7 @@ def restore(
         DiskFull: nothing was changed.
     """
     with BackupReader(path) as reader:
-        backup = describe(reader)
+        backup = read_contents(reader)
         reader.check()
         if not force and runs.is_dir() and (blocking := _list_blocking(reader, runs)):
             raise BadInput(
@@ -146,7 +146,7 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
 
 def _put_secret(file: Path, database: str | Path, runs: Path, kept: list[Path]) -> Path:
     """Put the secret beside the database where that is a file, else beside the runs."""
-    url = address(database)
+    url = parse_address(database)
     target = Path(f"{url.database}.secret") if url.get_backend_name() == "sqlite" else runs / "podeval.secret"
     content = file.read_bytes()
     if target.exists():

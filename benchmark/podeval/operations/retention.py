@@ -19,7 +19,7 @@ from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
 from podeval.runs.run_folder import SUPERSEDED, Output, RunFolder, run_folders
 from podeval.store.database import Database
-from podeval.store.files import append_line, only_one, write_json
+from podeval.store.files import append_line, lock_folder, write_json
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, ListeningTest
 from podeval.store.tables import ArenaOutput as Played
 
@@ -120,7 +120,7 @@ def remove(plan: Retention, runs: Path, *, now: datetime | None = None) -> int:
     moment, freed = now or datetime.now(UTC), 0
     for removal in plan.removals:
         try:
-            with only_one(removal.run.path):
+            with lock_folder(removal.run.path):
                 for item, paths in removal.files.items():
                     freed += _remove(removal.run, item, paths, moment)
         except BadInput:

@@ -87,7 +87,7 @@ class Days:
         return [(self.at(max(time, self.least)), date) for time, date in zip(starts, dates, strict=True)]
 
 
-def framed(title: str, height: float, content: str) -> str:
+def render_picture(title: str, height: float, content: str) -> str:
     """Render a picture with a title, which screen readers say."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" font-size="11">'
@@ -95,7 +95,7 @@ def framed(title: str, height: float, content: str) -> str:
     )
 
 
-def mark(shape: str, x: float, y: float, radius: float, css_class: str, title: str = "") -> str:
+def render_mark(shape: str, x: float, y: float, radius: float, css_class: str, title: str = "") -> str:
     """Render one mark; `title` is shown to whoever points at it."""
     tooltip = f"<title>{escape(title)}</title>" if title else ""
     r, wide = radius, 1.4 * radius
@@ -112,7 +112,7 @@ def mark(shape: str, x: float, y: float, radius: float, css_class: str, title: s
     return f'<path class="{css_class}" d="{paths[shape]}">{tooltip}</path>'
 
 
-def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: str = "") -> str:
+def render_axis_below(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: str = "") -> str:
     """Render an axis below a picture: a line at each mark from `top` to `bottom`, its text below, the title last."""
     lines = "".join(f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>' for at, _ in axis.marks)
     texts = "".join(
@@ -122,7 +122,7 @@ def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: st
     return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
-def upward(axis: Axis, left: float, right: float, title: str) -> str:
+def render_axis_beside(axis: Axis, left: float, right: float, title: str) -> str:
     """Render an axis beside a picture: a line at every mark from `left` to `right`, the title above."""
     lines = "".join(f'<line x1="{left:g}" x2="{right:g}" y1="{at}" y2="{at}"/>' for at, _ in axis.marks)
     texts = "".join(f'<text x="{left - 5:g}" y="{at + 4:g}" text-anchor="end">{text}</text>' for at, text in axis.marks)
@@ -130,18 +130,17 @@ def upward(axis: Axis, left: float, right: float, title: str) -> str:
     return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
-def legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
+def render_legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
     """Render what the drawn shapes mean."""
     entries, x = "", 14.0
     for kind in kinds:
-        entries += (
-            f'{mark(SHAPES[kind], x, y, 4.5, kind)}<text x="{x + 9:g}" y="{y + 4:g}">{escape(words[kind])}</text>'
-        )
+        entries += render_mark(SHAPES[kind], x, y, 4.5, kind)
+        entries += f'<text x="{x + 9:g}" y="{y + 4:g}">{escape(words[kind])}</text>'
         x += 24 + sum(12 if ord(letter) > 0x2E80 else 6.2 for letter in words[kind])
     return f"<g>{entries}</g>"
 
 
-def cut(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Shorten a text to at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from podeval.errors import BadInput, PodevalError
-from podeval.hub.retry import patiently
+from podeval.hub.retry import call_with_retries
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi, JobInfo
@@ -149,7 +149,7 @@ class HfJobs:
             return self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
 
         try:
-            return patiently(start_once)
+            return call_with_retries(start_once)
         except HfHubHTTPError as error:
             raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
 
@@ -220,7 +220,7 @@ def _ask(call: Callable[[], Found]) -> Found:
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        return patiently(call)
+        return call_with_retries(call)
     except HfHubHTTPError as error:
         if error.response is not None and error.response.status_code == 404:
             raise JobGone(f"the Hub knows nothing of it ({error})") from None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import BadInput
 from podeval.runs.executor import Carried, limit_threads
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 
 Content = NDArray[np.uint8]
 
@@ -94,10 +94,10 @@ class RayWorker:
         common = Path(tempfile.gettempdir()) / f"podeval-hands-{os.getuid()}"
         common.mkdir(mode=0o700, exist_ok=True)
         for other in common.iterdir():
-            with contextlib.suppress(BadInput, OSError), only_one(other):
+            with contextlib.suppress(BadInput, OSError), lock_folder(other):
                 shutil.rmtree(other)
         folder = Path(tempfile.mkdtemp(dir=common))
-        self._resources.enter_context(only_one(folder))
+        self._resources.enter_context(lock_folder(folder))
         return folder
 
 

@@ -19,7 +19,7 @@ from podeval.runs.executor import Executor, InProcess
 from podeval.runs.generate import Speaking, Voicing
 from podeval.runs.measure import measure
 from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 from podeval.systems.speech import SpeakingSystem
 
 CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
@@ -137,7 +137,7 @@ def _run(
         require: refuses before anything is written.
     """
     folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
-    with only_one(folder.path):
+    with lock_folder(folder.path):
         require(folder)
         folder.begin(plan.model_copy(update={"dataset": f"{request.benchmark.dataset.path}@{data.revision}"}))
         return _measure_outputs(folder, request, data.items, making(folder, data.items), progress)

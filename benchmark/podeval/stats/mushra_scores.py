@@ -73,7 +73,7 @@ def standings(
     return sorted(stimulus_scores, key=lambda standing: -standing.mean.mean)
 
 
-def table_of(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
+def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
     """Tabulate marks: the raters, and each one's marks of all things (page, stimulus, scale) in one order, or None."""
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})
@@ -83,4 +83,4 @@ def table_of(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]
 
 def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
     """Krippendorff's alpha over all things marked."""
-    return krippendorff_alpha(table_of(marks)[1], level)
+    return krippendorff_alpha(tabulate_marks(marks)[1], level)

@@ -79,7 +79,7 @@ def screen(
     ]
 
 
-def judged(
+def screen_by_shares(
     rater: str, pages: int, low_worst: float | None, high_top: float | None, rules: MushraRules, alike: float = 0.0
 ) -> ScreenedListener:
     """Judge a listener by shares alone, as papers print them.
@@ -115,7 +115,7 @@ def _screen_listener(
     top = sum(1 + sum(value > page[high] for value in page.values()) <= rules.top for page in with_high)
     others = [[value for name, value in page.items() if name != low] for page in pages]
     alike = sum(len(values) > 1 and len(set(values)) == 1 for values in others)
-    listener = judged(
+    listener = screen_by_shares(
         rater,
         len(pages),
         worst / len(with_low) if with_low else None,

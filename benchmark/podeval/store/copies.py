@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from podeval.errors import PodevalError
-from podeval.store.files import append_line, read_lines, user_folder
+from podeval.store.files import append_line, find_user_folder, read_lines
 
 FILE = "copies.jsonl"
 
@@ -41,11 +41,11 @@ class Copy:
     about: tuple[str, ...] = ()
 
 
-def folder_of_list(database: str | Path, runs: Path) -> Path | None:
+def find_list_folder(database: str | Path, runs: Path) -> Path | None:
     """Say where the list of a board lies: beside a file of SQLite, else with the runs; None where neither is there."""
-    from podeval.store.database import address
+    from podeval.store.database import parse_address
 
-    url = address(database)
+    url = parse_address(database)
     file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     if file is not None and file.is_file():
         return file.parent
@@ -62,7 +62,7 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
         about: see `Copy`.
     """
     try:
-        file = (folder or user_folder()) / FILE
+        file = (folder or find_user_folder()) / FILE
         keys = {(copy.kind, copy.place, copy.about) for copy in _read_copies(file)}
         runs = tuple(sorted(about))
         for path in places:
@@ -73,9 +73,9 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
         _LOG.warning("a takedown will not know of the copy in %s: %s", ", ".join(map(str, places)), error)
 
 
-def copies(folders: Iterable[Path | None]) -> list[Copy]:
+def read_copies(folders: Iterable[Path | None]) -> list[Copy]:
     """Read all copies that are listed in some folders and in this user's own list, each once."""
-    files = [folder / FILE for folder in folders if folder is not None] + [user_folder() / FILE]
+    files = [folder / FILE for folder in folders if folder is not None] + [find_user_folder() / FILE]
     kept: dict[tuple[str, str, tuple[str, ...]], Copy] = {}
     for file in dict.fromkeys(path.resolve() for path in files):
         try:

@@ -82,7 +82,7 @@ class Database:
     """
 
     def __init__(self, location: str | Path, *, migrate: bool = True) -> None:
-        self.url = address(location)
+        self.url = parse_address(location)
         self._turns = threading.Lock()
         self.engine = _open_sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _open_postgresql(self.url)
         # Views of one pool, made once: to make one takes as long as a statement.
@@ -190,7 +190,7 @@ class Database:
         self.close()
 
 
-def address(location: str | Path) -> URL:
+def parse_address(location: str | Path) -> URL:
     """Make the address of a database: of a file by its path, of a server as given; `postgres://` is understood.
 
     Raises:
@@ -366,7 +366,7 @@ def _first_line(error: DBAPIError) -> str:
     return str(error.orig).strip().partition("\n")[0]
 
 
-def sound(database: Database) -> str | None:
+def find_damage(database: Database) -> str | None:
     """Say what is wrong with a file of SQLite, by its own check; None where nothing is, or it is a server."""
     if not database.is_sqlite:
         return None

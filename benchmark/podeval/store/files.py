@@ -120,7 +120,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> Any:
 
 
 @contextlib.contextmanager
-def only_one(folder: Path, *, wait: bool = False) -> Iterator[None]:
+def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold a folder for this process; the lock goes with the process, however it ends.
 
     Args:
@@ -160,7 +160,7 @@ def _end_of_last_line(file: io.FileIO) -> int:
     return 0
 
 
-def user_folder() -> Path:
+def find_user_folder() -> Path:
     """Where podeval keeps what it computed for this user: `PODEVAL_CACHE`, else the user's cache folder."""
     import platformdirs
 

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from podeval.errors import BadInput
 from podeval.runs.run_folder import run_folders
-from podeval.store.files import only_one, writing
+from podeval.store.files import lock_folder, writing
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.content_marks import keep_marks
@@ -49,7 +49,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     if not folders:
         return cleared
     for path in _find_finished(queue, folders, now):
-        with suppress(BadInput), only_one(path):
+        with suppress(BadInput), lock_folder(path):
             # Looked at again under the lock: it may have been queued meanwhile.
             for unneeded, taken_down in _find_finished(queue, [path], now).items():
                 if taken_down:

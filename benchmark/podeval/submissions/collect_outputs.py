@@ -28,7 +28,7 @@ from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
 from podeval.systems.adapters.job import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
-from podeval.text.script_format import any_script
+from podeval.text.script_format import read_any_script
 
 LOG = "generated.jsonl"
 _LOG_MOST = 64 * 2**20
@@ -104,7 +104,7 @@ class Intake:
         script: tuple[dict[str, str], ...] = _script_asked_for(item)
         if line.script is not None:
             try:
-                script = tuple(any_script(_read_script(out / line.script)).to_json())
+                script = tuple(read_any_script(_read_script(out / line.script)).to_json())
             except (BadInput, UnicodeDecodeError, RecursionError) as error:
                 self.fail(item, f"its script cannot be read: {error}")
                 return

@@ -70,10 +70,10 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    from podeval.hub.retry import patiently
+    from podeval.hub.retry import call_with_retries
 
     try:
-        patiently(
+        call_with_retries(
             lambda: snapshot_download(
                 str(source.repo), repo_type="dataset", revision=source.revision, local_dir=folder, max_workers=4
             )

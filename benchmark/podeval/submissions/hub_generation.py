@@ -17,7 +17,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub.buckets import BucketFolder
 from podeval.hub.commits import AppendOnly
-from podeval.hub.retry import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, labels_of
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry
@@ -275,7 +275,7 @@ class HubRounds:
         folder = f"{self.submission}/{self.run}/{_digest(files)}"
         commit = repo.add({f"{folder}/{name}": data for name, data in files.items()}, f"{self.submission} {self.run}")
         if commit is None:
-            commit = str(patiently(lambda: jobs.client.repo_info(jobs.items_repo, repo_type="dataset")).sha)
+            commit = str(call_with_retries(lambda: jobs.client.repo_info(jobs.items_repo, repo_type="dataset")).sha)
         return commit, folder
 
     def _results_folder(self, row: HubJob) -> str:

@@ -76,7 +76,7 @@ def require_isolation(what: str) -> None:
     Raises:
         MachineFault: says what is missing.
     """
-    if (why := sandbox.missing()) is not None:
+    if (why := sandbox.explain_missing_isolation()) is not None:
         raise MachineFault(f"{what} without isolation: {why}")
 
 
@@ -116,7 +116,7 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
     require_disk(folder, disk_use(folder))
     if ended.log.startswith("bwrap: "):
         # Asked anew: what worked when the worker started need not work now.
-        tried = getattr(sandbox.missing, "__wrapped__", sandbox.missing)
+        tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
             raise MachineFault(f"boxes do not open any more: {why}")
         raise OursFailed(f"its box did not open ({ended.log.splitlines()[0][:200]})")

@@ -12,7 +12,7 @@ from podeval.text.redaction import redact
 _WORKER = re.compile(r"[^\s:]+:\d+")
 
 
-def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
+def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
     """Return a submission as plain data for everybody.
 
     Args:
@@ -50,7 +50,7 @@ def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[st
     }
 
 
-def steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
+def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
     """Return changes of state as plain data for everybody; workers' names are left out."""
     return [
         {
@@ -64,7 +64,7 @@ def steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
     ]
 
 
-def on_the_hub(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) -> dict[str, Any]:
+def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) -> dict[str, Any]:
     """Return a submission's jobs with their cost and its pull requests on the Hub as plain data for everybody.
 
     `at_most` and `spent` are US dollars; `spent` is None while a job runs.

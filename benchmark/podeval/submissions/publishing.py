@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from podeval.runs.run_folder import SUPERSEDED, RunFolder
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 
 
 def publish(run: RunFolder, board: Path) -> Path:
@@ -19,7 +19,7 @@ def publish(run: RunFolder, board: Path) -> Path:
     """
     relative = run.path.relative_to(run.runs)
     target = board / relative
-    with only_one(board, wait=True):
+    with lock_folder(board, wait=True):
         incoming = board / f".incoming-{'-'.join(relative.parts)}"
         shutil.rmtree(incoming, ignore_errors=True)
         shutil.copytree(run.path, incoming, ignore=shutil.ignore_patterns(".lock", ".*.partial"))
@@ -32,7 +32,7 @@ def publish(run: RunFolder, board: Path) -> Path:
 
 def take_down(run: RunFolder) -> bool:
     """Move a run off the board, where it is kept aside; returns whether it was on the board."""
-    with only_one(run.runs, wait=True):
+    with lock_folder(run.runs, wait=True):
         if not run.path.exists():
             return False
         _set_aside(run.path, run.runs)

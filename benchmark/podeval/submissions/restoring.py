@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from podeval.errors import PodevalError
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.store.database import Database, address
+from podeval.store.database import Database, parse_address
 from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import take_down_again
 from podeval.submissions.taken_down import TakenDown, list_takedowns, merge_takedowns, read_beside
@@ -52,7 +52,7 @@ class RestoredTakedowns:
 
 def _read_replaced(database: str | Path) -> list[TakenDown]:
     """Read the takedowns of the replaced database, if it can still be read."""
-    url = address(database)
+    url = parse_address(database)
     if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
         return []
     try:

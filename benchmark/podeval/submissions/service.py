@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, CodedSentence
-from podeval.hub.retry import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
 from podeval.runs.run_folder import RunFolder
 from podeval.store import operator_settings
@@ -58,7 +58,7 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
     try:
-        account: dict[str, Any] = patiently((api or HfApi()).whoami)
+        account: dict[str, Any] = call_with_retries((api or HfApi()).whoami)
     except (LocalTokenNotFoundError, HfHubHTTPError):
         raise BadInput("the Hub does not know you; run `hf auth login`") from None
     return Submitter(account["name"], tuple(each["name"] for each in account.get("orgs", ())))

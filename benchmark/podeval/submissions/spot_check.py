@@ -24,7 +24,7 @@ from podeval.metrics.score import Result, Score
 from podeval.runs.measure import Task, measure_item
 from podeval.runs.run_folder import RunFolder
 from podeval.runs.spot_check_report import FILE, KeyComparison, SpotCheckReport
-from podeval.store.files import only_one, write_json
+from podeval.store.files import lock_folder, write_json
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import RunEntry, entries
 from podeval.submissions.cleanup import SPOT_CHECK
@@ -83,7 +83,7 @@ class SpotCheck:
         pinned = self.gate.check(document.model_copy(update={"source": model})).to_json()
         folder = self.work / f"{SPOT_CHECK}{row.id}"
         folder.mkdir(parents=True, exist_ok=True)
-        with only_one(folder):
+        with lock_folder(folder):
             # When it was used last; workers remove it a week later.
             os.utime(folder)
             files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
@@ -93,7 +93,7 @@ class SpotCheck:
                 if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
                     continue
                 report = self._check_run(row, entry, run, model, (files, base), items, seed)
-                with only_one(self.board, wait=True):
+                with lock_folder(self.board, wait=True):
                     write_json(run.path / FILE, report.model_dump(mode="json"))
                 reports.append(report)
         if not reports:

@@ -134,7 +134,7 @@ class SubmissionRuns:
         if making.trusted:
             return making
         if isinstance(source, Outputs | Human) and source.repo is None:
-            return replace(making, trusted=sandbox.missing() is not None)
+            return replace(making, trusted=sandbox.explain_missing_isolation() is not None)
         if isinstance(source, Model):
             sandbox.require()
         else:

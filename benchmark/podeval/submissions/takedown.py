@@ -30,8 +30,8 @@ from podeval.metrics.judge_use import default_records
 from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.runs.run_folder import REPLACED, SUPERSEDED, RunFolder
-from podeval.store.copies import copies, folder_of_list
-from podeval.store.files import only_one, read_lines, write_json, write_whole
+from podeval.store.copies import find_list_folder, read_copies
+from podeval.store.files import lock_folder, read_lines, write_json, write_whole
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
 from podeval.submissions.benchmark_entries import possible_runs
@@ -88,7 +88,7 @@ def take_down(
     _decide(queue, row, decision, content, board)
     decision = replace(decision, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
     places = {path.relative_to(board).as_posix() for path in _run_paths(row, board)}
-    listed_copies = copies([_folder_of_list(queue, board), board])
+    listed_copies = read_copies([_folder_of_list(queue, board), board])
     for sentence in (
         *clear_copies(listed_copies, content, decision, places),
         *_out_of_reach(queue, id, board),
@@ -164,7 +164,7 @@ def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Pat
 
 
 def _folder_of_list(queue: Queue, board: Path) -> Path | None:
-    return folder_of_list(queue.database.url.render_as_string(hide_password=False), board)
+    return find_list_folder(queue.database.url.render_as_string(hide_password=False), board)
 
 
 def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
@@ -205,7 +205,7 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
     An earlier run of the same system that is set aside loses them too, where any of it is the same.
     """
     deleted = 0
-    with only_one(board, wait=True):
+    with lock_folder(board, wait=True):
         for path in _run_paths(row, board):
             shutil.rmtree(board / f".incoming-{'-'.join(path.relative_to(board).parts)}", ignore_errors=True)
         for run in _runs(row, board):

@@ -19,7 +19,7 @@ from podeval.hub.retry import HubUnavailable
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run_folder import RunFolder
-from podeval.store.files import only_one
+from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.cleanup import clear
@@ -212,7 +212,7 @@ class Worker:
         folder = self.folder / claim.id
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(only_one(folder))
+                held.enter_context(lock_folder(folder))
             except BadInput as error:
                 if machine_fault(error) is not None:
                     raise

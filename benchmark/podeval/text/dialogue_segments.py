@@ -225,7 +225,7 @@ def attribute_to_speakers(
     return segments, nobody
 
 
-def dialogue_clips(
+def cut_dialogue_clips(
     segments: Sequence[Segment], *, most_seconds: float = MOST_SECONDS, back: int = BACK, forward: int = FORWARD
 ) -> list[DialogueClip]:
     """Cut a clip around every change of speaker.
@@ -264,7 +264,7 @@ def dialogue_clips(
     return clips
 
 
-def why_no_clips(segments: Sequence[Segment]) -> str | None:
+def explain_no_clips(segments: Sequence[Segment]) -> str | None:
     """Say why a transcript has no change of speaker, as a sentence; None where it has one."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
@@ -274,7 +274,7 @@ def why_no_clips(segments: Sequence[Segment]) -> str | None:
     return None
 
 
-def select(
+def select_clips(
     clips: Sequence[DialogueClip],
     count: int = SELECTED,
     *,

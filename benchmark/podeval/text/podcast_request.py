@@ -82,7 +82,7 @@ class Counted:
     """The same in words, one fact a sentence."""
 
 
-def count(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
+def count_facts(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
     """Count in a script what the request asked for.
 
     Args:

@@ -47,7 +47,7 @@ class Minutes:
     most: float
 
 
-def without_reasoning(answer: str) -> str:
+def strip_reasoning(answer: str) -> str:
     """Strip a model's thoughts from its answer: keep what `<answer>` holds, else what follows `</think>`, else all."""
     # Not by regular expressions: `.*</think>` takes hours on a long text that has no such end.
     rest = answer.rpartition("</think>")[2]
@@ -73,7 +73,7 @@ def read_script(text: str) -> Script:
     return Script(turns)
 
 
-def any_script(source: Any) -> Script:
+def read_any_script(source: Any) -> Script:
     """Read a script in any form podeval reads, and as models write it: after thoughts, with `Host 1:` and its like.
 
     Raises:
@@ -82,7 +82,7 @@ def any_script(source: Any) -> Script:
     script = Script.parse(source)
     if not isinstance(source, str) or len(script.turns) != 1 or script.turns[0].text != source.removeprefix("\ufeff"):
         return script
-    text = without_reasoning(source)
+    text = strip_reasoning(source)
     if not text.strip():
         raise BadInput("nothing follows the thoughts of the model; the script holds no words")
     turns = tuple(Turn(number, words) for number, words in _split_turns(text) if words)

@@ -2,7 +2,7 @@
 
 Names, reasons and file names come from strangers, and a terminal takes an escape sequence in them for a command: to
 change its title, to hide lines, to make a link. So standard output and error are written through `Printable`, which
-shows such characters instead of sending them. What podeval itself colours goes around it, by `console`.
+shows such characters instead of sending them. What podeval itself colours goes around it, by `make_console`.
 """
 
 import io
@@ -18,7 +18,7 @@ _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
 """What a bar of progress writes to go back over itself; by itself, so that no words are among it."""
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     r"""Write out what a terminal would obey in a text, as `\x1b`; line ends and tabs stay.
 
     Escape sequences, C1 controls, lone carriage returns, and the marks that turn the direction of a line.
@@ -27,7 +27,7 @@ def printable(text: str) -> str:
 
 
 class Printable(io.TextIOBase):
-    """A stream that writes `printable` text.
+    """A stream that writes printable text.
 
     Attributes:
         unfiltered: the stream behind it.
@@ -40,7 +40,7 @@ class Printable(io.TextIOBase):
         """Write the text as a terminal may have it."""
         # A bar of progress (tqdm's) begins its line anew; in the middle of a text that would hide what stood before.
         begin = "\r" if text.startswith("\r") else ""
-        safe = text if _MOVES.fullmatch(text) else begin + printable(text.removeprefix(begin))
+        safe = text if _MOVES.fullmatch(text) else begin + make_printable(text.removeprefix(begin))
         self.unfiltered.write(safe)
         return len(text)
 
@@ -76,8 +76,8 @@ class Printable(io.TextIOBase):
         return self.unfiltered.buffer
 
 
-def console(stream: TextIO, **options: Any) -> "Console":
-    """Make a console of rich on a stream; its own colours pass, so strangers' text must go in through `printable`."""
+def make_console(stream: TextIO, **options: Any) -> "Console":
+    """Make a console of rich on a stream; its own colours pass, so that strangers' text goes in as `make_printable`."""
     from rich.console import Console
 
     return Console(file=getattr(stream, "unfiltered", stream), highlight=False, markup=False, emoji=False, **options)

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from podeval.errors import BadInput, address_in
+from podeval.errors import BadInput, find_address
 
 _SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md")
 
@@ -18,7 +18,7 @@ def read_text(path: Path) -> str:
     try:
         content = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if address := address_in(path):
+        if address := find_address(path):
             raise BadInput(f"{address} is an address, and addresses are not fetched; download it first") from None
         raise BadInput(f"{str(path)!r} is read as the name of a file, and does not exist; check the path") from None
     except IsADirectoryError:

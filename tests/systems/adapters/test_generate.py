@@ -94,7 +94,7 @@ def test_two_copies_share_the_work(job: Any, fetched: Any, environment: dict[str
 @pytest.mark.long
 def test_a_model_speaks_in_a_sandbox(job: Any, fetched: Any, tmp_path: Path) -> None:
     """No network, another user, read-only files, one folder to write to."""
-    if why := sandbox.missing():
+    if why := sandbox.explain_missing_isolation():
         pytest.skip(why)
     asked, out = tmp_path / "asked", tmp_path / "out"
     asked.mkdir()

@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal
 from podeval.audio.formats.describe import describe_refused
 from podeval.audio.formats.mpeg import is_adts, read_mpeg_frame, read_stated_seconds, skip_id3
 from podeval.audio.formats.ogg import walk_pages
-from podeval.errors import BadAudio, address_in
+from podeval.errors import BadAudio, find_address
 
 Reader = Literal["soundfile", "av"]
 
@@ -84,7 +84,7 @@ def open_regular(path: Path) -> BufferedReader:
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         file = os.fdopen(os.open(path, flags), "rb")
     except FileNotFoundError:
-        if address := address_in(path):
+        if address := find_address(path):
             raise BadAudio(f"{address} is an address, and addresses are not fetched: download it first.") from None
         raise BadAudio(f"{name} does not exist: check the path.") from None
     except PermissionError:

@@ -10,7 +10,7 @@ from podeval.errors import BadAudio
 _TIMED = ("ogg", "matroska", "mp4")
 
 
-def container_and_seconds(path: Path) -> tuple[str, float]:
+def read_container_and_seconds(path: Path) -> tuple[str, float]:
     """Read an audio file's container and length: by its header where that says so, else by the times of its packets.
 
     Returns:

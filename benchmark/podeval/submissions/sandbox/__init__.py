@@ -24,20 +24,20 @@ __all__ = [
     "Running",
     "SandboxLimits",
     "SandboxSpec",
-    "memory_bound",
-    "missing",
+    "describe_memory_bound",
+    "describe_system_calls",
+    "explain_missing_isolation",
     "open_sandbox",
     "python",
     "require",
     "run",
-    "system_calls",
 ]
 
 ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
 
 
 @cache
-def missing() -> str | None:
+def explain_missing_isolation() -> str | None:
     """Return why nothing can be isolated here, found by trying once; None if it can."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
@@ -54,20 +54,20 @@ def require() -> None:
     Raises:
         NoIsolation: says what is missing.
     """
-    if (why := missing()) is not None:
+    if (why := explain_missing_isolation()) is not None:
         raise NoIsolation(
             f"untrusted models are not run without isolation: {why}; or, for models you trust, say --trust-models"
         )
 
 
-def memory_bound() -> str:
+def describe_memory_bound() -> str:
     """Describe what bounds the memory of a box here, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
     return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
 
 
-def system_calls() -> str:
+def describe_system_calls() -> str:
     """Describe the filter of system calls here, as a clause."""
     return seccomp.missing() or f"{seccomp.count()} are refused or restricted"
 

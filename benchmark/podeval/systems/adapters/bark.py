@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.models.pretrained import quiet
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
@@ -87,7 +87,7 @@ class Bark:
             return_token_type_ids=False,
         )
         set_seed(seed)
-        with torch.inference_mode(), quiet():
+        with torch.inference_mode(), silence_transformers():
             try:
                 wave = self._model.generate(**inputs.to(device), history_prompt=history, **self._options)
             except (RuntimeError, IndexError) as error:

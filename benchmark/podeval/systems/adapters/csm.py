@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.models.pretrained import quiet
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
@@ -109,7 +109,7 @@ class Csm:
             length = inputs["input_ids"].shape[1]
             raise BadInput(f"a line with the voices before it is {length} frames long, the model's window {room}")
         set_seed(seed)
-        with torch.inference_mode(), quiet():
+        with torch.inference_mode(), silence_transformers():
             try:
                 (wave,) = self._model.generate(**inputs.to(self._model.device), output_audio=True, **self._options)
             except (RuntimeError, IndexError, ValueError) as error:

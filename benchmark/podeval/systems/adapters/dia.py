@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.models.pretrained import quiet
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
@@ -105,7 +105,7 @@ class Dia:
                 )
         spoken = " ".join(str(prompt.text) for prompt in prompts)
         set_seed(seed)
-        with torch.inference_mode(), quiet():
+        with torch.inference_mode(), silence_transformers():
             inputs = self._processor(
                 text=[f"{spoken} {text}".strip()], padding=True, return_tensors="pt", **prompt_audio
             )

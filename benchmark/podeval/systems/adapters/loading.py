@@ -12,7 +12,7 @@ from typing import Any
 
 from podeval.errors import BadInput
 from podeval.models.device import device as usual_device
-from podeval.models.pretrained import quiet
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters.snapshot import weight_bytes
 
 _SHARE = 0.8
@@ -90,7 +90,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
     advice = logging.getLogger("transformers")
     level = advice.level
     try:
-        with quiet():
+        with silence_transformers():
             yield
     except (BadInput, MemoryError):
         raise

@@ -34,7 +34,7 @@ from podeval.systems.speech import (
 )
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script import Script
-from podeval.text.script_format import any_script
+from podeval.text.script_format import read_any_script
 
 MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
@@ -140,7 +140,7 @@ class Supplied:
             raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
         try:
             text = path.read_text(encoding="utf-8")
-            return any_script(text)
+            return read_any_script(text)
         except (BadInput, UnicodeDecodeError) as refusal:
             raise SpeechFailed(f"{name} is no script: {refusal}") from None
 

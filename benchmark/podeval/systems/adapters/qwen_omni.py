@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.models.pretrained import quiet
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
@@ -66,7 +66,7 @@ class QwenOmni:
                 f"the conversation is {prompt_length} tokens long and the model's window {window}; nothing is cut"
             )
         set_seed(seed)
-        with torch.inference_mode(), quiet():
+        with torch.inference_mode(), silence_transformers():
             sequences, waves = self._model.generate(
                 **{name: value.to(self._model.device) for name, value in inputs.items()},
                 speaker=self._voice,

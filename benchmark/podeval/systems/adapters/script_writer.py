@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.models.pretrained import quiet
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Label, ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
@@ -20,7 +20,7 @@ from podeval.systems.adapters.seeding import draw_row_by_row, seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
-from podeval.text.script_format import read_script, without_reasoning
+from podeval.text.script_format import read_script, strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
@@ -69,7 +69,7 @@ class LanguageModel:
             return [self.answers([chat], [seed])[0] for chat, seed in zip(chats, seeds, strict=True)]
         config, processors = draw_row_by_row(self.config, seeds)
         config.max_new_tokens = self._room(longest)
-        with torch.inference_mode(), quiet():
+        with torch.inference_mode(), silence_transformers():
             sequences = self.network.generate(
                 input_ids=batch["input_ids"].to(self.network.device),
                 attention_mask=batch["attention_mask"].to(self.network.device),
@@ -119,7 +119,7 @@ class LanguageModel:
         raw = self.tokenizer.decode(answer, skip_special_tokens=False)
         if _THINKING in raw and _THOUGHT not in raw:
             raise SpeechFailed(f"the model was still thinking after {len(answer)} tokens and wrote no script")
-        text = without_reasoning(self._clean(raw, answer))
+        text = strip_reasoning(self._clean(raw, answer))
         if not text:
             raise SpeechFailed(f"the model's answer of {len(answer)} tokens holds no words")
         return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.pretrained import quiet
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import describe_missing
 from podeval.systems.adapters.job import Job
@@ -75,7 +75,7 @@ class VibeVoice:
             length = inputs["input_ids"].shape[1]
             raise BadInput(f"the script with its voices is {length} tokens long, the model's window {room}")
         set_seed(seed)
-        with torch.inference_mode(), quiet():
+        with torch.inference_mode(), silence_transformers():
             try:
                 output = self._model.generate(**inputs.to(self._model.device, self._model.dtype), **self._options)
             except (RuntimeError, IndexError, ValueError) as error:
