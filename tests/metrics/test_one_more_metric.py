@@ -47,12 +47,12 @@ PROGRAM = """
 import json
 from board_view import Words
 from podeval import benchmarks
-from podeval.leaderboard.columns import column, ordered
+from podeval.leaderboard.columns import column, order_columns
 from podeval.metrics import catalogue, space_files
 
 metric = catalogue.get("questions")
 use = next(use for use in benchmarks.get("real_pod").metrics("write", "topics") if use.name == "questions")
-columns = ordered([column(use.name, use.keys[0], metric.dimension), column("wer", "wer", "speech.accuracy")])
+columns = order_columns([column(use.name, use.keys[0], metric.dimension), column("wer", "wer", "speech.accuracy")])
 words = Words({}, "zh")
 print(json.dumps({
     "names": catalogue.NAMES,

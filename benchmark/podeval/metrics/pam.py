@@ -67,7 +67,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
         variant: `default`, or another's way: `paper`, `repro`, `msclap`, `naive`.
         prompts: own prompts, the good one first, a vertical bar between the two; they have no averages.
     """
-    good, bad = _own(prompts) if prompts else (GOOD, BAD)
+    good, bad = _parse_prompts(prompts) if prompts else (GOOD, BAD)
     recording.require_sound(SHORTEST)
     tracks = _tracks(recording, variant)
     frames = sum(len(track) for track in tracks)
@@ -109,8 +109,8 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
     )
 
 
-def _own(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The good and the bad prompt of a text.
+def _parse_prompts(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Parse the good and the bad prompt of a text.
 
     Raises:
         BadInput: they are not two.

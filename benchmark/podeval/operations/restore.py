@@ -126,7 +126,7 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
     before, now = str(manifest["runs"]), runs.resolve()
     sounds: dict[str, str] = manifest["sounds"]
 
-    def there(path: str) -> str:
+    def locate(path: str) -> str:
         if path in sounds:
             return str(now / sounds[path])
         inside = before and path.startswith(before + os.sep)
@@ -134,7 +134,7 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
 
     def work(session: Any) -> None:
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            output.audio = there(output.audio)
+            output.audio = locate(output.audio)
         for item in session.scalars(select(ArenaItem)):
             turns = [{**turn, "audio": there(turn["audio"])} if turn.get("audio") else turn for turn in item.turns]
             if turns != item.turns:
