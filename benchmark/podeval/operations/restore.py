@@ -136,7 +136,7 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
             output.audio = locate(output.audio)
         for item in session.scalars(select(ArenaItem)):
-            turns = [{**turn, "audio": there(turn["audio"])} if turn.get("audio") else turn for turn in item.turns]
+            turns = [{**turn, "audio": locate(turn["audio"])} if turn.get("audio") else turn for turn in item.turns]
             if turns != item.turns:
                 item.turns = turns
 
