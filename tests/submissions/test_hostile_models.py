@@ -187,7 +187,7 @@ def test_without_isolation_a_model_waits_and_the_operator_is_told(
     tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = tiny.enqueue(queue, "singer")
-    monkeypatch.setattr(sandbox, "missing", lambda: "bwrap not found; install bubblewrap")
+    monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: "bwrap not found; install bubblewrap")
     log: list[str] = []
     worker = tiny.worker(queue, tmp_path, trusted=False, log=log.append)
     assert worker.once() == row.id

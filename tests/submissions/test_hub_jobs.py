@@ -225,7 +225,7 @@ def test_a_job_that_the_hub_forgot_is_charged_and_started_anew(
     row = tiny.enqueue(queue, "singer")
     hub = on_the_hub(queue)
     lost = hub.ledger.reserve(row.id, "ten/demo", hub.jobs, 0.025)
-    hub.ledger.started(lost, "job_of_yesterday")
+    hub.ledger.keep_job(lost, "job_of_yesterday")
     worker = tiny.worker(queue, tmp_path, hub=hub)
     worker.once()
     assert queue.get(row.id).state == "queued"

@@ -46,7 +46,7 @@ def queue(store: Path) -> Iterator[Queue]:
 @pytest.fixture
 def no_box(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which nothing can be isolated."""
-    monkeypatch.setattr(sandbox, "missing", lambda: NO_BOX)
+    monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: NO_BOX)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_a_box_that_does_not_open_any_more_is_the_machines(
     ended = ExitInfo(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
     with pytest.raises(machine_faults.MachineFault, match="boxes do not open any more: bwrap not found"):
         machine_faults.require_no_fault(ended, tmp_path, 0)
-    monkeypatch.setattr(sandbox, "missing", lambda: None)
+    monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
     with pytest.raises(machine_faults.OursFailed, match="its box did not open"):
         machine_faults.require_no_fault(ended, tmp_path, 0)
 
@@ -250,7 +250,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
     box = Intake._transcode_in_box
 
     def without_room(self: Any, files: Any, clean: Path) -> Any:
-        monkeypatch.setattr(sandbox, "missing", lambda: None)
+        monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
         return box(self, files, clean)
 
     def refuse(*_: Any) -> Transcoded:

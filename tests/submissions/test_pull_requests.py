@@ -104,7 +104,7 @@ def test_a_hub_that_is_down_or_a_worker_that_is_killed_doubles_nothing(
     hub_client.repos.faults.clear()
     now[0] += timedelta(minutes=11)
     with pytest.MonkeyPatch.context() as killed:  # between the pull request and the note of it
-        killed.setattr(Proposals, "_done", lambda *given, **named: None)
+        killed.setattr(Proposals, "_record", lambda *given, **named: None)
         proposals.settle_all()
     assert len(repo.proposals) == 1
     proposals.settle_all()
