@@ -56,12 +56,14 @@ def test_a_worker_goes_on_after_an_error_that_nobody_expected(tiny: ModuleType, 
         looks.append(len(looks))
         if len(looks) == 1:
             raise KeyError("maybe")
-        tiny.enqueue(queue, "singer")
+        if len(looks) == 2:
+            tiny.enqueue(queue, "singer")
 
     tiny.worker(queue, tmp_path, look_over=look_over).watch(
         0.0, lambda: any(row.state == "published" for row in queue.all())
     )
-    assert len(looks) == 2
+    # More looks where the machine is so slow that the lease of two seconds lapses, and the submission is claimed again.
+    assert len(looks) >= 2
 
 
 @pytest.mark.parametrize(
