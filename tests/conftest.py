@@ -238,9 +238,9 @@ def load_reference(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
         assert installing.install(profile, [job], print) == {}
         return registry.load(job, profile)
 
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
     yield load
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -111,3 +111,27 @@ def test_a_function_begins_with_a_verb() -> None:
         if not any(getattr(d, "id", "") in ("property", "cached_property") for d in node.decorator_list)
     ]
     assert participles == []
+
+
+def private_uses(path: Path) -> list[int]:
+    """Find lines of a test with a private name of the engine: imported, of a module, or of what is patched."""
+    tree = ast.parse(path.read_bytes())
+    imported = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and (n.module or "").startswith("podeval")]
+    names = {alias.asname or alias.name for node in imported for alias in node.names}
+    lines = [node.lineno for node in imported for alias in node.names if alias.name.startswith("_")]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            root = node.value
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            lines += [node.lineno] if isinstance(root, ast.Name) and root.id in names else []
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
+            lines += [node.lineno] if node.value.startswith("podeval.") and "._" in node.value else []
+    return lines
+
+
+def test_tests_use_public_names() -> None:
+    uses = [(path, line) for path in sorted((CHECKOUT / "tests").rglob("*.py")) for line in private_uses(path)]
+    assert len(uses) <= 20, uses
+    for path, line in uses:
+        assert "#" in path.read_text("utf-8").splitlines()[line - 2], f"{path}:{line} says no reason in the line above"

@@ -64,6 +64,7 @@ def test_loudness_and_what_is_checked_before_it(tmp_path: Path) -> None:
 
 
 def test_clips_are_the_stretches_joined() -> None:
+    # What `Recording.clips` hands out is a sequence of its own, whose joints are tried here alone.
     from podeval.analysis.recording import _Clips
 
     samples = np.arange(100, dtype=np.float32)

@@ -19,6 +19,7 @@ def test_what_is_missing_stands_once_for_each_command() -> None:
         "sim": ["P needs p; run `pip install p`", f"the weights of A are not installed; run {HUB}"],
         "pam": ["the embedded profile has none"],
     }
+    # The command prints it between what this machine has, which no test can know.
     assert list(doctor._describe_missing(metrics)) == [
         f"wer, sim: run {HUB} (the weights of A, B are not installed)",
         "sim: run `pip install p` (P needs p)",

@@ -136,12 +136,12 @@ def document(data: bytes) -> None:
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
     from podeval.hub.repo_info import RepoFacts, keys, read_card
-    from podeval.submissions.gate import GateLimits, _check_repo
+    from podeval.submissions.gate import GateLimits, check_repo
 
     text = data.decode("utf-8", "replace")
     head, body = read_card(f"---\n{text}\n---\n{text}")
     found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=head, card_text=body)
-    assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in _check_repo(found, "MIT", GateLimits()))
+    assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in check_repo(found, "MIT", GateLimits()))
     with contextlib.suppress(ValueError, RecursionError):
         keys(json.loads(data))
 
@@ -184,7 +184,13 @@ def feed(data: bytes) -> None:
 def left_behind(data: bytes) -> None:
     """What a sandboxed model leaves: its log, a manifest of outputs, configs and headers of weights."""
     from podeval.errors import BadInput
-    from podeval.submissions.collect_outputs import LOG, Intake, _file_names, _possible_turns, _proportionate_details
+    from podeval.submissions.collect_outputs import (
+        LOG,
+        Intake,
+        keep_possible_turns,
+        keep_proportionate_details,
+        list_file_names,
+    )
     from podeval.systems.adapters import snapshot
     from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
@@ -193,9 +199,9 @@ def left_behind(data: bytes) -> None:
     (folder / LOG).write_bytes(data + b"\n")
     with contextlib.suppress(BadInput):
         for line in Intake.lines(None, folder, 0)[0]:  # type: ignore[arg-type]
-            _proportionate_details(line)
-            _possible_turns(line, 10.0)
-            _file_names(line)
+            keep_proportionate_details(line)
+            keep_possible_turns(line, 10.0)
+            list_file_names(line)
     (folder / LOG).unlink()
     for name in (MANIFEST, "config.json", "model.safetensors"):
         (folder / name).write_bytes(data)

@@ -173,7 +173,9 @@ def divided(text: str) -> None:
 
     describe_difference(text, f"x {text[::-1]}")
     criteria_in(text)
+    # Pydantic calls these with what a judge wrote.
     Requirement._kind_from_tag({"requirement": text})  # type: ignore[operator]
+    # As above.
     Item._as_the_paper_writes({"reason": text, "score": text})  # type: ignore[operator]
 
 

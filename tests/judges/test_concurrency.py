@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
+
+# The endpoint reads it from errors of a library, which are made by hand here.
 from podeval.models.chat_endpoint import _read_retry_after
 
 

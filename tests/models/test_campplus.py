@@ -9,7 +9,9 @@ import pytest
 
 from podeval.errors import ModelMissing
 from podeval.models import campplus, registry
-from podeval.models.campplus import _FRAME, _HOP, CamPlusPlus, _make_filter_banks
+
+# The window and the step in which the reference implementation is asked, too.
+from podeval.models.campplus import _FRAME, _HOP, CamPlusPlus, make_filter_banks
 from podeval.models.interfaces import Samples
 
 
@@ -59,5 +61,5 @@ def test_clips_are_taken_up_batch_by_batch(encoder: CamPlusPlus, monkeypatch: py
 
 @pytest.mark.parametrize("samples", [1600, 1999, 2000, 47_999, 48_000, 48_001])
 def test_frames_are_counted_as_the_features_have_them(samples: int) -> None:
-    banks = _make_filter_banks(np.random.default_rng(0).normal(0, 0.1, samples).astype(np.float32))
+    banks = make_filter_banks(np.random.default_rng(0).normal(0, 0.1, samples).astype(np.float32))
     assert banks.shape == ((samples - _FRAME) // _HOP + 1, 80)

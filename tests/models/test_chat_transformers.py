@@ -28,7 +28,7 @@ Load = Callable[..., TransformersChat]
 @pytest.fixture
 def from_hub(hub_client: Any) -> Load:
     """Publish a folder on the loopback Hub, install it as users do, load it."""
-    chat_transformers._load.cache_clear()
+    chat_transformers.load_model.cache_clear()
 
     def load(repo: str, folder: Path, *, hears: bool = False) -> TransformersChat:
         hub_client.publish(repo, COMMIT, folder)
@@ -140,7 +140,7 @@ def test_a_model_that_does_not_hear_says_so(from_hub: Load, tiny_models: Any, tm
     folder = tiny_models.qwen2(tmp_path / "model")
     with pytest.raises(ChatRefused, match="does not hear"):
         from_hub("own/tiny", folder).chat(heard(clip(1.0)), SHORT, None, 60)
-    chat_transformers._load.cache_clear()
+    chat_transformers.load_model.cache_clear()
     with pytest.raises(ModelMissing, match="knows no model that hears"):
         from_hub("own/tiny", folder, hears=True)
 

@@ -49,6 +49,7 @@ def test_the_network_s_values_are_those_of_the_original(
 def test_a_window_scores_the_same_alone_and_in_any_batch(
     distillmos: DistillMos, speech_like: Samples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A batch that is full after few windows.
     monkeypatch.setattr("podeval.models.networks.distillmos._BATCH", 3)
     windows = [np.roll(speech_like, 4_000 * number) for number in range(4)]
     together = distillmos.score(windows)

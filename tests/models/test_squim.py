@@ -85,9 +85,9 @@ def install(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert installing.install("reference", ["pesq_estimator"], print) == {}
         return registry.load("pesq_estimator", "reference")
 
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
     yield install_and_load
-    registry._build.cache_clear()
+    registry.build_model.cache_clear()
     server.shutdown()
     server.server_close()
     thread.join()

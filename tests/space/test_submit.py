@@ -62,7 +62,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark `ten`."""
     module: ModuleType = FIXTURES.beside("tiny_worker")
     monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "tally"))
-    monkeypatch.setitem(benchmarks._find_all(), "ten", module.BENCHMARK)
+    monkeypatch.setitem(benchmarks.find_all(), "ten", module.BENCHMARK)
     return module
 
 

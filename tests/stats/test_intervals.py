@@ -288,6 +288,7 @@ def test_many_clusters_are_drawn_in_blocks_of_the_same_draws(monkeypatch: pytest
     monkeypatch.setattr(intervals, "_DRAWN_AT_ONCE", 999)
     assert paired_bootstrap_ranks(scores, True) == whole
     assert intervals.paired_difference(scores["s0"], scores["s2"]) == difference
+    # Nothing outside tells how much memory the draws take.
     assert intervals._draws(40, 2000, 0)._blocks[0].dtype == np.uint16
 
 

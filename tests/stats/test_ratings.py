@@ -103,8 +103,8 @@ def test_two_systems_are_as_far_apart_as_their_odds() -> None:
 
 def test_the_librarys_fit_is_the_maximum_of_our_likelihood() -> None:
     rows = davidson.group_into_rows(simulated(3), position=False)
-    by_evalica = davidson._fit_by_newman(davidson._group_by_cell(rows), 0.5)
-    assert by_evalica == pytest.approx(davidson._fit_by_newton(rows, 0.5, None), abs=1e-6)
+    by_evalica = davidson.fit_by_newman(davidson.group_by_cell(rows), 0.5)
+    assert by_evalica == pytest.approx(davidson.fit_by_newton(rows, 0.5, None), abs=1e-6)
     assert davidson.fit(rows, 0.5) == pytest.approx(by_evalica, abs=1e-6)
 
 
@@ -114,10 +114,10 @@ def test_information_is_the_derivative_of_the_score() -> None:
     at = davidson.fit(rows)
     step = 1e-5
     moved = [
-        (davidson._gradient(rows, at + shift, 0.5) - davidson._gradient(rows, at - shift, 0.5)) / (2 * step)
+        (davidson.gradient(rows, at + shift, 0.5) - davidson.gradient(rows, at - shift, 0.5)) / (2 * step)
         for shift in np.eye(at.size) * step
     ]
-    assert -np.stack(moved) == pytest.approx(davidson._information(rows, at, 0.5), abs=1e-5)
+    assert -np.stack(moved) == pytest.approx(davidson.information_matrix(rows, at, 0.5), abs=1e-5)
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.7])

@@ -121,7 +121,7 @@ def tiny_module() -> ModuleType:
 def tiny(tiny_module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark `ten`, workers whose models are `fake_generate.py`, and what they need; see `tiny_worker`."""
     monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "tally"))
-    monkeypatch.setitem(benchmarks._find_all(), "ten", tiny_module.BENCHMARK)
+    monkeypatch.setitem(benchmarks.find_all(), "ten", tiny_module.BENCHMARK)
     monkeypatch.setattr(collect_outputs, "open_box", transcoded_here(collect_outputs.open_box))
     monkeypatch.setattr(generation, "TICK", 0.02)
     return tiny_module

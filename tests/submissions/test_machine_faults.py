@@ -17,7 +17,7 @@ import yaml
 from typer.testing import CliRunner
 
 from podeval.cli import app
-from podeval.cli.worker import _stop_by_signals
+from podeval.cli.worker import stop_by_signals
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
@@ -247,6 +247,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
 
     row = tiny.enqueue(queue, "singer")
     usages = iter([Usage(10**9, 0, 10**9)])
+    # The disk fills while the box is at work, which only its method knows.
     box = Intake._transcode_in_box
 
     def without_room(self: Any, files: Any, clean: Path) -> Any:
@@ -378,7 +379,7 @@ def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
 ) -> None:
     worker = tiny.worker(queue, tmp_path)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with _stop_by_signals(worker) as stopped:
+    with stop_by_signals(worker) as stopped:
         assert not stopped()
         worker.at_work = "s0123456789ab"
         os.kill(os.getpid(), signal.SIGTERM)

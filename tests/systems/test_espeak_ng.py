@@ -103,7 +103,9 @@ def test_a_crash_of_the_library_is_an_error_with_its_signal(
 def test_an_unknown_voice_is_an_error_and_not_another_voice(
     espeak: EspeakNg, dialogue: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A voice that a version of espeak-ng lacks: the table of voices is changed for it.
     unknown = espeak_ng._Setting("gmw/nobody", 50, "")
+    # As above.
     monkeypatch.setitem(espeak_ng._VOICES, "en", (unknown, unknown))
     with pytest.raises(SpeechFailed, match="no voice 'gmw/nobody'"):
         espeak.speak(dialogue)

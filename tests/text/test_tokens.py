@@ -153,6 +153,7 @@ def test_sentences_cut_together_are_cut_as_nltk_cuts_each() -> None:
     pieces = [*".!?,:;—()[]{}<>“”’«»„`'\"$%*ab1é \n\U000f0000\U000f0001", "..", "...", "--", "``", "''", "  "]
     pieces += ["cannot", "'tis", "more'n", "wanna", "d'ye", "n't ", "'s ", "'ll ", "e.g."]
     draw = random.Random(1)
+    # NLTK as it is, for what the one pass is compared with.
     punkt = tokens._load_punkt()
     for _ in range(3_000):
         text = "".join(draw.choice(pieces) for _ in range(draw.randint(1, 40)))

@@ -19,7 +19,7 @@ __all__ = ["Benchmark", "benchmark", "get", "item_maker", "names", "real_pod", "
 
 def names() -> tuple[str, ...]:
     """Names of all benchmarks, in alphabetical order."""
-    return tuple(sorted(_find_all()))
+    return tuple(sorted(find_all()))
 
 
 def get(name: str) -> Benchmark:
@@ -28,7 +28,7 @@ def get(name: str) -> Benchmark:
     Raises:
         BadInput: there is none; says which name is closest.
     """
-    benchmarks = _find_all()
+    benchmarks = find_all()
     if name in benchmarks:
         return benchmarks[name]
     near = difflib.get_close_matches(name, benchmarks, n=1)
@@ -43,7 +43,8 @@ def item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
 
 
 @cache
-def _find_all() -> dict[str, Benchmark]:
+def find_all() -> dict[str, Benchmark]:
+    """Find every benchmark that a module of this package declares, by name."""
     benchmarks = {}
     for module in pkgutil.iter_modules(__path__):
         declared = getattr(importlib.import_module(f"{__name__}.{module.name}"), "BENCHMARK", None)

@@ -127,7 +127,7 @@ def worker(
             _work_dispatched(queue, this_worker, desk, board, pause)
             return
         say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with run_periodically(housekeeping(queue.database, board, say), say), _stop_by_signals(this_worker) as stopped:
+        with run_periodically(housekeeping(queue.database, board, say), say), stop_by_signals(this_worker) as stopped:
             this_worker.watch(pause, stopped)
 
 
@@ -154,7 +154,7 @@ def _work_once(worker: "Worker") -> bool:
 
 
 @contextmanager
-def _stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
+def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
     """Yield whether a signal to stop came. The first lets the worker finish, the second ends it at once."""
     stops: list[int] = []
 

@@ -42,7 +42,7 @@ class CamPlusPlus(SpeakerEncoder):
         with torch.inference_mode():
             for batch in batch_equal_lengths(frames, _BATCH):
                 # Clips are taken up batch by batch, so that those of a long recording need not lie in memory.
-                features = np.stack([_make_filter_banks(clips[index]) for index in batch])
+                features = np.stack([make_filter_banks(clips[index]) for index in batch])
                 embeddings[batch] = self._network(torch.from_numpy(features)).numpy()
                 done += len(batch)
                 progress.report("voices", done, len(clips))
@@ -63,7 +63,7 @@ def _import_network_module() -> Any:
     return module
 
 
-def _make_filter_banks(clip: Samples) -> NDArray[np.float32]:
+def make_filter_banks(clip: Samples) -> NDArray[np.float32]:
     """Mean-normalised log filter banks, shape (frames, 80)."""
     import kaldi_native_fbank
 

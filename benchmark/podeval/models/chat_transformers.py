@@ -296,7 +296,7 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool) -> Transforme
     folder = _find_folder(repo, commit)
     shards = _read_shards(folder) if (folder / _INDEX).is_file() else (_WHOLE,)
     HubRepo(repo, commit, shards).folder(f"podeval judge install transformers:{repo}@{commit}")
-    return _load(folder, f"{repo}@{commit[:12]}", hears)
+    return load_model(folder, f"{repo}@{commit[:12]}", hears)
 
 
 def _is_importable(package: str) -> bool:
@@ -306,5 +306,6 @@ def _is_importable(package: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1)
-def _load(folder: Path, name: str, hears: bool) -> TransformersChat:
+def load_model(folder: Path, name: str, hears: bool) -> TransformersChat:
+    """Load a model from a folder; the last one is kept, as few machines hold two."""
     return TransformersChat(folder, name, hears=hears)

@@ -98,11 +98,12 @@ def load(job: str, profile: str) -> Any:
     """
     chosen = card(job, profile)
     with _loading:
-        return _build(chosen.id, job, chosen.revision)
+        return build_model(chosen.id, job, chosen.revision)
 
 
 @functools.cache
-def _build(identifier: str, job: str, revision: str) -> Any:
+def build_model(identifier: str, job: str, revision: str) -> Any:
+    """Load the model of a card; kept, so that each is loaded once."""
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
     files = chosen.verify_files()
     module, _, name = chosen.build.partition(":")

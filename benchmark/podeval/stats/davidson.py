@@ -94,9 +94,9 @@ def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
         PodevalError: Newton's method did not settle, as it does not where covariates tell the systems apart.
     """
     if rows.covariates:
-        return _fit_by_newton(rows, prior, start)
-    counted = _group_by_cell(rows)
-    return _fit_by_newton(counted, prior, _fit_by_newman(counted, prior))
+        return fit_by_newton(rows, prior, start)
+    counted = group_by_cell(rows)
+    return fit_by_newton(counted, prior, fit_by_newman(counted, prior))
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
@@ -104,7 +104,7 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
     try:
-        full[np.ix_(free, free)] = np.linalg.inv(_information(rows, fitted, prior)[np.ix_(free, free)])
+        full[np.ix_(free, free)] = np.linalg.inv(information_matrix(rows, fitted, prior)[np.ix_(free, free)])
     except np.linalg.LinAlgError:
         raise BadInput(
             f"the effects of {' and '.join(rows.covariates)} cannot be told apart from one another; rate with fewer"
@@ -125,7 +125,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     half = np.linalg.cholesky(inverse)
     pulls = scores @ half
     for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
-        information = _information(_select_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
+        information = information_matrix(_select_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
         values, vectors = np.linalg.eigh(half.T @ information @ half)
         stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))
         pulls[voter] = vectors @ (stretch * (vectors.T @ pulls[voter]))
@@ -143,9 +143,9 @@ def refit_on_draws(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
     if rows.covariates:
         start = fit(rows, prior)
         return np.stack(
-            [_fit_by_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws]
+            [fit_by_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws]
         )
-    counted = _group_by_cell(rows)
+    counted = group_by_cell(rows)
     size = len(rows.systems)
     index = np.zeros(3 * size * size, dtype=np.intp)
     index[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
@@ -161,7 +161,7 @@ def information_of_a_battle(apart: float, tie_odds: float) -> float:
     return ((up + down) / total - ((up - down) / total) ** 2) / 4
 
 
-def _group_by_cell(rows: Rows) -> Rows:
+def group_by_cell(rows: Rows) -> Rows:
     """The votes of all voters together, by pair and outcome."""
     size = len(rows.systems)
     cell = (rows.a * size + rows.b) * 3 + rows.outcome
@@ -173,7 +173,7 @@ def _group_by_cell(rows: Rows) -> Rows:
     return replace(rows, voters=1, a=a, b=b, outcome=outcome, voter=np.zeros_like(a), x=x, weight=counts[cells])
 
 
-def _fit_by_newman(rows: Rows, prior: float) -> Array | None:
+def fit_by_newman(rows: Rows, prior: float) -> Array | None:
     """The fit by evalica (its v is half of ours), the average opponent being one more system; None where it failed."""
     import evalica
 
@@ -194,15 +194,16 @@ def _fit_by_newman(rows: Rows, prior: float) -> Array | None:
     return fitted if np.isfinite(fitted[: size + rows.ties]).all() else None
 
 
-def _fit_by_newton(rows: Rows, prior: float, start: Array | None) -> Array:
+def fit_by_newton(rows: Rows, prior: float, start: Array | None) -> Array:
+    """The fit by Newton steps from a start, which holds covariates too; shape (parameters,)."""
     size, effects = len(rows.systems), len(rows.covariates)
     beginning = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     at = beginning if start is None or math.isinf(start[-1]) == rows.ties else start.copy()
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
     for _ in range(_MOST_STEPS):
-        uphill = _gradient(rows, at, prior)[free]
-        step = np.linalg.lstsq(_information(rows, at, prior)[np.ix_(free, free)], uphill, rcond=None)[0]
+        uphill = gradient(rows, at, prior)[free]
+        step = np.linalg.lstsq(information_matrix(rows, at, prior)[np.ix_(free, free)], uphill, rcond=None)[0]
         if float(uphill @ step) < _TOLERANCE:
             return at
         for shrink in 0.5 ** np.arange(30):
@@ -258,7 +259,8 @@ def _scores(rows: Rows, fitted: Array) -> Array:
     return scores.reshape(rows.voters, parameters)
 
 
-def _gradient(rows: Rows, fitted: Array, prior: float) -> Array:
+def gradient(rows: Rows, fitted: Array, prior: float) -> Array:
+    """The first derivatives of the log likelihood with its prior, shape (parameters,)."""
     size = len(rows.systems)
     uphill: Array = _scores(replace(rows, voter=np.zeros_like(rows.voter), voters=1), fitted)[0]
     win, loss, tie = _against_average(fitted, size)
@@ -273,7 +275,7 @@ def _curvature(chances: Array) -> tuple[Array, Array, Array]:
     return ((won + lost) - (won - lost) ** 2) / 4, -(won - lost) * tied / 2, tied * (1 - tied)
 
 
-def _information(rows: Rows, fitted: Array, prior: float) -> Array:
+def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
     """Minus the second derivatives of the log likelihood, shape (parameters, parameters)."""
     size, parameters = len(rows.systems), fitted.size
     twice, mixed, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))

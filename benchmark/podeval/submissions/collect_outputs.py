@@ -94,7 +94,9 @@ class Intake:
             self.fail(item, line.error)
             return
         refused = [
-            f"{file!r} is no plain file of its output" for file in _file_names(line) if not _is_plain_file(out, file)
+            f"{file!r} is no plain file of its output"
+            for file in list_file_names(line)
+            if not _is_plain_file(out, file)
         ]
         audio_files = _audio_files(item, line)
         refused += [why for name in audio_files if name in copies and (why := copies[name].refused)]
@@ -125,10 +127,10 @@ class Intake:
                 duration=seconds,
                 wall_seconds=_require_possible_seconds(line.wall_seconds),
                 load_seconds=_require_possible_seconds(line.load_seconds),
-                turns=_possible_turns(line, seconds),
+                turns=keep_possible_turns(line, seconds),
                 script=script,
                 answers=answers if line.answers else (),
-                details=_proportionate_details(line),
+                details=keep_proportionate_details(line),
             )
         )
 
@@ -224,7 +226,8 @@ def _is_plain_file(out: Path, name: str) -> bool:
     return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
 
 
-def _file_names(line: Generated) -> list[str]:
+def list_file_names(line: Generated) -> list[str]:
+    """List the files that a line of the log names."""
     return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
@@ -263,7 +266,7 @@ def _require_possible_seconds(value: float) -> float | None:
     return value if math.isfinite(value) and 0 < value < 10**7 else None
 
 
-def _possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
+def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
     """Return the times of turns; none if one of them is impossible."""
     times = [(turn.start, turn.end) for turn in line.turns]
     longest = (seconds or 0.0) + 1.0
@@ -272,7 +275,7 @@ def _possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn,
     return line.turns
 
 
-def _proportionate_details(line: Generated) -> dict[str, Any]:
+def keep_proportionate_details(line: Generated) -> dict[str, Any]:
     """Return the details of provenance, unless they are too large."""
     details = line.details | ({"hardware": line.hardware} if line.hardware else {})
     try:

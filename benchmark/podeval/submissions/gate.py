@@ -121,7 +121,7 @@ class Gate:
 
     def _check_model(self, document: Submission, source: Model) -> PinnedSource:
         repo = self._read_facts(source.repo, source.revision)
-        refusals = [*_check_repo(repo, document.system.licence, self.limits), *_check_weights(repo)]
+        refusals = [*check_repo(repo, document.system.licence, self.limits), *_check_weights(repo)]
         refusals += _check_task(document, source.task)
         base = None
         parts = [repo]
@@ -172,7 +172,7 @@ class Gate:
         except (SubmissionRefused, NotThere, NotReadable, ValueError) as error:
             refusals.append(Refusal("base", f"the base {stated} cannot be used: {_shorten(error)}"))
             return None, None
-        problems = [*_check_repo(under, None, self.limits), *_check_weights(under)]
+        problems = [*check_repo(under, None, self.limits), *_check_weights(under)]
         if "adapter_config.json" in under.files:
             problems.append(Refusal("base", "it is an adapter itself; merge it first"))
         refusals += [Refusal("base", f"{pinned.repo}, which it adapts, does not pass ({each})") for each in problems]
@@ -184,7 +184,7 @@ class Gate:
         refusals: list[Refusal] = []
         if source.repo is not None and source.revision is not None:
             dataset = self._read_facts(source.repo, source.revision, "dataset")
-            refusals += [each for each in _check_repo(dataset, None, self.limits) if each.rule != "code"]
+            refusals += [each for each in check_repo(dataset, None, self.limits) if each.rule != "code"]
             files: Mapping[str, int] = dataset.files
             repo, revision = source.repo, source.revision
 
@@ -228,7 +228,7 @@ def _count_other_bytes(repo: RepoFacts) -> int:
     return sum(repo.files[name] for name in fetched)
 
 
-def _check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
+def check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Check the rules that hold for models and for outputs."""
     if repo.private:
         yield Refusal("readable", f"{repo.repo} is private; make it public")

@@ -9,7 +9,7 @@ from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.speech import SpeakingSystem
 
-_SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
+SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
     HibariPiper.name: HibariPiper,
     EspeakNg.name: EspeakNg,
     Silence.name: Silence,
@@ -17,7 +17,7 @@ _SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
     ShuffledVoices.name: lambda: ShuffledVoices(HibariPiper()),
 }
 
-NAMES = tuple(_SYSTEMS)
+NAMES = tuple(SYSTEMS)
 """Every built-in system: the baselines, then the controls."""
 
 
@@ -27,11 +27,11 @@ def get(name: str) -> SpeakingSystem:
     Raises:
         BadInput: there is none; names the closest.
     """
-    if name not in _SYSTEMS:
+    if name not in SYSTEMS:
         close = get_close_matches(name, NAMES, n=1, cutoff=0.4)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise BadInput(f"there is no built-in system {name!r}; {hint}there are {', '.join(NAMES)}")
-    return _SYSTEMS[name]()
+    return SYSTEMS[name]()
 
 
 def all_systems() -> tuple[SpeakingSystem, ...]:

@@ -227,6 +227,7 @@ def test_a_copy_makes_its_share_and_ends_with_its_launcher(
         def destroy_process_group(self) -> None:
             called.append("ended")
 
+    # The variable by which a copy of the process knows itself.
     monkeypatch.setenv(generate._COPY, "1")
     monkeypatch.setattr(accelerate, "PartialState", Second)
     monkeypatch.setattr(generate, "_die_with_parent", lambda: called.append("bound"))
@@ -278,6 +279,7 @@ def test_an_item_that_takes_too_long_is_interrupted(run: Any, injected: Model, t
 
 
 def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Five seconds, which nobody waits for here.
     monkeypatch.setattr("podeval.systems.adapters.time_limit._AGAIN", 0.05)
     caught = 0
 

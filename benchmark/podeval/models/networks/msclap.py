@@ -152,7 +152,7 @@ def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
     _fill(network.audio_encoder, _rename_for_transformers(htsat))
     network.eval().to(device())
     project = _build_projection(select_part(weights, "projection."))
-    filters = htsat.get("logmel_extractor.melW", _make_mel_filters(bands)).to(device())
+    filters = htsat.get("logmel_extractor.melW", make_mel_filters(bands)).to(device())
     return lambda samples: project(network(_compute_log_mel(samples, filters)).pooler_output)
 
 
@@ -230,7 +230,7 @@ def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
     return decibels.unsqueeze(1)
 
 
-def _make_mel_filters(bands: int) -> Tensor:
+def make_mel_filters(bands: int) -> Tensor:
     """The filters of the original code, (bins, bands)."""
     import torch
     from transformers.audio_utils import mel_filter_bank
