@@ -1,7 +1,7 @@
-"""How much text is read: what no script of ten hours of speech comes near is refused in a sentence, before it costs.
+"""Limits on the length of texts: anything far beyond ten hours of speech is refused before it costs time.
 
-Words are told apart by NLTK and jieba, and made alike by OpenAI's normaliser, which take their time by the word, the
-mark and the sentence rather than by the character. So each of these has a limit.
+NLTK and jieba, which tokenise, and OpenAI's normaliser take time per word, punctuation mark and sentence rather than
+per character, so each of these counts has its own limit.
 """
 
 import re
@@ -38,10 +38,10 @@ COUNTED = {
 
 
 def refuse_longer(characters: int) -> None:
-    """Refuse a script of more than `LONGEST` characters: this is the one limit for all that read scripts.
+    """Refuse a script of more than `LONGEST` characters; this is the one limit for all code that reads scripts.
 
     Raises:
-        BadInput: it has more.
+        BadInput: the script is longer.
     """
     if characters > LONGEST:
         raise BadInput(
@@ -51,10 +51,10 @@ def refuse_longer(characters: int) -> None:
 
 
 def refuse_endless(text: str) -> None:
-    """Refuse a text with more words, numbers, marks or sentences than are read, or more characters than `LONGEST`.
+    """Refuse a text with too many words, numbers, punctuation marks or sentences, or more characters than `LONGEST`.
 
     Raises:
-        BadInput: it has more; says of what.
+        BadInput: a limit is exceeded; the message says which.
     """
     refuse_longer(len(text))
     # No text has more words than every second of its characters, and so on: short ones are not counted.
@@ -65,20 +65,20 @@ def refuse_endless(text: str) -> None:
 
 
 def refuse_endless_chinese(text: str) -> None:
-    """Refuse a text with more characters, spaces aside, than are cut into Chinese words.
+    """Refuse a text with too many characters, not counting spaces, to be cut into Chinese words.
 
     Raises:
-        BadInput: it has more than `MOST_CHINESE`.
+        BadInput: there are more than `MOST_CHINESE`.
     """
     if len(text) > MOST_CHINESE:
         refuse_more(sum(map(len, text.split())), MOST_CHINESE, "characters without its spaces")
 
 
 def refuse_more(count: int, most: int, counted: str) -> None:
-    """Refuse a text that has more of something than is read.
+    """Refuse a text whose `count` of something exceeds the limit `most`; `counted` names it in the message.
 
     Raises:
-        BadInput: it has more.
+        BadInput: the limit is exceeded.
     """
     if count > most:
         raise BadInput(

@@ -1,6 +1,7 @@
-"""YAML that strangers write: read by libyaml where it is there, and refused before it costs more than it is.
+"""Reads untrusted YAML: with libyaml where it is installed, and with limits checked before the document costs time.
 
-Aliases are read, as designs of listening tests may repeat what they compare; what they would repeat is counted first.
+Aliases are allowed, because designs of listening tests may repeat what they compare; the size after repetition is
+checked first.
 """
 
 import re
@@ -27,8 +28,8 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
     """Read a YAML document as plain data.
 
     Raises:
-        BadInput: it is no YAML, or longer, deeper or by its aliases larger than any that is meant; without its name,
-            as in `is not YAML: …`.
+        BadInput: the text is not YAML, or is longer, more deeply nested or, by its aliases, larger than allowed; the
+            message continues a sentence that begins with the document's name, as in `is not YAML: …`.
     """
     if len(text) > longest:
         raise BadInput(f"has {len(text):,} characters; at most {longest:,} of YAML are read: split it into parts")
@@ -44,7 +45,7 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
 
 
 def _refuse_endless(text: str) -> None:
-    """Refuse what nests too deeply, and aliases that multiply, by events alone: nothing is made of them."""
+    """Refuse deep nesting and aliases that multiply, from the parser's events alone, before any data is built."""
     counts = [0]
     anchors: list[str | None] = [None]
     values: dict[str, int] = {}
