@@ -1,4 +1,4 @@
-"""Bring the tables of a database to the version that this podeval knows."""
+"""Upgrades the tables of a database to the version of this podeval."""
 
 import threading
 from pathlib import Path
@@ -17,7 +17,7 @@ _LOCK = 0x706F6465
 
 
 def upgrade(engine: Engine, name: str) -> None:
-    """Make or change the tables as this version has them; nothing is done where they are.
+    """Create or upgrade the tables to this version; do nothing if they are current.
 
     Raises:
         StoreUnusable: a newer podeval has changed them.
@@ -38,7 +38,7 @@ def check(engine: Engine, name: str) -> None:
     """Refuse tables of another version.
 
     Raises:
-        StoreUnusable: they are; says what to do.
+        StoreUnusable: they are of another version; the message says what to do.
     """
     version = _version(engine)
     if version != _newest():
@@ -47,7 +47,7 @@ def check(engine: Engine, name: str) -> None:
 
 
 def configuration(connection: Connection | None = None) -> "Config":
-    """Alembic's, for the migrations in this package."""
+    """Return Alembic's configuration for the migrations in this package."""
     from alembic.config import Config
 
     config = Config()

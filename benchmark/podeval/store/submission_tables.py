@@ -1,4 +1,4 @@
-"""The tables of submissions: what was asked for, in which state it is, how it came there, and who works on it."""
+"""The tables of submissions: what was requested, the state it is in, its history, and who works on it."""
 
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class SubmissionRow(TableBase):
-    """One submission: the only truth about where it stands. Changed by guarded updates only."""
+    """One submission and its state, which nothing else records; changed by guarded updates only."""
 
     __tablename__ = "submissions"
 
@@ -91,7 +91,7 @@ class SubmissionHistory(TableBase):
 
 
 class Lease(TableBase):
-    """Who works on a submission, and until when that is believed; at most one of each."""
+    """A worker's claim on a submission and when it expires; at most one per submission."""
 
     __tablename__ = "leases"
 
@@ -104,7 +104,7 @@ class Lease(TableBase):
 
 
 class HubJob(TableBase):
-    """One job on the Hub that generates for a submission; what it may cost is set aside before it is started."""
+    """One job on the Hub that generates for a submission; its maximum cost is reserved before it starts."""
 
     __tablename__ = "hub_jobs"
 

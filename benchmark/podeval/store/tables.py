@@ -1,7 +1,7 @@
 """The tables of human judgement: what is compared, every battle and vote, every listening test and its answers.
 
-A person appears only as a pseudonym. `pseudonyms` is the one table that leads back to a person; where its row is
-deleted, nothing does. Times are in UTC. What changes here needs a migration in `store/migrations`.
+A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; once its row is
+deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -37,13 +37,13 @@ _Number = BigInteger().with_variant(Integer, "sqlite")
 
 
 class Moment(TypeDecorator[datetime]):
-    """A time in UTC, also where the database keeps none of its zone."""
+    """A column of times in UTC, also for databases that do not store a time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To UTC; a time without a zone is an error of the program."""
+        """Convert a time to UTC; a time without a zone is a programming error."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -52,14 +52,14 @@ class Moment(TypeDecorator[datetime]):
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """With its zone."""
+        """Return the stored time with its zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class TableBase(DeclarativeBase):
-    """All tables; constraints have names, so that migrations can refer to them."""
+    """Base class of all tables; constraints have names, so that migrations can refer to them."""
 
     metadata = MetaData(
         naming_convention={
@@ -109,7 +109,7 @@ class ArenaItem(TableBase):
 
 
 class ArenaOutput(TableBase):
-    """What one system made of one item."""
+    """One system's output for one item."""
 
     __tablename__ = "outputs"
 
@@ -166,7 +166,7 @@ class Battle(TableBase):
 
 
 class Vote(TableBase):
-    """The one answer to a battle."""
+    """The only answer to a battle."""
 
     __tablename__ = "votes"
 
@@ -204,7 +204,7 @@ class Vote(TableBase):
 
 
 class ListeningTest(TableBase):
-    """A listening test with its whole design."""
+    """A listening test with its complete design."""
 
     __tablename__ = "listening_tests"
 
@@ -220,7 +220,7 @@ class ListeningTest(TableBase):
 
 
 class ListeningSession(TableBase):
-    """One listener's way through one test."""
+    """One listener's session in one test."""
 
     __tablename__ = "listening_sessions"
 
@@ -295,7 +295,7 @@ class ListeningAnswer(TableBase):
 
 
 class Flag(TableBase):
-    """Something noticed or decided about a vote or a listening session; never changed, never removed by a rule."""
+    """An observation or decision about a vote or a listening session; never changed, and never removed by a rule."""
 
     __tablename__ = "flags"
 
@@ -318,7 +318,7 @@ class Flag(TableBase):
 
 
 class Pseudonym(TableBase):
-    """The way from a person to the name in the public log; deleting the row deletes the way."""
+    """The link from a person to their name in the public log; deleting the row deletes the link."""
 
     __tablename__ = "pseudonyms"
 
@@ -331,7 +331,7 @@ class Pseudonym(TableBase):
 
 
 class Erasure(TableBase):
-    """A pseudonym whose person asked to be forgotten; nothing of it is taken in again."""
+    """A pseudonym whose person asked to be forgotten; none of its records are imported again."""
 
     __tablename__ = "erasures"
 
@@ -342,7 +342,7 @@ class Erasure(TableBase):
 
 
 class MirrorFile(TableBase):
-    """A file of the public log on the Hub: planned under its final name, then there."""
+    """A file of the public log on the Hub: first planned under its final name, then uploaded."""
 
     __tablename__ = "mirror_files"
 
@@ -354,7 +354,7 @@ class MirrorFile(TableBase):
 
 
 class Mirrored(TableBase):
-    """Which file of the public log holds a record; a record is in one file only."""
+    """The file of the public log that holds a record; a record is in one file only."""
 
     __tablename__ = "mirrored"
 
