@@ -1,4 +1,4 @@
-"""Reference voices: for each speaker of a dialogue, a recording of the voice it should have."""
+"""Reference voices: for each speaker of a dialogue, a recording of the voice the speaker should have."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ ONLY = ""
 
 
 class ReferenceVoices(Mapping[str, Recording]):
-    """Recordings by speaker; a single one may stand without a name, for whoever speaks."""
+    """Recordings by speaker; a single one may be unnamed and apply to any speaker."""
 
     def __init__(self, recordings: Mapping[str, Recording]) -> None:
         if not recordings:
@@ -28,14 +28,14 @@ class ReferenceVoices(Mapping[str, Recording]):
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
-        """Voices from a path, or from paths by speaker (a mapping, the same as JSON text, or a `.json` file of it).
+        """Read voices from a path, or from paths by speaker: a mapping, the same as JSON text, or a `.json` file of it.
 
         Args:
-            source: what names the recordings; paths in a file are relative to it.
-            options: of `Recording.open`.
+            source: names the recordings; paths in a file are relative to it.
+            options: options of `Recording.open`.
 
         Raises:
-            BadInput: not such a thing, or a file that cannot be read.
+            BadInput: the source has none of these forms, or a file cannot be read.
         """
         if isinstance(source, Mapping):
             return cls({str(name): cls._open_voice(name, path, options) for name, path in source.items()})
@@ -58,7 +58,7 @@ class ReferenceVoices(Mapping[str, Recording]):
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Of every voice the mean embedding over the windows of its recording that hold enough speech.
+        """Return each voice's mean embedding over the windows of its recording that hold enough speech.
 
         Raises:
             CannotScore: a reference recording is silent, too short or holds no speech.
