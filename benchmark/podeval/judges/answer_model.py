@@ -1,4 +1,4 @@
-"""What every answer of a judge shares: keys beyond the asked ones are passed over, values never bent to fit."""
+"""Base of all answers from a judge: extra keys are ignored, and values are never adjusted to fit."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class JudgeAnswer(BaseModel):
-    """What a prompt asks for."""
+    """Base class of the answers that prompts ask for."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 

@@ -1,10 +1,10 @@
-"""Parse the answer of a judge: tolerant of its form, strict about its content.
+"""Parses the answer of a judge: tolerant of its form, strict about its content.
 
-Tolerated: thinking before the answer, fences, prose around it, trailing commas, comments, full-width colons and
+Tolerated: reasoning before the answer, code fences, surrounding prose, trailing commas, comments, full-width colons and
 commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
-number is due and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: an answer that breaks
-off, several answers that differ, a key twice with two values, NaN, a value out of range. What cannot be read is an
-`UnreadableAnswer` with a sentence; nothing is ever made up for it.
+number is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated
+answer, several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot
+be parsed is an `UnreadableAnswer` with a sentence; no value is ever made up for it.
 """
 
 import functools
@@ -24,14 +24,14 @@ Answer = TypeVar("Answer", bound=pydantic.BaseModel)
 
 
 class UnreadableAnswer(PodevalError):
-    """Raised for an answer that cannot be read; says why, in words that the judge can act on."""
+    """Raised for an answer that cannot be parsed; the message says why, in words that the judge can act on."""
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
-    """The typed answer.
+    """Return the answer in its type.
 
     Raises:
-        UnreadableAnswer: there is none, or it does not fit.
+        UnreadableAnswer: there is no answer, or it does not fit the type.
     """
     text = _strip_thinking(answer.text or "")
     if not text.strip():
@@ -53,7 +53,7 @@ _MOST_OBJECTS = 1_000
 
 
 def parse(text: str, model: type[Answer]) -> Answer:
-    """The typed answer in a text.
+    """Parse the answer in a text into its type.
 
     Raises:
         UnreadableAnswer: see `read_answer`.
@@ -66,6 +66,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
     # By their canonical form: comparing each with all before it takes quadratic time on an answer of thousands.
+    # All different objects in the text.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
     for span in _objects(_strip_thinking(text)):
@@ -77,6 +78,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
         objects.setdefault(json.dumps(data, sort_keys=True), data)
         if len(objects) > _MOST_OBJECTS:
             raise UnreadableAnswer(f"there are more than {_MOST_OBJECTS} different objects in the answer; give one")
+    # All different answers that are valid.
     valid: dict[str, Answer] = {}
     for data in objects.values():
         try:
@@ -85,6 +87,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
             problem = error
             continue
         valid.setdefault(value.model_dump_json(), value)
+    # Exactly one may remain.
     if len(valid) == 1:
         return next(iter(valid.values()))
     if valid:
@@ -112,7 +115,10 @@ _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
 def _strip_thinking(text: str) -> str:
-    """Return the text after the thinking, or nothing where a thought never ends. In a whole answer, tags are words."""
+    """Return the text after the reasoning; empty if the reasoning never ends.
+
+    In a complete answer, such tags are words.
+    """
     alone = _ONLY_FENCED.fullmatch(text)
     try:
         if isinstance(json.loads(alone[1] if alone else text), dict):
@@ -144,7 +150,7 @@ def _strip_whole_thoughts(text: str) -> str:
 
 
 def _last_end(matches: Iterable[re.Match[str]]) -> int:
-    """Return the position where the last match ends; 0 where there is none."""
+    """Return the position at which the last match ends; 0 if there is none."""
     return max((match.end() for match in matches), default=0)
 
 
@@ -152,10 +158,10 @@ _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTAL
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield the outermost {...} of the text, or of its fenced blocks where those have any.
+    """Yield the outermost {...} of the text, or of its fenced blocks if those contain any.
 
     Raises:
-        UnreadableAnswer: one breaks off.
+        UnreadableAnswer: one of them is truncated.
     """
     fenced = [block for block in _FENCED.findall(text) if "{" in block]
     for part in fenced or [text]:
@@ -192,7 +198,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """Decode JSON as it is written, or after mending it."""
+    """Decode JSON as it is or, failing that, after repairing it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:
@@ -251,10 +257,10 @@ _REPAIRS = 200
 
 
 def _validate(data: Any, model: type[Answer]) -> Answer:
-    """Validate the answer by pydantic's strict rules, after correcting slips of form that pydantic reports.
+    """Validate the answer by pydantic's strict rules, after correcting errors of form that pydantic reports.
 
     Raises:
-        UnreadableAnswer: names up to five places and what is wrong there.
+        UnreadableAnswer: the answer is invalid; the message names up to five places and what is wrong there.
     """
     schema = _schema(model)
     data = _canonicalise_keys(data, model)
@@ -290,7 +296,8 @@ _TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "n
 
 
 def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
-    """Correct one slip of form in `data`; return False where it is not one."""
+    """Correct one error of form in `data`; return False if the problem is not one."""
+    # The place of the problem.
     *path, last = problem["loc"] or (None,)
     holder = _at(data, tuple(path))
     if isinstance(holder, dict):
@@ -298,6 +305,7 @@ def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
             return False
     elif not (isinstance(holder, list) and isinstance(last, int) and last < len(holder)):
         return False
+    # The value that is meant there.
     value = holder[last]
     mended: Any = None
     if problem["type"] in _NUMBERS:
@@ -311,7 +319,7 @@ def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
 
 
 def _number(value: Any, node: dict[str, Any]) -> int | float | None:
-    """Return the number that is meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
+    """Return the number that is meant by `"4"`, by `4.0` for an integer, or by `"36/45"` if 45 is the maximum."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -326,17 +334,19 @@ def _number(value: Any, node: dict[str, Any]) -> int | float | None:
 
 
 def _canonicalise_keys(data: Any, kind: Any) -> Any:
-    """The data with each key as the schema has it: found by the field's name or alias, whatever its case and spacing.
+    """Return the data with each key as in the schema, matched by field name or alias regardless of case and spacing.
 
     Raises:
         UnreadableAnswer: two keys mean the same field.
     """
+    # Descend into lists; anything but one model is left alone.
     models = _models(kind)
     if isinstance(data, list):
         return [_canonicalise_keys(item, kind) for item in data]
     if not isinstance(data, dict) or len(models) != 1:
         return data
     (model,) = models
+    # The schema's name of every accepted spelling.
     names: dict[str, tuple[str, Any]] = {}
     for field, about in model.model_fields.items():
         names |= {_plain(name): (_aliases(field, about)[0], about.annotation) for name in _aliases(field, about)}
@@ -350,7 +360,7 @@ def _canonicalise_keys(data: Any, kind: Any) -> Any:
 
 
 def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
-    """Return the models that a type is, lists or may be."""
+    """Return the models in a type: the type itself, its list elements or its alternatives."""
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return [kind]
     models = [model for part in typing.get_args(kind) for model in _models(part)]
@@ -378,7 +388,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """The part of a JSON schema that is about a place; empty where it cannot be told."""
+    """Return the part of a JSON schema that describes a place; empty if it cannot be determined."""
     node: Any = schema
     for step in (*path, None):
         while isinstance(node, dict) and "$ref" in node:
