@@ -145,7 +145,7 @@ class _Sink:
         self.notes: list[str] = []
         self.damage: str | None = None
         self.expected = 0.0
-        """Seconds there will probably be, 0 where that is not known."""
+        """Expected duration in seconds, 0 if unknown."""
         self._span: float | None = None
 
     @property
@@ -208,7 +208,7 @@ class _Sink:
         end = container.stated_bytes
         stated, tolerance = container.stated_seconds, container.tolerance
         if stated is None and end is not None and end > size:
-            # By the share of bytes that are there, unless the timestamps know better.
+            # Estimated from the share of bytes that exist, unless the timestamps say more.
             stated = max(seconds * end / size, self._span or 0.0)
         elif stated is None and self._span is not None:
             # Clocks of live recordings drift from their sample count by some hundred ppm.
@@ -235,7 +235,7 @@ def _read_sndfile(file: BinaryIO, container: Container, sink: _Sink) -> bool:
             raise sink.refuse(f"looks like {container.name}, but is {sound.format}: {_REMEDY}")
         sink.open(sound.samplerate, sound.channels)
         sink.codec = "flac" if container.name == "flac" else sound.subtype.lower()
-        # Where a FLAC file does not say how long it is, libsndfile gives an impossible number.
+        # If a FLAC file does not state its length, libsndfile returns an impossible number.
         sink.expected = sound.frames / sound.samplerate if sound.frames < _UNKNOWN else 0.0
         if container.name == "ogg":
             sink.span(sound.frames / sound.samplerate)
@@ -292,12 +292,14 @@ def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
 
 
 def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":
+    # The first audio stream, if there is one.
     streams = source.streams.audio
     if not streams and source.streams.video:
         raise sink.refuse("holds video but no audio: give a file with an audio stream")
     if not streams:
         return None
     stream = streams[0]
+    # Its codec has to be one of those that are allowed.
     codec = stream.codec_context.name if stream.codec_context is not None else "unknown"
     if codec not in _AV_CODECS:
         raise sink.refuse(f"holds audio in the codec {codec}, which podeval does not read: convert it to FLAC")
@@ -335,7 +337,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", container: C
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
-    # One or two are usual where streams were joined or the end was cut inside a packet.
+    # One or two are normal if streams were joined or the end was cut inside a packet.
     if damaged > max(2, packets // 100):
         sink.damage = f"{damaged} of {packets} packets cannot be decoded"
     elif damaged:

@@ -16,16 +16,16 @@ from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput, CannotScore
 
 CLIP_RATE = 16_000
-"""Of exported clips, Hz."""
+"""Sample rate of exported clips, Hz."""
 
 MINUTE = 60.0
-"""Each of the summary's three excerpts, seconds."""
+"""Length of each of the summary's three excerpts, seconds."""
 
 FADE = 2.0
-"""Linear fade-out at the end of the first and the middle excerpt, seconds."""
+"""Length of the linear fade-out at the end of the first and the middle excerpt, seconds."""
 
 TONE_HERTZ, TONE_SECONDS, TONE_DECIBELS = 1_000.0, 0.3, -10.0
-"""The separator: a sine whose peaks are 10 dB below full scale (its RMS 13 dB), as loud whatever the speech is."""
+"""The separator: a sine that peaks 10 dB below full scale (RMS 13 dB below), independent of the speech."""
 
 _CONTEXT = CLIP_RATE // 4
 
@@ -101,7 +101,7 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
             f"a clip from {start:.2f} to {end:.2f} s cannot be cut from a recording of {seconds:.2f} s; "
             "are the times those of this recording?"
         )
-    # From a frame that both rates share, with more context than the resampling filter is long.
+    # Start at a frame that both rates share, with more context than the length of the resampling filter.
     shared = math.gcd(rate, CLIP_RATE)
     steps = max(first - _CONTEXT, 0) * shared // CLIP_RATE
     begin, lead = steps * rate // shared, steps * CLIP_RATE // shared

@@ -45,7 +45,7 @@ def filters(centres: Floats, rate: int) -> Floats:
             axis=1,
         )
     at_centre = np.diagonal(np.abs(_frequency_response(sections, angle)))
-    # A quarter of the gain, in decibels, to each section.
+    # Each section gets a quarter of the gain in decibels.
     sections[:, :, :3] *= (at_centre**-0.25)[:, np.newaxis, np.newaxis]
     return sections
 
@@ -74,7 +74,7 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
     gather = (np.abs(_frequency_response(filters(centres, rate), angles)) / size).astype(np.float32)
     magnitudes = np.empty((len(centres), columns), dtype=np.float32)
     if columns:
-        # The window lies in the middle of the samples that are transformed; where it lies does not change magnitudes.
+        # The window is centred in the transformed samples; its position does not change the magnitudes.
         frames = sliding_window_view(samples[size // 2 - half + 1 :], len(window))[::hop][:columns]
         padded = np.zeros((_FRAMES_AT_A_TIME, size), dtype=np.float32)
         for start in range(0, columns, _FRAMES_AT_A_TIME):

@@ -115,7 +115,7 @@ def _make_row_filter(rate: int) -> _InRows:
     from scipy.signal import sosfilt
 
     sections = k_weighting(rate)
-    # The filter run over every sample of a row alone, and over every part of its state alone.
+    # Responses of the filter to each sample of a row, and to each part of the state, on their own.
     alone = np.eye(_ROW + 4)
     response, states = sosfilt(sections, alone[:, :_ROW], zi=_by_section(alone[:, _ROW:]))
     after, row = np.split(_by_row(states), [_ROW])

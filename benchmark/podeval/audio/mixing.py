@@ -12,7 +12,7 @@ from podeval.errors import BadInput, CannotScore
 Samples = NDArray[np.float32]
 
 FADE = 0.02
-"""Seconds in which a sound comes and goes."""
+"""Length of the fade at either end of a sound, seconds."""
 
 _FRAME, _RANGE_DB = 0.02, 40.0
 

@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 Q = 2.0
-"""Of the band-passes: centre frequency by bandwidth."""
+"""Q factor of the band-passes: centre frequency divided by bandwidth."""
 
 FRAME_S, HOP_S = 0.256, 0.064
-"""Frames in which energy is gathered, seconds."""
+"""Length and hop of the frames over which energy is summed, seconds."""
 
 _LONGEST_BLOCK = 32
 _VALUES_AT_A_TIME = 1 << 18
@@ -117,6 +117,7 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
         The index of the first row, that of the band, and its output for some rows, shape (rows, length); the array is
         overwritten by the next iteration.
     """
+    # Envelopes as blocks, and what each block receives from those before it.
     count = math.ceil(length / bank.block)
     inside = envelopes[:, :length]
     padded = np.zeros((len(inside), count * bank.block), dtype=np.float32)
@@ -125,6 +126,7 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
     carried = _carry_over_blocks(blocks, bank)
     together = max(1, _VALUES_AT_A_TIME // length)
     for start in range(0, len(blocks), together):
+        # Every block, with the two carried numbers beside it, by the response of each band.
         some = np.empty((len(blocks[start : start + together]), count, bank.block + 2), dtype=np.float32)
         some[..., :-2] = blocks[start : start + together]
         output = np.empty((len(some) * count, bank.block), dtype=np.float32)
@@ -138,7 +140,7 @@ def _carry_over_blocks(blocks: Singles, bank: _Bank) -> Singles:
     """Return what each block receives from those before it, real and imaginary; shape (bands, rows, blocks, 2)."""
     rows, count, size = blocks.shape
     added = (blocks.reshape(-1, size) @ bank.gather).view(np.complex64).reshape(rows, count, -1)
-    # In double precision, as it adds up over the whole recording.
+    # In double precision, because the error accumulates over the whole recording.
     number = np.zeros((rows, len(bank.carry)), dtype=np.complex128)
     carried = np.empty((count, *number.shape), dtype=np.complex64)
     for block in range(count):

@@ -9,7 +9,7 @@ from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadInput
 
 _LONG = 60
-"""Seconds from which there is progress to report."""
+"""Minimum seconds for progress to be reported."""
 
 
 def mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTES) -> NDArray[np.float32]:

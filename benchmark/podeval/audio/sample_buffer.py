@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from podeval.errors import PodevalError
 
 MEMORY_BYTES = 256 * 2**20
-"""Arrays up to this size live in memory; larger ones in a temporary file (in `TMPDIR`)."""
+"""Arrays up to this size are held in memory; larger ones in a temporary file (in `TMPDIR`)."""
 
 FREE_BYTES = 256 * 2**20
-"""What a temporary file leaves free on its disk, so that a long recording cannot starve a database beside it."""
+"""Bytes that a temporary file leaves free on its disk, so that a long recording cannot starve a database there."""
 
 BLOCK_FRAMES = 65_536
-"""Frames that are worked on at a time."""
+"""Number of frames processed at a time."""
 
 _WRITE_BYTES = 4 * 2**20
 _HELD_BYTES = 64 * 2**20
@@ -29,7 +29,7 @@ def let_go(samples: NDArray[np.float32]) -> None:
     Needed by code that reads the array through its memory address and so bypasses the array's own release of memory.
     """
     owner: Any = samples
-    # Only a buffer's own file: in a map of another kind, what was written to it could be lost.
+    # Only a buffer's own file: in other kinds of memmap, written data could be lost.
     while owner is not None and not isinstance(owner, _OnDisk):
         owner = getattr(owner, "base", None)
     mapping = getattr(owner, "_mmap", None)
@@ -90,7 +90,7 @@ class SampleBuffer:
                 return _OnDisk(file, dtype=np.float32, mode="r+", shape=shape)
         samples = np.empty(shape, dtype=np.float32)
         at = 0
-        # Blocks are let go one by one: pages of the result are touched as theirs are freed.
+        # Blocks are released one by one: pages of the result are touched while theirs are freed.
         for index, block in enumerate(self._blocks):
             samples[at : at + len(block)] = block
             at += len(block)

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 LOWEST_RATE = 1000
-"""Hz, below which there is no room for the channels and modulation bands."""
+"""Lowest sample rate in Hz that has room for the channels and modulation bands."""
 
 _CHANNELS, _LOWEST_CHANNEL = 23, 125.0
 _BANDS, _SPEECH_BANDS, _LOWEST_BAND = 8, 4, 4.0
@@ -242,7 +242,7 @@ def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bo
     bandwidth = gammatone.bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
     edges = lower_edges(bands, rate)
     by_band = mean.sum(axis=1)
-    # Bands from the fifth up to K*, as sums that end at each.
+    # Cumulative sums of the bands from the fifth, one of which ends at K*.
     tails = np.cumsum(by_band[:, _SPEECH_BANDS:], axis=1)
     last = np.searchsorted(edges[_SPEECH_BANDS + 1 :], bandwidth, side="right")
     return sounding, by_band[:, :_SPEECH_BANDS].sum(axis=1) / tails[np.arange(len(tails)), last]

@@ -50,7 +50,7 @@ class TruePeakMeter:
     def __init__(self, rate: int, channels: int) -> None:
         self._peak = 0.0
         phases = _interpolator(oversampling(rate))
-        # Not less than the gain after rounding.
+        # Rounded up, so that the bound stays a bound.
         self._gain = float(np.abs(phases).sum(axis=1).max(initial=1.0)) * (1 + 1e-5)
         self._span = _STRETCH + 2 * _REACH - 1
         self._matrix = np.zeros((self._span, _STRETCH * len(phases)), dtype=np.float32)
@@ -82,7 +82,7 @@ class TruePeakMeter:
         loud = np.zeros((len(signal), stretches + 1), dtype=bool)
         for channel, samples in zip(loud, (signal > least) | (signal < -least), strict=True):
             channel[np.minimum(np.flatnonzero(samples) // _STRETCH, stretches)] = True
-        # A stretch looks at the samples of its own place and of the next.
+        # The interpolation of a stretch uses its own samples and those of the next one.
         every = sliding_window_view(signal, self._span, axis=1)[:, ::_STRETCH]
         windows = every[loud[:, :-1] | loud[:, 1:]]
         if len(windows):

@@ -21,7 +21,7 @@ class Span:
 
 
 Clip = tuple[Span, ...]
-"""Stretches played one after the other, as if they were one."""
+"""Spans played one after the other, as if they were one."""
 
 
 def windows_over(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
@@ -57,7 +57,7 @@ def seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.f
     if not edges or not sum(counts):
         return np.zeros(len(clips))
     bounds = np.array([(span.start, span.end) for clip in clips for span in clip])
-    # Seconds inside before a moment: grows within a span, stands still between two.
+    # Seconds inside the spans up to each moment: increases within a span, constant between two.
     before = np.interp(bounds, edges, passed)
     inside = before[:, 1] - before[:, 0]
     return np.bincount(np.repeat(np.arange(len(clips)), counts), inside, len(clips)).astype(np.float64)

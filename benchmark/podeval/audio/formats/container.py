@@ -23,7 +23,7 @@ from podeval.errors import BadAudio, find_address
 Reader = Literal["soundfile", "av"]
 
 AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
-"""Under which recordings lie in runs and submissions; they do not say what is in a file."""
+"""File name endings of recordings in runs and submissions; they do not determine how a file is opened."""
 
 _WAV_LAYOUTS = {
     0x4: "mono",
@@ -92,7 +92,7 @@ def open_regular(path: Path) -> BufferedReader:
     except (OSError, ValueError) as error:
         raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
     try:
-        # Once more on what was really opened: the path may have changed hands in between.
+        # Check the opened file again: the path may have been replaced in between.
         status = os.fstat(file.fileno())
         _refuse_irregular(name, status.st_mode)
         if status.st_size == 0:
@@ -250,7 +250,7 @@ def _find_matroska_end(file: BinaryIO, size: int) -> int | None:
     """
     length, start = _read_ebml_size(file, 4)
     if length is not None and start + length > size:
-        # Not looked for there: a head may say 2^56 bytes, further than any file can be read.
+        # Do not seek there: the size may be stated as 2^56 bytes, beyond any file.
         return start + length
     if length is None or _read_at(file, start + length, 4) != b"\x18\x53\x80\x67":
         return None

@@ -65,12 +65,12 @@ def _measure_by_packets(file: BinaryIO, container: Container) -> float:
     ) as source:
         if not source.streams.audio:
             return 0.0
-        # Of bare MP3 and AAC streams this would be a guess by the first frames' bit rate.
+        # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
         if container.name in _TIMED and source.duration:
             return float(source.duration / av.time_base)
         stream = source.streams.audio[0]
         begin, end = None, 0
-        # Whole ticks: hours have hundreds of thousands of packets, and fractions are slow.
+        # In integer ticks: hours have hundreds of thousands of packets, and fractions are slow.
         for packet in source.demux(stream):
             if packet.pts is not None:
                 begin = packet.pts if begin is None else min(begin, packet.pts)
