@@ -43,7 +43,7 @@ _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _NUMBER = re.compile(r"(?<![^\W_])\d{1,3}(?:,\d{3})+(?!\d)|(?<![a-z\d])\d+(?![a-z\d])", re.ASCII)
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SAID = {"en": " point ", "zh": "点"}
-"""How the point of a number is said."""
+"""How the decimal point of a number is spoken."""
 _APOSTROPHE = re.compile("['\u2018\u2019\u02bc]")
 
 
@@ -208,6 +208,7 @@ def _find_extent(
 
 def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
     """Drop from either end of a chain of matches the few that lie beyond foreign words."""
+    # Runs of pairs with few foreign words between them.
     runs: list[list[tuple[int, int]]] = []
     for pair in chain:
         if runs and (pair[1] - runs[-1][-1][1]) - (pair[0] - runs[-1][-1][0]) <= _FOREIGN_WORDS:
@@ -216,6 +217,7 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
             runs.append([pair])
     if len(runs) < 2:
         return chain
+    # From the first to the last run with enough words that agree.
     weights = [sum(map(agrees, run)) for run in runs]
     core = weights.index(max(weights))
     kept = [at for at, weight in enumerate(weights) if weight >= _ANCHOR_WORDS or at == core]
@@ -235,12 +237,12 @@ def _extend_to_unheard_words(
         tail, head = before.tail * pace, after.head * pace
         pause = after.start - before.end
         if pause < 0:
-            # The transcriber's words overlap; the turns meet halfway.
+            # If the transcriber's words overlap, the turns meet halfway.
             ends.append(max(starts[-1], before.end + pause / 2))
             starts.append(ends[-1])
         else:
             scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
-            # Rounding may take the two past each other, and a word longer than the next turn past its own start.
+            # Rounding may move the two past each other, and a word longer than the next turn past its own start.
             ends.append(max(starts[-1], before.end + tail * scale))
             starts.append(max(ends[-1], after.start - head * scale))
     last = extents[-1]

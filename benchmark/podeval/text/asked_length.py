@@ -27,15 +27,15 @@ _UNITS = {
     r"seconds?\b|secs?\b|秒钟?": 1 / 60,
     r"刻钟": 15.0,
 }
-"""Minutes by one of each."""
+"""Minutes per unit, by pattern."""
 _LEAST_WORDS = 30
 """Fewer words or characters than this are a phrase (`in five words`, `四字成语`), not a script."""
 
 _NEAR = 200
-"""Characters of its clause that are looked at on either side of a length."""
+"""Number of characters of the clause that are examined on either side of a length."""
 
 _EITHER_END = 10_000
-"""Characters of a request that are looked through at its beginning and at its end; what lies between is material."""
+"""Number of characters examined at the beginning and at the end of a request; the rest is material."""
 
 _UNIT = "|".join(_UNITS)
 _FRACTIONS = {"half": 0.5, "半": 0.5, "quarter": 0.25, "three": 0.75, "an": 1.0}
@@ -49,7 +49,7 @@ _LENGTH = re.compile(
     re.IGNORECASE,
 )
 _NO_NUMBER = re.compile(r"[\d,]{10,}")
-"""Digits that are no length: phone numbers, ids. They would also be tried in every way they can be cut into numbers."""
+"""Digits that are not a length, such as phone numbers and ids; splitting them into numbers would take too long."""
 _QUOTED = re.compile(r"“[^”]{0,200}”|\"[^\"]{0,200}\"|《[^》]{0,200}》|「[^」]{0,200}」")
 _CLAUSE_END = re.compile(r"[!?;。、\n()]|[,.](?!\d)|:(?=\s|[^\x00-\x7f])")
 
@@ -109,7 +109,7 @@ _ITS_OWN = re.compile(
     r"(?:\b(?:in|into|as|for|make|write|create|produce|generate|record|want|need)\s+(?:me\s+)?an?\s*|的)$", re.I
 )
 
-# What a clause that is about the podcast's length alone is made of.
+# The words of a clause that is about nothing but the podcast's length.
 _LEAD = frozenset(
     re.findall(
         r"\S+",
@@ -161,7 +161,7 @@ class _Mention:
     after: str
     rest: str
     certain: bool
-    """Whether it is a length at all: `an hour` may be a rate."""
+    """Whether it is certainly a length: `an hour` may be a rate."""
 
 
 def read_requested_length(request: str) -> Minutes | None:

@@ -18,13 +18,13 @@ from podeval.text.longest import MOST_WORDS, refuse_more
 from podeval.text.tokens import HAN
 
 MOST_SECONDS, BACK, FORWARD = 10.0, 3, 2
-"""A side of a clip ends with the segment that makes it longer than this, or after so many before and after the turn."""
+"""One side of a clip ends when it exceeds these seconds, or has this many segments before or after the change."""
 
 SELECTED, MIN_SECONDS, MAX_SECONDS = 2, 15.0, 25.0
-"""How many clips are selected and how long they are: the number of PodEval's code, the lengths of its paper."""
+"""Number and duration of selected clips: the number of PodEval's code, the durations of its paper."""
 
 PAUSE, LONGEST = 0.5, 30.0
-"""Silence between words that ends a segment, and what a segment never exceeds (Whisper's window), seconds."""
+"""The silence between words that ends a segment, and the maximum of a segment (Whisper's window), seconds."""
 
 FORM = "[Speaker NAME] [start-end]: text"
 
@@ -182,7 +182,7 @@ def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance
     segments: list[Utterance] = []
     pending: list[str] = []
     start = end = 0.0
-    # A word heard beyond the end of its piece may come before words of the next piece.
+    # A word transcribed beyond the end of its chunk may come before words of the next chunk.
     ordered = sorted(words, key=lambda word: word[1])
     refuse_more(len(ordered), MOST_WORDS, "words")
     for text, begins, ends in ordered:

@@ -36,17 +36,17 @@ from podeval.text.tokens import (
 )
 
 MAIN_SHARE = 0.75
-"""A text is in a language if at least this share of its words is; else it is in several."""
+"""Minimum share of a text's words in a language for the text to be in that language, not in several."""
 NOTED_SHARE = 0.1
-"""Another language's share of the words from which on it is spoken of."""
+"""Minimum share of the words for another language to be mentioned."""
 
 _SURE = 0.5
-"""The model's confidence from which on a sentence counts; below it, 0.3 % of real English sentences are misread."""
+"""Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are misread."""
 _SENTENCE_WORDS = 6
-"""Words that a sentence has at least: shorter ones are joined to the next."""
+"""Minimum words of a sentence: shorter ones are joined to the next."""
 _LONGEST_SENTENCE = 40
 _FEWEST_WORDS = 4
-"""Different words that say something of their language, in letters that many languages share."""
+"""Minimum number of different words to identify a language in an alphabet that many languages share."""
 _SURE_OF_FEW = 0.6
 _FEW_WORDS = 20
 _READ_AT_ONCE = 20_000
@@ -58,11 +58,11 @@ _CJK = re.compile(rf"[{HAN}{KANA}]+")
 _WORD = re.compile(rf"[^\W\d_{HAN}{KANA}]+(?:['\u2019][^\W\d_{HAN}{KANA}]+)*")
 _ASCII_WORD = re.compile("[A-Za-z][A-Za-z']*")
 _UNSPACED_LETTERS = 5
-"""Letters of one word where no spaces set words apart, as in Thai."""
+"""Assumed letters per word in languages without spaces, such as Thai."""
 _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
-"""Words by Chinese or Japanese ones from which on the latter are mere names in the sentence."""
+"""Ratio of other words to Chinese or Japanese ones from which the latter are merely names in the sentence."""
 _NO_LANGUAGE = "zxx"
 _DIALECTS = {"ary": "ar", "arz": "ar", "nn": "no", "wuu": "zh", "yue": "zh", "uzs": "uz"}
 
@@ -79,7 +79,7 @@ NAMES = MappingProxyType(
         "zh": "Chinese",
     }
 )  # fmt: skip
-"""English names by code (ISO 639), of the languages that are likely here."""
+"""English names of likely languages by their ISO 639 codes."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,7 @@ def language_name(code: str) -> str:
 @lru_cache(maxsize=16)
 def identify_language(text: str) -> IdentifiedLanguage:
     """Identify the languages that a text is written in; the module's docstring describes the method."""
+    # Words by language, sentence by sentence; of a very long text, only some sentences.
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
     for sentence in islice(_split_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):
@@ -138,6 +139,7 @@ def identify_language(text: str) -> IdentifiedLanguage:
     total = sum(weights.values()) + unsure
     if not total:
         return _UNKNOWN
+    # Sentences that are unsure go with the text as a whole.
     if unsure and (code := _identify_whole_text(text)) is not None:
         weights[code] += unsure
     return _decide_language(weights, total)
@@ -245,7 +247,7 @@ def _identify_by_model(text: str, sure: float) -> str | None:
     if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
     code, confidence = _load_model().classify(text)
-    # Letters of few languages leave little doubt, however few the words.
+    # An alphabet of few languages leaves little doubt, however few the words.
     certain = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
     return _DIALECTS.get(code, code) if certain else None
 

@@ -21,7 +21,7 @@ Values = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
 
 WINDOW = 100
-"""Window of the papers' figures, in tokens."""
+"""Window in tokens for the papers' figures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +126,18 @@ def _number_ngrams(tokens: Sequence[str], n: int) -> _Ids:
 
 def _distinct_shares(items: _Ids, window: int) -> Values:
     """Return the number of distinct items divided by `window`, for every window of that many items."""
+    # The previous occurrence of each item, -1 for the first.
     order = np.argsort(items, kind="stable")
     repeats = items[order[1:]] == items[order[:-1]]
     previous = np.full(items.size, -1, dtype=np.int64)
     previous[order[1:][repeats]] = order[:-1][repeats]
 
+    # The first and last window in which each item counts as distinct.
     positions = np.arange(items.size)
     starts = items.size - window + 1
     first = np.maximum(np.maximum(previous + 1, positions - window + 1), 0)
     last = np.minimum(positions, starts - 1)
+    # Sum these ranges over the windows.
     counted = first <= last
     change = np.bincount(first[counted], minlength=starts + 1) - np.bincount(last[counted] + 1, minlength=starts + 1)
     return np.asarray(np.cumsum(change)[:starts] / window, dtype=np.float64)

@@ -9,19 +9,19 @@ import re
 from podeval.errors import BadInput
 
 LONGEST = 600_000
-"""Characters of a script that are read: ten hours of English, more than thirty of Chinese."""
+"""Maximum characters of a script: ten hours of English, more than thirty of Chinese."""
 MOST_BYTES = 4 * LONGEST
-"""What a file of them takes at most, as UTF-8; with room for the marks of JSON."""
+"""Maximum bytes of a file with such a script, as UTF-8, with room for JSON syntax."""
 MOST_WORDS = 100_000
-"""Words that are told apart: eleven hours of speech."""
+"""Maximum number of words: eleven hours of speech."""
 MOST_MARKS = 60_000
-"""Punctuation marks and symbols among them."""
+"""Maximum number of punctuation marks and symbols."""
 MOST_SENTENCES = 15_000
-"""Sentences among them: of seven words each, for eleven hours."""
+"""Maximum number of sentences: of seven words each, for eleven hours."""
 MOST_NUMBERS = 40_000
-"""Numbers in digits among them."""
+"""Maximum number of numbers in digits."""
 MOST_CHINESE = 200_000
-"""Characters of a Chinese text that are cut into words, spaces aside: eleven hours of speech."""
+"""Maximum characters of a Chinese text to be cut into words, without spaces: eleven hours of speech."""
 
 _WORD = re.compile(r"[\w'\u2019]+")
 _MARK = re.compile(r"[^\w\s]")
@@ -34,7 +34,7 @@ COUNTED = {
     "punctuation marks": (_MARK, MOST_MARKS),
     "words": (_WORD, MOST_WORDS),
 }
-"""What is counted of a text before it is cut into words, and how many of it are read."""
+"""What is counted before a text is cut into words, and the limit of each."""
 
 
 def refuse_longer(characters: int) -> None:
@@ -57,7 +57,7 @@ def refuse_endless(text: str) -> None:
         BadInput: a limit is exceeded; the message says which.
     """
     refuse_longer(len(text))
-    # No text has more words than every second of its characters, and so on: short ones are not counted.
+    # A text cannot have more words than half its characters, and so on: short texts are not counted.
     if len(text) <= MOST_SENTENCES:
         return
     for counted, (pattern, most) in COUNTED.items():

@@ -31,7 +31,7 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
 _HALF_DAY = re.compile(r"\b([ap])\. ?m\b\.?", re.IGNORECASE)
 _BRACKETED = re.compile(r"[\[<][^\]>]*[\]>]|\([^)]+\)")
 _LONG_NUMBER = re.compile(r"\d{100}(?=\d)")
-"""OpenAI's normaliser fails at numbers of some thousand digits; nobody says one of a hundred."""
+"""Numbers beyond a hundred digits, which nobody says; OpenAI's normaliser fails at some thousand digits."""
 
 
 def _join_span(first: int, last: int) -> str:
@@ -89,12 +89,12 @@ def _normalise_as_whisper(text: str, language: Language) -> str:
     text = _drop_open_brackets(text)
     if language == "en":
         refuse_endless(text)
-        # A run of spaces is looked through from each of them.
+        # The normaliser searches a run of spaces from each of them.
         text = _LONG_NUMBER.sub(r"\g<0> ", " ".join(text.split()))
         try:
             words = _load_english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
         except AssertionError:
-            # It joins digits over commas, accents and what it drops, and asserts that the number can be read.
+            # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
             raise BadInput("the text holds a number of thousands of digits, which nobody says; shorten it") from None
         # An ellipsis at the end leaves a period behind, which would count as a word.
         return " ".join(word for word in words if any(map(str.isalnum, word)))

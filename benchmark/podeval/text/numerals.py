@@ -32,7 +32,7 @@ _BELOW_1000 = rf"(?:(?:{_BELOW_100}|an?)[\s-]+hundred(?:[\s-]+(?:and[\s-]+)?{_BE
 _IN_WORDS = rf"(?:(?:{_BELOW_1000}|an?)[\s-]+thousand(?:[\s-]+(?:and[\s-]+)?{_BELOW_1000})?|{_BELOW_1000})"
 
 ENGLISH = rf"(?:\d[\d,]*(?:\.\d+)?(?:\s*k\b)?|{_IN_WORDS}\b)(?:\s+and\s+a\s+half)?"
-# What a number in digits took is not given back: to try every way to divide it would take exponential time.
+# Digits are matched possessively: trying every way to split them would take exponential time.
 CHINESE = r"(?:\d[\d,]*+(?:\.\d++)?+|[零〇一二两三四五六七八九十百千万])+"
 
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九十百千万]")
@@ -91,6 +91,7 @@ def say_number(digits: str, language: str = "en") -> str:
 
     Numbers with a leading zero or more than nine digits are spelt digit by digit.
     """
+    # Year, sequence of digits, or quantity.
     grouped, digits = "," in digits, digits.replace(",", "")
     value = int(digits[:10])
     year = len(digits) == 4 and not grouped and (1100 <= value <= 1999 or 2010 <= value <= 2099)
@@ -101,6 +102,7 @@ def say_number(digits: str, language: str = "en") -> str:
         return " ".join(_say_below_100(int(digit)) for digit in digits)
     if not year:
         return _say_value(value)
+    # A year is said as a century and the rest.
     century, rest = divmod(value, 100)
     low = "hundred" if not rest else f"oh {_say_value(rest)}" if rest < 10 else _say_value(rest)
     return f"{_say_value(century)} {low}"

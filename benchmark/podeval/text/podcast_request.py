@@ -19,7 +19,7 @@ from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_
 Kind = Literal["explicit", "implied"]
 
 TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
-"""Share of the asked length either way; the second where the request is strict, and always in PodBench's variant."""
+"""Tolerance as a share of the length; the second if the request is strict, and always in PodBench's variant."""
 
 _TEXT_KEYS = ("instruction", "request", "query", "text")
 _SOURCE_KEYS = ("sources", "content")
@@ -71,16 +71,16 @@ class Counted:
     language: str | None
     """Code of the language, `mul` for several; None if unknown."""
     shares: Mapping[str, float]
-    """Of the words, by language, where several have a tenth or more."""
+    """Share of the words by language, if several have at least a tenth."""
     speakers: int
     length: int
     minutes: float | None
-    """None where words cannot be counted, as in Japanese."""
+    """None if words cannot be counted, as in Japanese."""
     language_as_asked: bool | None
     speakers_as_asked: bool | None
     length_as_asked: bool | None
     sentences: tuple[str, ...]
-    """The same in words, one fact a sentence."""
+    """The same facts in words, one sentence each."""
 
 
 def count_facts(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:

@@ -91,11 +91,13 @@ class Script:
         """
         if isinstance(source, Script):
             return source
+        # Find the list of turns.
         if isinstance(source, str):
             refuse_longer(len(source))
         data = _read(source) if isinstance(source, str) else source
         if isinstance(data, Mapping):
             data = next((data[key] for key in _TURN_LIST_KEYS if isinstance(data.get(key), list | tuple)), [data])
+        # Read the turns.
         turns = tuple(_parse_turn(entry, number) for number, entry in enumerate(data, start=1))
         refuse_longer(sum(len(turn.text) for turn in turns))
         if not any(turn.text.strip() for turn in turns):
@@ -121,7 +123,7 @@ def _read(text: str) -> Any:
     try:
         return [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError):
-        # Never as words: the brackets and keys of a truncated script would be scored as its vocabulary.
+        # Never read it as words: the brackets and keys of a truncated script would be scored as vocabulary.
         raise BadInput(f"the script looks like JSON but cannot be read as such: {broken}") from None
 
 

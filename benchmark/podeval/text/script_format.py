@@ -17,16 +17,16 @@ from podeval.text.script import Script, Turn
 from podeval.text.tokens import HAN, Language, check_language, detect_language, is_unspaced
 
 PER_MINUTE = {"en": 150, "zh": 300}
-"""English words, Chinese characters."""
+"""English words, or Chinese characters, per minute of speech."""
 
 LABELS = ("Host", "Speaker", "主持人", "说话人")
-"""What a speaker is called before the number."""
+"""Words for a speaker that may stand before the number."""
 
 UNITS = {"en": "words", "zh": "characters"}
 NAMES = {"en": "English", "zh": "Chinese"}
 
 _TELLING_WORDS = 20
-"""Different words of which the language can be told, if they are in one."""
+"""Number of different words that suffice to identify a language, if all are in one."""
 
 _DECORATION = r"[\s*_>#\-]*"
 _TURN = re.compile(

@@ -26,7 +26,7 @@ def _count_changes(text: str, converted: str) -> int:
 
 
 def _convert(text: str, configuration: str) -> str:
-    # OpenCC takes UTF-8; half of a surrogate pair, which JSON can hold, has none.
+    # OpenCC takes UTF-8, in which an unpaired surrogate, which JSON allows, cannot be encoded.
     return str(_load_converter(configuration).convert(text.encode("utf-8", "replace").decode("utf-8")))
 
 

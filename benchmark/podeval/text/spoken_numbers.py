@@ -27,7 +27,7 @@ _NUMERALS = _DIGITS | frozenset("十百千万亿点")
 _SAME = str.maketrans("两幺〇", "二一零")
 _MOST_DIGITS = 16
 _AROUND = 8
-"""Characters on either side of a number's place where its words are looked for: readings differ in length."""
+"""Number of characters searched on either side of a number's place: readings differ in length."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,20 @@ def _say_numbers(text: str) -> tuple[str, list[_Number]]:
 
 
 def _list_readings(whole: str, decimals: str | None, sign: str | None) -> Iterator[str]:
+    # As usual, as a quantity, and digit by digit.
     digits = whole.replace(",", "")
     ways = [say_number(whole, "zh") if len(digits) <= _MOST_DIGITS else say_chinese_by_digits(digits)]
     if len(digits) <= _MOST_DIGITS and (digits[0] != "0" or len(digits) == 1):
         ways.append(say_chinese_by_value(int(digits)))
     if len(digits) > 2 or digits[0] == "0" or (len(digits) == 2 and digits[1] == "0" and not sign):
         ways.append(say_chinese_by_digits(digits))
+    # With decimals, or in shorter and longer forms.
     if decimals:
         ways = [f"{way}点{say_chinese_by_digits(decimals)}" for way in ways]
     else:
         ways += [short for way in ways if (short := _shorten(way))]
         ways += [f"一{way}" for way in ways if way[0] == "十"]
+    # With the sign.
     for way in ways:
         yield _PER[sign] + way if sign else way
     if sign == "%" and digits == "100" and not decimals:
@@ -96,12 +99,14 @@ def _shorten(way: str) -> str | None:
 
 def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
     """Return the text with each number read as in the other text, if the other text has one of its readings there."""
+    # Align the two texts.
     folded_other, folded_text = other.translate(_SAME), text.translate(_SAME)
     edits = Levenshtein.opcodes(text, other)
     starts = [edit.src_start for edit in edits]
     parts: list[str] = []
     end = 0
     for number in numbers:
+        # The number's place in the other text, and its reading there.
         first = edits[max(0, bisect_right(starts, number.start) - 1)]
         last = edits[max(0, bisect_right(starts, number.end - 1) - 1)]
         begin = first.dest_start + min(number.start - first.src_start, first.dest_end - first.dest_start)

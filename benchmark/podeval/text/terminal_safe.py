@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
-"""What a bar of progress writes to go back over itself; by itself, so that no words are among it."""
+"""What a progress bar writes to overwrite itself; only in writes without words."""
 
 
 def make_printable(text: str) -> str:
@@ -38,7 +38,7 @@ class Printable(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write the text with its control characters made visible."""
-        # A bar of progress (tqdm's) begins its line anew; in the middle of a text that would hide what stood before.
+        # A progress bar (tqdm's) starts its line anew; in the middle of a text that would hide what stands before.
         begin = "\r" if text.startswith("\r") else ""
         safe = text if _MOVES.fullmatch(text) else begin + make_printable(text.removeprefix(begin))
         self.unfiltered.write(safe)

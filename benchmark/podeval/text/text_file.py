@@ -54,6 +54,6 @@ def _is_readable_json(text: str) -> bool:
         json.loads(text)
     except ValueError:
         return False
-    except RecursionError:  # whoever reads it says that it is too deep
+    except RecursionError:  # the code that parses it reports that it is too deep
         return True
     return True

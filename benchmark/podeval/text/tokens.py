@@ -28,7 +28,7 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 
 KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _KANA_BY_HAN = 1 / 20
-"""Japanese has more kana than this by its Chinese characters; Chinese has at most a word here and there."""
+"""Minimum ratio of kana to Chinese characters in Japanese; Chinese has at most a word here and there."""
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _KANA_CHARACTER = re.compile(f"[{KANA}]")
@@ -39,7 +39,7 @@ _OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
 FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 _END = "\U000f0000"
-"""Between sentences that are cut into words together; no character of any language."""
+"""Separator between sentences that are split into words together; a character of no language."""
 
 
 def check_language(language: str) -> Language:
@@ -138,7 +138,7 @@ def _load_punkt() -> Any:
     parameters = PunktParameters()
     parameters.abbrev_types = set(_read_word_list("abbreviations_en.txt"))
     tokeniser: Any = PunktSentenceTokenizer(parameters)
-    # Whether a sentence ends depends on the words on either side alone.
+    # Whether a sentence ends depends only on the words on either side.
     tokeniser.text_contains_sentbreak = lru_cache(maxsize=1_000)(tokeniser.text_contains_sentbreak)
     return tokeniser
 
@@ -152,7 +152,7 @@ def _split_treebank_words(sentences: Sequence[str]) -> list[str]:
     stand_in = _END
     if text.count(_END) > len(sentences) + 1:
         present = set().union(*sentences)
-        # There is one: these are marks, of which a text has fewer (`MOST_MARKS`).
+        # One is always free: these are punctuation marks, of which a text has fewer (`MOST_MARKS`).
         stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in present)
         text = _END.join(("", *(sentence.replace(_END, stand_in) for sentence in sentences), ""))
     for pattern, replacement in _load_treebank_rules():
@@ -176,7 +176,7 @@ def _load_treebank_rules() -> tuple[tuple[Any, str], ...]:
             written = f"(?<={_END}){written[1:]}"
         if written.endswith("$"):
             written = f"{written[:-1]}(?={_END})"
-        # Newer ones compile by a module of their own, whose classes of characters are slightly others.
+        # Newer versions compile with another module, whose character classes differ slightly.
         return getattr(destructive, "redos", re).compile(written), rule[1]
 
     cut = destructive.NLTKWordTokenizer

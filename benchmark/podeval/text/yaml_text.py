@@ -12,13 +12,13 @@ import yaml
 from podeval.errors import BadInput
 
 LONGEST_YAML = 200_000
-"""Characters of a document: a listening test with five hundred items has fewer."""
+"""Maximum characters of a document: a listening test with five hundred items has fewer."""
 DEEPEST = 100
-"""Lists and blocks within each other; libyaml would go on until the process has no stack left."""
+"""Maximum depth of nesting; libyaml would recurse until the stack overflows."""
 MOST_VALUES = 300_000
-"""Values that a document has with each alias written out."""
+"""Maximum values of a document with every alias expanded."""
 LONGEST_NUMBER = 1_000
-"""Characters of a number, and of whatever else is written in digits and colons alone."""
+"""Maximum characters of a number, or of anything else written in digits and colons only."""
 
 _NUMBER = re.compile(r"[-+\d:._]+")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -38,7 +38,7 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
         return yaml.load(text, _LOADER)
     except RecursionError:
         raise BadInput("is nested too deeply") from None
-    # A stranger's YAML makes its reader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for
+    # Untrusted YAML makes its parser raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for
     # `!!int ""`, ValueError for a date that is none, TypeError for a list as a key.
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise BadInput(f"is not YAML: {error}") from None
@@ -65,11 +65,11 @@ def _refuse_endless(text: str) -> None:
             if name in anchors:
                 raise BadInput(f"has a list or block, {name[:40]}, that holds itself")
             counts[-1] += values.get(name, 1)
-            # Within what is open and not only at its end: sums of sums would grow without bound.
+            # Checked while a node is open and not only at its end: sums of sums would grow without bound.
             if counts[-1] > MOST_VALUES:
                 raise BadInput(f"has aliases that repeat more than {MOST_VALUES:,} values; write less of them")
         elif isinstance(event, yaml.ScalarEvent):
-            # `1:30:00` is a number to base 60 in YAML 1.1, reckoned in quadratic time.
+            # `1:30:00` is a base-60 number in YAML 1.1, which is computed in quadratic time.
             if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
                 raise BadInput(f"has a number of {len(event.value):,} characters; at most {LONGEST_NUMBER:,} are read")
             counts[-1] += 1
