@@ -257,6 +257,7 @@ def _correlation(
     if a.size < 3 or (a == a[0]).all() or (b == b[0]).all():
         return Estimate(None, None, None, a.size)
     value = min(1.0, max(-1.0, function(a, b)))
+    # The interval: by clusters, or by Fisher's z.
     if clusters is not None:
         low, high = _resample_clusters(a, b, clusters, function)
         return Estimate(value, low, high, a.size)
@@ -275,6 +276,7 @@ def _resample_clusters(
     codes, count = number_clusters(clusters, a.size)
     if count < 2:
         return None, None
+    # The correlation in each draw of clusters.
     members = [np.flatnonzero(codes == code) for code in range(count)]
     random = np.random.default_rng(0)
     values = []

@@ -14,7 +14,7 @@ from podeval.errors import BadInput
 
 Outcome = Literal["a", "b", "tie", "both_bad"]
 OUTCOMES: tuple[Outcome, ...] = ("a", "b", "tie", "both_bad")
-"""The first wins, the second wins, neither is better, neither is good enough."""
+"""The first wins, the second wins, both are equally good, both are bad."""
 
 SKIPPED = "skip"
 

@@ -93,10 +93,12 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
     codes, groups = number_clusters(voters, wins.size)
     if groups == wins.size:
         return position_bias(int(wins.sum()), wins.size)
+    # The mean of +1 and -1 is the difference d; the share is (1 + d) / 2.
     signs = np.where(wins, 1.0, -1.0)
     mean = mean_ci(signs.tolist(), codes.tolist(), bounds=(-1, 1))
     difference = Estimate(mean.mean, mean.low, mean.high, wins.size)
     low, high = (None if bound is None else (1 + bound) / 2 for bound in (mean.low, mean.high))
+    # Exchange each voter's battles together.
     sums: Array = np.bincount(codes, weights=signs, minlength=groups).astype(np.float64)
     p = _test_by_exchange(sums, seed) if groups > 1 else None
     return Bias(Estimate((1 + mean.mean) / 2, low, high, wins.size), difference, p)
@@ -128,12 +130,14 @@ def length_bias(
         raise BadInput(f"length bias needs both lengths of each battle; there are {won.size} and {lost.size}")
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths hold NaN or infinity; leave those battles out")
+    # How often the longer answer wins.
     excess = won - lost
     codes, groups = number_clusters(voters, excess.size)
     unequal = excess != 0
     longer = preference((excess > 0)[unequal].tolist(), codes[unequal].tolist(), seed)
     if not excess.size:
         return LengthBias(longer, Estimate(None, None, None, 0), None)
+    # How much longer the winners are.
     mean = mean_ci(excess.tolist(), voters)
     sums: Array = np.bincount(codes, weights=excess, minlength=groups).astype(np.float64)
     return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _test_by_exchange(sums, seed))

@@ -15,13 +15,13 @@ Array = NDArray[np.float64]
 Bounds = tuple[float | None, float | None]
 
 _CROWDED = 3.0
-"""Standard deviations from a bound within which a mean's values are taken to be skewed by it."""
+"""Distance from a bound, in standard deviations, within which a mean's values count as skewed by it."""
 
 _LONG_TAIL = 3.0
-"""How many values a long tail is assumed to be worth; `long_tail_reach` says how it was chosen."""
+"""The number of values that a long tail is assumed to be worth; `long_tail_reach` says how it was chosen."""
 
 _LONGEST_TAIL = 3.0
-"""Logarithm of how many times the mean the limit of a long tail may be: one value far off is no proof of more."""
+"""Log of the largest ratio of a long tail's limit to the mean: one outlier is no proof of a longer tail."""
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -78,12 +78,14 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
             their distances from the mean.
         quantile: quantile of Student's distribution.
     """
+    # Student's reach.
     count = len(pulls)
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
     half = quantile * error
     second = float(np.mean(pulls**2))
     if count < 3 or second == 0.0:
         return half, half
+    # Hall's reach, from the skewness.
     skewness: float = float(np.mean(pulls**3)) / second**1.5 * math.sqrt(count * (count - 1)) / (count - 2)
     if abs(skewness) < 1e-6:
         return half, half

@@ -205,6 +205,7 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     Raises:
         BadInput: a system was in no battle.
     """
+    # What the votes say of the two so far.
     index = {rating.system: number for number, rating in enumerate(ratings.systems)}
     i, j = index[ratings.get(first).system], index[ratings.get(second).system]
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
@@ -213,6 +214,7 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
         return None
     if ratings.apart[i, j]:
         return 0
+    # The information that the next pair in Holm's procedure needs, and what one vote adds to it.
     pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.islands)
     undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
     information_needed = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2

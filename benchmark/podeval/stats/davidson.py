@@ -123,12 +123,14 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
     the only one on something is capped at 0.95; the leverage of a voter with little weight is neglected.
     """
+    # Each voter's influence to first order, in coordinates where the naive covariance is the identity.
     free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[np.ix_(free, free)]
     scores = _scores(rows, fitted)[:, free]
     half = np.linalg.cholesky(inverse)
     pulls = scores @ half
     for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
+        # For voters with much leverage: exactly, with the leverage capped.
         information = information_matrix(_select_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
         values, vectors = np.linalg.eigh(half.T @ information @ half)
         stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))

@@ -38,9 +38,11 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
         battles: in the order in which they count.
         variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, as the paper's code.
     """
+    # Ratings, from the battles that the variant counts.
     decided = battles.outcome < 2
     counted = battles.only(decided) if variant == "mtalk" else battles
     ratings = _ratings(counted, np.arange(len(counted)))
+    # Outcomes of every battle, seen from either side.
     counts = {
         system: np.zeros(4, dtype=int) for number, system in enumerate(battles.systems) if _has_fought(battles, number)
     }

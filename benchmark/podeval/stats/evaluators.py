@@ -74,7 +74,7 @@ def arena_against_rubric(
         one, two = totals.get((rater, task, a)), totals.get((rater, task, b))
         if one is None or two is None or one == two or winner not in ("a", "b"):
             continue
-        # The lexically first system is one category, so that the sides do not enter.
+        # Categories are the lexically first system and the other, so that the sides have no influence.
         chosen, better = (a if winner == "a" else b), (a if one > two else b)
         explicit.append("first" if chosen == min(a, b) else "second")
         implied.append("first" if better == min(a, b) else "second")
@@ -248,7 +248,7 @@ def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, A
     indices = [names.index(system) for system in shared]
     values = np.array([ratings.systems[i].rating for i in indices])
     squares = ratings.errors[np.ix_(indices, indices)] ** 2
-    # Of x about the mean of all: the mean squared error of its differences, less half of that of all differences.
+    # Variance of x about the mean: the mean squared error of its differences, less half of that of all differences.
     variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
     return values - values.mean(), variances
 

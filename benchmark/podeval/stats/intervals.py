@@ -28,10 +28,10 @@ METHOD = "3"
 """
 
 _DRAWN_AT_ONCE = 20_000_000
-"""Numbers of a bootstrap that are drawn at once, and kept."""
+"""Maximum numbers of a bootstrap that are drawn at once and cached."""
 
 _NO_SPREAD = 1e-9
-"""Standard error, as a share of the difference, below which it is rounding."""
+"""Standard error, as a share of the difference, below which it is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def mean_ci(
                 below = max(below, long_tail_reach(high - y, quantile))
     else:
         below = above = quantile * math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    # A value may lie beyond a declared bound by rounding; the interval holds the mean all the same.
+    # A value may exceed a declared bound by rounding; the interval contains the mean in any case.
     least = mean - below if low is None else min(mean, max(low, mean - below))
     most = mean + above if high is None else max(mean, min(high, mean + above))
     return Interval(mean, least, most, y.size, count)
@@ -263,10 +263,12 @@ def _pairs(membership: Any, sizes: Array, y: Array) -> tuple[Array, Array]:
     count, systems = len(sizes), y.shape[1]
     means, errors = np.zeros((systems, systems)), np.zeros((systems, systems))
     for index in range(systems):
+        # The paired differences from this system, and their cluster-robust errors.
         differences = y[:, [index]] - y
         means[index] = differences.mean(axis=0)
         pulls = _pulls(membership @ (differences - means[index]), sizes)
         errors[index] = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (count * (count - 1)))
+    # Student's test; without any spread, the bound of `_all_alike` instead.
     alike = errors <= _NO_SPREAD * np.abs(means)
     t = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=~alike)
     p = 2 * special.stdtr(count - 1, -t)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from podeval.stats.intervals import Interval, mean_ci
 
 RATED = ("quality", "expression", "delivery", "music", "engagement", "full_episode", "human_likeness")
-"""The marked questions, in PodEval's order (Q2 to Q8, Table 10)."""
+"""The questions with marks, in PodEval's order (Q2 to Q8, Table 10)."""
 
 SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
 

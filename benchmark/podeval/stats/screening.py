@@ -158,6 +158,7 @@ def screen_pam(marks: Sequence[Mark], rules: PamRules | None = None) -> PamScree
     all of them; §5.1 describes it so, App. 10.2 as zero standard deviation on more than five samples.
     """
     rules = rules or PamRules()
+    # Raters whose marks do not vary.
     by_rater: dict[str, list[Mark]] = {}
     for mark in marks:
         by_rater.setdefault(mark.rater, []).append(mark)
@@ -166,6 +167,7 @@ def screen_pam(marks: Sequence[Mark], rules: PamRules | None = None) -> PamScree
         samples = len({(mark.page, mark.stimulus) for mark in of_rater})
         if rules.flat_samples is not None and samples > rules.flat_samples and len({m.value for m in of_rater}) == 1:
             dropped[rater] = f"gave {of_rater[0].value:g} to all of {samples} samples"
+    # Marks that were given too fast.
     staying = [mark for mark in marks if mark.rater not in dropped]
     kept = [mark for mark in staying if rules.seconds is None or mark.seconds is None or mark.seconds >= rules.seconds]
     return PamScreening(tuple(kept), dropped, len(staying) - len(kept))
