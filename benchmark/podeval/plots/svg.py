@@ -16,9 +16,9 @@ from podeval.plots.axis import Axis
 
 WIDTH = 360
 SHAPES = {"ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down"}
-"""The shape of a mark by what stands behind it."""
+"""The shape of a mark by the kind of system that it stands for."""
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
-"""The shapes of the systems of a radar, in their order."""
+"""The shapes of a radar's systems, in order."""
 
 
 @dataclass(frozen=True)
