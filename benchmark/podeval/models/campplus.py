@@ -44,7 +44,7 @@ class CamPlusPlus(SpeakerEncoder):
         done = 0
         with torch.inference_mode():
             for batch in batch_equal_lengths(frames, _BATCH):
-                # Clips are taken up batch by batch, so that those of a long recording need not lie in memory.
+                # Clips are read batch by batch, so that those of a long recording need not be in memory at once.
                 features = np.stack([make_filter_banks(clips[index]) for index in batch])
                 embeddings[batch] = self._network(torch.from_numpy(features)).numpy()
                 done += len(batch)
@@ -70,6 +70,7 @@ def make_filter_banks(clip: Samples) -> NDArray[np.float32]:
     """Compute mean-normalised log filter banks, shape (frames, 80)."""
     import kaldi_native_fbank
 
+    # Kaldi's features with 3D-Speaker's settings.
     options: Any = kaldi_native_fbank.FbankOptions()
     options.frame_opts.samp_freq = 16_000
     options.frame_opts.dither = 0.0

@@ -129,5 +129,5 @@ def _is_importable(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:
-        # What it would be a part of is absent.
+        # Its parent package is absent.
         return False

@@ -88,7 +88,7 @@ class ChatModel(Protocol):
     """A chat model that several threads can call at once."""
 
     at_once: int | None
-    """Calls at a time it can bear, None where any number."""
+    """Maximum number of concurrent calls, None if unlimited."""
 
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float

@@ -16,7 +16,7 @@ from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Form, Message
 from podeval.models.chat_completion import call_within, describe_lateness, make_response_format, read_completion
 
 _NO_KEY = "no-key"
-"""Sent where there is no key: with an empty one the client sends the machine's Hugging Face token."""
+"""Sent if there is no key: with an empty one the client would send the machine's Hugging Face token."""
 
 
 class EndpointChat:
@@ -52,7 +52,7 @@ class EndpointChat:
             try:
                 answer = self._ask(messages, sampling, schema, form_name, timeout)
             except _BadRequest as refused:
-                # It may be the schema that it does not take: ask in a simpler way, and tell of the first refusal.
+                # The endpoint may reject the schema: ask in a simpler form, and report the first refusal.
                 refusal = refusal or refused
                 below = form.below()
                 if below is None:
@@ -144,7 +144,7 @@ def _make_client(endpoint: str, key: str, timeout: float, response_format: Mappi
             if response_format is not None:
                 request_parameters.json["response_format"] = dict(response_format)
             self.body = super()._inner_post(request_parameters, stream=False)
-            # What the client would make objects of: the body is read here, whatever it holds.
+            # The client would convert the body to objects; here it is kept as it came.
             return b"{}"
 
     return Client(base_url=endpoint, api_key=key, timeout=timeout)

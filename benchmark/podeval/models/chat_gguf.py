@@ -18,7 +18,7 @@ from podeval.models.chat_completion import call_within, make_response_format, re
 from podeval.models.threads import threads
 
 CONTEXT = 16_384
-"""Tokens of question and answer, where nothing is said: an hour's script fits, and 8 GB of memory."""
+"""Default number of tokens of request and answer: enough for an hour's script, within 8 GB of memory."""
 
 
 class GgufChat:
@@ -48,7 +48,7 @@ class GgufChat:
         parameters.warmup = False
         parameters.verbosity = -1
         parameters.cpuparams.n_threads = threads()
-        # The library also listens on loopback: with a key that nobody knows, nobody can ask there.
+        # The library also listens on loopback; a secret random key keeps others from using it.
         parameters.api_keys = [secrets.token_hex(32)]
         try:
             self._server = xllamacpp.Server(parameters)

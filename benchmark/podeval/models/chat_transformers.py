@@ -48,7 +48,7 @@ _HEARING = {
     "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
     "qwen2_5_omni_thinker": "Qwen2_5OmniThinkerForConditionalGeneration",
 }
-"""Classes by the model type that a config names; of an Omni model, the part that thinks and writes."""
+"""Classes by a config's model type, for models that accept audio; for Omni models, the part that generates text."""
 _AUDIO_TOKEN = "<|AUDIO|>"  # noqa: S105
 
 
@@ -83,7 +83,7 @@ class TransformersChat:
         precision = torch.float32 if device() == "cpu" else torch.bfloat16
         options = {"use_safetensors": True, "dtype": precision}
         if kind:
-            # A whole Omni model holds a part that speaks beside the one that thinks.
+            # A complete Omni model has a part that speaks beside the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
             self._tokenizer = load_preprocessor("AutoTokenizer", folder)

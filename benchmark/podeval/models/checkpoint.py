@@ -52,7 +52,7 @@ def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
     from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
     try:
-        # Files of before torch 1.6 are no archives; they are read whole, and only where they hold nothing unknown.
+        # Files from before torch 1.6 are not archives; they are read whole, and only if all their classes are known.
         archive = zipfile.is_zipfile(path)
         unknown = get_unsafe_globals_in_checkpoint(path) if archive else []
         ignored = [(_IgnoredArray if name.startswith("numpy.") else _Ignored, name) for name in unknown]

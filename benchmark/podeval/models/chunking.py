@@ -7,7 +7,7 @@ import numpy as np
 from podeval.models.interfaces import Samples
 
 RATE = 16_000
-"""Rate of the samples that are cut, Hz."""
+"""Sample rate of the input, Hz."""
 
 _LONGEST = 29 * RATE
 _USUAL = 27 * RATE

@@ -74,7 +74,7 @@ class HTDemucs(Separator):
         frames, channels = samples.shape
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         level = _measure_level(samples)
-        # What has been estimated from the present offset on, weighted, and the weights.
+        # The weighted sum of estimates from the present offset on, and the sum of weights.
         pending, weight = torch.zeros(2, channels, self._length), torch.zeros(self._length)
         fade = _make_fade(self._length)
         offsets = range(0, frames, self._stride)

@@ -254,7 +254,7 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
     count = int(floor(samples / RATE) - WINDOW_SECONDS) + 1
     if windows == "exact":
         return list(range(count))
-    # The reference's own expression: in floating point it comes out one sample short for some starts.
+    # The reference's own expression, which is one sample short for some starts in floating point.
     return [i for i in range(count) if int((i + WINDOW_SECONDS) * RATE) - i * RATE >= WINDOW]
 
 

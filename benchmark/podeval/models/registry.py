@@ -43,6 +43,7 @@ def card(job: str, profile: str) -> ModelCard:
     """
     name, chosen = _parse(profile)
     able = [c for c in CARDS if c.job == job and name in (*c.profiles, *c.variant_in)]
+    # The model that the profile names for the job, or else the profile's default.
     if job in chosen:
         for candidate in able:
             if candidate.id == chosen[job]:

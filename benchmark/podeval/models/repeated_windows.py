@@ -17,25 +17,25 @@ Vectors = NDArray[np.float32]
 Cluster = Callable[[Vectors], Labels]
 
 RUN = 0.8
-"""Mean cosine from which five windows on end, at 0.6 s each, can be five earlier ones said again."""
+"""Minimum mean cosine for five consecutive windows, 0.6 s apart, to be a repetition of five earlier ones."""
 
 STANDS_OUT = 0.1
-"""By how much they are then more alike than with the five from three windows before or after."""
+"""How much that cosine must exceed the cosine with the five windows that start three earlier or later."""
 
 COPY = 0.94
-"""Mean cosine from which five windows on end are five earlier ones, whatever is before and after: a loop of 2 s."""
+"""Mean cosine from which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""
 
 LEAST_SHARE = 0.2
-"""Of the windows that have to be in such runs for a recording to repeat itself."""
+"""Minimum share of windows in such runs for a recording to count as repeating itself."""
 
 FEW = 24
-"""Windows below which there are too few neighbours for spectral clustering once repetitions are set aside."""
+"""Number of windows below which spectral clustering has too few neighbours once repetitions are excluded."""
 
 LONG = 2000
-"""Windows from which they make a long recording of their own: 20 minutes, from which senko clusters in another way."""
+"""Number of windows of a recording of 20 minutes, from which senko uses another clustering."""
 
 ONE_VOICE = 0.52
-"""Mean cosine between the windows of two groups, from which they are one voice where there are few windows."""
+"""Minimum mean cosine between the windows of two groups to be one voice, if there are few windows."""
 
 _AROUND, _BESIDE = 2, 3
 _ROWS = 256
@@ -120,11 +120,13 @@ def cluster_few(embeddings: Vectors) -> Labels:
 
     if len(embeddings) < 2:
         return np.zeros(len(embeddings), dtype=np.int64)
+    # Groups by average linkage.
     tree = linkage(embeddings, method="average", metric="cosine")
     labels: Labels = fcluster(tree, 1 - ONE_VOICE, criterion="distance").astype(np.int64) - 1
     large = np.flatnonzero(np.bincount(labels) >= 2)
     if len(large) == 0:
         return np.zeros_like(labels)
+    # Outliers join the group with the nearest centre.
     units = _to_units(embeddings)
     centres = _to_units(np.stack([units[labels == group].mean(axis=0) for group in large]))
     alone = ~np.isin(labels, large)

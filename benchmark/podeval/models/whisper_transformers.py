@@ -37,7 +37,7 @@ class WhisperTransformers(Transcriber):
         (folder,) = files.values()
         self._beams = num_beams
         self._processor = load_preprocessor("WhisperProcessor", folder)
-        # Only eager attention hands out its weights, which word times are made of.
+        # Only eager attention returns its weights, from which word times are computed.
         self._model = load_pretrained(
             "WhisperForConditionalGeneration",
             folder,

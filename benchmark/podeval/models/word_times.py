@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEP = 0.02
-"""Seconds of one step of Whisper's encoder."""
+"""Length of one step of Whisper's encoder, seconds."""
 
 _SMOOTHED = 7
 _UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")
@@ -87,7 +87,7 @@ def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
         row = np.arange(max(1, diagonal - columns), min(rows, diagonal - 1) + 1)
         column = diagonal - row
         both, down, along = best[row - 1, column - 1], best[row - 1, column], best[row, column - 1]
-        # A tie goes along, as in the original.
+        # Ties are resolved as in the original.
         choice = np.where((both < down) & (both < along), 0, np.where((down < both) & (down < along), 1, 2))
         best[row, column] = np.choose(choice, [both, down, along]) - gains[row - 1, column - 1]
         came[row, column] = choice

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     Weights = dict[str, Tensor]
 
 RATE = 16_000
-"""Of the samples, Hz."""
+"""Sample rate of the input, Hz."""
 
 BANDS = 128
 FRAME, HOP = 400, 160
-"""Filter banks look at 25 ms every 10 ms."""
+"""Length and hop of the filter banks' frames in samples: 25 ms every 10 ms."""
 
 _FFT = 512
 _LOWEST_HZ = 20.0
@@ -34,7 +34,7 @@ _WINDOW_POWER = 0.85
 _FULL_SCALE = 2.0**15
 _MEAN, _DEVIATION = 15.41663, 6.55582
 _GATES = 2
-"""Of relative positions; each is the sum of a few outputs of one linear layer."""
+"""Number of gates of relative positions; each is the sum of a few outputs of one linear layer."""
 
 
 class Beats:
@@ -62,12 +62,14 @@ class Beats:
         """Return vectors of patches, (clips, patches, dimensions), for samples of full scale 1, (clips, frames)."""
         import torch.nn.functional as nn
 
+        # Patches of the normalised filter banks.
         spectra = (make_filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
         patch = self._weights["patch_embedding.weight"]
         values = nn.conv2d(spectra.unsqueeze(1), patch, self._weights.get("patch_embedding.bias"), patch.shape[-2:])
         values = self._normalise(values.flatten(2).transpose(1, 2), "layer_norm")
         if "post_extract_proj.weight" in self._weights:
             values = self._apply_linear(values, "post_extract_proj")
+        # The transformer over the patches.
         values = self._normalise(values + self._encode_positions(values), "encoder.layer_norm")
         bias = self._bias_by_distance(values.shape[1])
         for number in range(self._layers):
@@ -82,7 +84,7 @@ class Beats:
         groups = values.shape[2] // self._position.shape[1]
         bias = self._weights["encoder.pos_conv.0.bias"]
         convolved = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
-        # An even kernel gives one place too many.
+        # An even kernel gives one position too many.
         return nn.gelu(convolved[..., : values.shape[1]]).transpose(1, 2)
 
     def _run_layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
@@ -103,11 +105,13 @@ class Beats:
             self._apply_linear(values, f"{layer}.{role}_proj").view(clips, patches, self._heads, -1).transpose(1, 2)
             for role in ("q", "k", "v")
         )
+        # Gates that weight the bias of relative positions, from the query.
         gates = (
             self._apply_linear(query, f"{layer}.grep_linear").view(clips, self._heads, patches, _GATES, -1).sum(dim=-1)
         )
         update, reset = torch.sigmoid(gates).chunk(_GATES, dim=-1)
         weight = update * (reset * self._weights[f"{layer}.grep_a"] - 1.0) + 2.0
+        # Attention with this bias.
         attended = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
         return self._apply_linear(attended.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
 
@@ -123,6 +127,7 @@ class Beats:
         offset = places[None, :] - places[:, None]
         half = self._buckets // 2
         exact = half // 2
+        # Half of the buckets are for either direction; in each, half are exact and half logarithmic.
         distance = offset.abs()
         far = exact + (
             torch.log(distance.float() / exact) / math.log(self._furthest / exact) * (half - exact)
@@ -152,11 +157,13 @@ def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
     import torch
     import torch.nn.functional as nn
 
+    # Frames without their mean, with pre-emphasis and window.
     frames = samples.unfold(-1, FRAME, HOP)
     frames = frames - frames.mean(dim=-1, keepdim=True)
     before = torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
     window = torch.hann_window(FRAME, periodic=False, device=samples.device) ** _WINDOW_POWER
     frames = (frames - _PREEMPHASIS * before) * window
+    # Log energies of the mel bands.
     power = torch.fft.rfft(nn.pad(frames, (0, _FFT - FRAME))).abs().square()
     banks: Tensor = (power @ filters).clamp(min=torch.finfo(torch.float32).eps).log()
     return banks

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 WINDOW = 122_880
-"""Samples the network looks at: 7.68 s."""
+"""Number of samples in the network's input: 7.68 s."""
 
 _FRAME, _HOP = 320, 160
 _CHANNELS = (2, 64, 64, 128, 256, 256, 256)
@@ -67,7 +67,7 @@ class DistillMos(WindowScorer):
         network: Any = _build_network()
         network.load_state_dict({_rename_weight(name): tensor for name, tensor in stored.items()})
         self._device = device()
-        # In this order of memory the convolutions take a sixth less time.
+        # In this memory layout the convolutions take a sixth less time.
         self._parts = network.eval().to(self._device, memory_format=torch.channels_last)
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
@@ -94,7 +94,7 @@ class DistillMos(WindowScorer):
         parts = self._parts
         loudest = samples.abs().amax(dim=1, keepdim=True)
         maps = parts["convolutions"](_compress_spectra(samples / (loudest + 1e-8)))
-        # One vector a step in time: the frequencies of the first channel, then of the next.
+        # One vector per time step: the frequencies of the first channel, then of the next.
         features = parts["norm_again"](parts["norm_features"](maps.flatten(1, 2))).mT
         encoded = parts["encoder"](parts["project"](features) + parts["positions"].pe)
         encoded = parts["norm_encoded"](encoded.mT).mT

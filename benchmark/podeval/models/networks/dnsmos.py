@@ -117,7 +117,7 @@ class P808Network:
 
         _check_present(path)
         options = onnxruntime.SessionOptions()
-        # The caller runs windows side by side.
+        # One thread, because the caller runs windows in parallel.
         options.intra_op_num_threads = 1
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -169,7 +169,7 @@ def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
 
     _, channels, _, bins = whole.shape
     return Seamed(
-        # One channel is first and last at once: unless told, torch takes the slow layout and keeps to it.
+        # With one channel both layouts are the same: without a hint, torch chooses the slow one and keeps it.
         whole.to(memory_format=torch.channels_last),
         whole.new_empty((len(starts), channels, 0, bins)),
         whole.new_empty((len(ends), channels, 0, bins)),
@@ -201,7 +201,7 @@ def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
     ends = torch.cat([_extend_inwards(signal, 2, head=True), _extend_inwards(signal, 2, head=False)])
     ends = run_stack((layer,), ends)
     heads, tails = ends.tensor_split([len(signal.starts)])
-    # A strip's inner edge has met zeros that are not there in the signal: its last row is cut away again.
+    # A strip's inner edge was padded with zeros that the signal does not have: its last row is cut off again.
     return Seamed(
         run_stack((layer,), signal.whole),
         heads[:, :, : changed + 1],

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     Weights = dict[str, Tensor]
 
 RATE = 44_100
-"""Of the samples, Hz."""
+"""Sample rate of the input, Hz."""
 
 CLIP = 7 * RATE
-"""Samples of a clip."""
+"""Number of samples of a clip."""
 
 _WEIGHTS = ("microsoft/msclap", "CLAP_weights_2023.pth")
 _TEXT = "openai-community/gpt2"
@@ -43,7 +43,7 @@ _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
 _MADE_FILTERS = {"rate": 32_000, "lowest": 50.0, "highest": 14_000.0}
 _PICTURE = 256
-"""Side of the square that HTS-AT sees: the spectrogram in four pieces, one above the other."""
+"""Side of HTS-AT's square input: the spectrogram in four parts, one above the other."""
 
 _PADDING = "!"
 _END = " <|endoftext|>"
@@ -73,6 +73,7 @@ class MsClap(AudioText):
         import torch
         from tokenizers import Tokenizer
 
+        # The two towers, from one checkpoint.
         repo, name = _WEIGHTS
         weights = read_tensors(files[repo] / name, "model")
         try:
@@ -81,6 +82,7 @@ class MsClap(AudioText):
             self._read = _build_text_tower(select_part(weights, "caption_encoder."), files[_TEXT])
         except (KeyError, RuntimeError) as error:
             raise explain_wrong_weights(name, "MS-CLAP 2023", error) from error
+        # GPT-2's tokenizer, with the padding that the original code uses.
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
         self._batch = batch
@@ -187,7 +189,7 @@ def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tens
     def read(tokens: Tensor) -> Tensor:
         if tokens.shape[1] > longest:
             raise BadInput(f"a prompt has {tokens.shape[1]} tokens, more than the {longest} that can be read")
-        # What follows a token does not change its state, so that the padding needs no mask.
+        # Later tokens do not change a token's state, so the padding needs no mask.
         states = network(input_ids=tokens).last_hidden_state
         return project(states[torch.arange(len(tokens), device=tokens.device), (tokens != 0).sum(dim=1) - 1])
 

@@ -39,11 +39,11 @@ _LAYERS = 8
 _WIDTH, _HIDDEN = 128, 256
 _BACK, _AHEAD = 20, 20
 _CLASSES = 3
-"""Speech, singing, music."""
+"""Number of classes: speech, singing, music."""
 _MUSIC = 2
 
 REACH = _LAYERS * _AHEAD
-"""Frames on either side that a probability depends on."""
+"""Number of frames on either side that a probability depends on."""
 
 _PIECE = 6_000
 _PCM = 32_768.0
@@ -73,7 +73,7 @@ class OmniVadMusic(MusicDetector):
         smooth = _average_over_time(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
         edges = np.flatnonzero(np.diff(smooth >= self._threshold, prepend=False, append=False))
         seconds = len(samples) / RATE
-        # The last frame's end is the recording's: up to 25 ms belong to no other.
+        # The last frame ends with the recording: up to 25 ms belong to no other frame.
         times = [seconds if edge == len(smooth) else edge / _FRAMES_PER_SECOND for edge in edges.tolist()]
         return tuple(Span(start, end) for start, end in zip(times[::2], times[1::2], strict=True))
 
@@ -133,10 +133,12 @@ class _Network:
         import torch
         from torch.nn.functional import linear, relu
 
+        # Normalise, and go through the first layers and their memory.
         values = (torch.from_numpy(banks) - self._mean) * self._scale
         for layer in self._inward:
             values = relu(linear(values, *layer))
         values = _remember(values, self._memories[0])
+        # Each further layer adds its output to its input.
         for (widen, narrow), memory in zip(self._between, self._memories[1:], strict=True):
             values = values + _remember(linear(relu(linear(values, *widen)), *narrow), memory)
         hidden = relu(linear(values, *self._outward[0]))

@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     Weights = dict[str, Tensor]
 
 RATE = 44_100
-"""Rate the networks were trained at, Hz."""
+"""Sample rate at which the networks were trained, Hz."""
 
 FRAME = 4096
 HOP = 1024
 BINS = FRAME // 2 + 1
 SEGMENT = 512
-"""Spectra in one input of the networks; `SEGMENT * HOP` samples are 11.9 s."""
+"""Number of spectra in one input of the networks; `SEGMENT * HOP` samples are 11.9 s."""
 
 SEEN_BINS = 1024
-"""Bins the networks look at: 0 to 11 kHz."""
+"""Number of bins in the networks' input: 0 to 11 kHz."""
 
 _BLOCK = SEGMENT * HOP
 _OVERLAP = FRAME - HOP
 _LEVELS = 6
 _LEAK = 0.2
 _BATCH_NORM_EPSILON = 1e-3
-# Where both networks hear nothing, each stem gets half.
+# Where both estimates are zero, each stem gets half.
 _SHARE_EPSILON = 1e-10
 # Squared Hann windows a quarter of their length apart add up to 3/2.
 _WINDOW_GAIN = 2 / 3
@@ -88,7 +88,7 @@ class Spleeter(Separator):
                 f"(frames, channels), not in an array of shape {samples.shape}; mix it down to stereo or mono"
             )
         frames, channels = samples.shape
-        # Both together fill as much memory as one array may.
+        # Both stems together may use as much memory as one array.
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         with torch.inference_mode():
             tail = torch.zeros(2, channels, _OVERLAP)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WEIGHTS = "squim_objective_dns2020.pth"
 _BRANCH = "branches.1."
-"""Of the network's three answers (STOI, PESQ, SI-SDR), the one that is asked for; they are independent."""
+"""The branch that is used of the network's three independent ones (STOI, PESQ, SI-SDR)."""
 
 _SEGMENT = 71
 _HALF = _SEGMENT // 2
@@ -39,7 +39,7 @@ _LEVEL = 20
 _NORM_EPSILON = 1e-8
 
 _LOWEST = 1.0
-# What the mapping of P.862.2 makes of the highest narrow-band score, 4.5.
+# The value to which P.862.2 maps the highest narrow-band score, 4.5.
 _HIGHEST = 0.999 + (4.999 - 0.999) / (1 + math.exp(-1.3669 * 4.5 + 3.8224))
 
 Step = Callable[["Tensor"], "Tensor"]
@@ -118,7 +118,7 @@ def _build_dual_path(weights: Weights) -> Step:
         rest = _SEGMENT - (_HALF + frames % _SEGMENT) % _SEGMENT
         padded = nn.pad(features, (_HALF, rest + _HALF))
         halves = [half.reshape(windows, channels, -1, _SEGMENT) for half in (padded[..., :-_HALF], padded[..., _HALF:])]
-        # (windows, segments, frames of a segment, channels), the two ways of cutting taking turns.
+        # (windows, segments, frames of a segment, channels), alternating between the two ways of cutting.
         values = torch.stack(halves, dim=3).flatten(2, 3).permute(0, 2, 3, 1)
         for block in range(blocks):
             output = along[block](values.flatten(0, 1)).view_as(values)
