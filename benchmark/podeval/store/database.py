@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
-"""How long a writer waits for another before it gives up and is tried again."""
+"""How long a writer waits for another before it gives up and is retried."""
 
 _RESTED_SECONDS = 1.0
 _WRITERS = int.from_bytes(b"podeval", "big")
@@ -55,16 +55,16 @@ _LOCK_ALL = text(f"{_BOUNDED} pg_advisory_xact_lock({_WRITERS})")
 _LOCK_ONE = text(
     f"{_BOUNDED} pg_advisory_xact_lock_shared({_WRITERS}), pg_advisory_xact_lock(hashtextextended(:about, 0))"
 )
-"""Held by whoever writes, until its transaction ends, or until the server ends it since the writer fell silent."""
+"""Lock of a writer, held until its transaction ends, or until the server ends it because the writer is silent."""
 
 _TRIES = 8
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""Connections that are kept, and those that are closed after use: as many together as a server has threads."""
+"""Connections that are kept, and those closed after use: together as many as a server has threads."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
 _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
-"""PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that another took just before."""
+"""PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that was just taken."""
 
 _NO_TABLE = "42P01"
 
@@ -85,7 +85,7 @@ class Database:
         self.url = parse_address(location)
         self._turns = threading.Lock()
         self.engine = _open_sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _open_postgresql(self.url)
-        # Views of one pool, made once: to make one takes as long as a statement.
+        # Views of one pool, created once, because creating one takes as long as a statement.
         if self.is_sqlite:
             self._one_state = self._each = self.engine
             self._writes = self.engine.execution_options(writes=True)
@@ -220,7 +220,7 @@ def _open_sqlite(url: URL) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
-    # isolation_level None: the driver begins nothing by itself, `_begin` does.
+    # isolation_level None: the driver starts no transaction itself, `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
     event.listen(engine, "begin", _begin)
@@ -326,7 +326,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
         if len(fields) < 3:
             continue
         _, written, mount_kind, *_ = fields
-        # Blanks in a name are written as `\040`, so that they come back only after the line was split by its own.
+        # Spaces in a name are written as `\040`, so they are restored only after the line has been split.
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), written)
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(longest):

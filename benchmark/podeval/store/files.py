@@ -67,7 +67,7 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
     text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered: what did not fit must not be written after all when the file is closed.
+        # Unbuffered, so that data that did not fit is not written when the file is closed.
         with path.open("a+b", buffering=0) as file:
             end = _end_of_last_line(file)
             file.truncate(end)
@@ -132,7 +132,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    # Another thread may let go of it. A lock that would outlive its process, where a mount has no others, is refused.
+    # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process: refused.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

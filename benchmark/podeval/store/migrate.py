@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
-"""Of PostgreSQL, held while tables change, so that two servers that start together take turns."""
+"""PostgreSQL lock held while tables change, so that two servers that start at once take turns."""
 
 
 def upgrade(engine: Engine, name: str) -> None:
@@ -26,7 +26,7 @@ def upgrade(engine: Engine, name: str) -> None:
 
     if _version(engine) == _newest():
         return
-    # alembic keeps what it works on in one place for the whole process.
+    # alembic keeps its state in one place for the whole process.
     with _ONE, engine.execution_options(writes=True).begin() as connection:
         if engine.dialect.name != "sqlite":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})

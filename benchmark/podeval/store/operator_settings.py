@@ -18,10 +18,10 @@ FREEZABLE = (VOTES, SUBMISSIONS)
 """What an operator can freeze."""
 
 LONGEST_REASON = 1_000
-"""Characters of the reason of a decision."""
+"""Maximum characters of the reason of a decision."""
 
 TAKEN_DOWN = "submission taken down"
-"""The action after which the same is not taken in again."""
+"""The action after which the same submission is not accepted again."""
 
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
@@ -49,11 +49,11 @@ class OperatorAction(TableBase):
     number: Mapped[int] = mapped_column(
         BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
-    """In the order in which they were made."""
+    """Increases in the order in which decisions were made."""
     id: Mapped[str] = mapped_column(String(32), unique=True)
     action: Mapped[str] = mapped_column(String(40), index=True)
     subject: Mapped[str] = mapped_column(String(300))
-    """What it was about: the id of a vote, session, voter, submission; the name of a system, dimension, setting."""
+    """What it is about: the id of a vote, session, voter or submission; the name of a system, dimension or setting."""
     reason: Mapped[str] = mapped_column(Text, default="")
     made_by: Mapped[str] = mapped_column(String(100))
     made_at: Mapped[datetime]

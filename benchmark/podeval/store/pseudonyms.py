@@ -28,7 +28,7 @@ from podeval.store.tables import (
 )
 
 _NAMED = "="
-"""Begins the pseudonym in a row that leads from a name to a person, whose own row has it without."""
+"""Prefix of the pseudonym in a row that links a name to a person; the person's own row has no prefix."""
 
 
 def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: datetime | None = None) -> str:
@@ -75,7 +75,7 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
     row = session.get(Pseudonym, digest)
     if row is not None and row.pseudonym == setting:
         return
-    # A name that somebody gave up may be another person's now.
+    # A name that someone gave up may belong to another person now.
     session.execute(delete(Pseudonym).where((Pseudonym.pseudonym == setting) | (Pseudonym.identity == digest)))
     session.add(Pseudonym(identity=digest, key=b"", pseudonym=setting, made_at=now or datetime.now(UTC)))
     session.flush()
@@ -95,11 +95,13 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     reads them leaves out what is erased.
     """
     erasure = session.get(Erasure, pseudonym)
+    # Delete what the person gave; battles that repeat another first, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))
     sessions = _count_rows(session.execute(delete(ListeningSession).where(ListeningSession.listener == pseudonym)))
     session.execute(delete(Pseudonym).where(Pseudonym.pseudonym.in_((pseudonym, _NAMED + pseudonym))))
+    # Record the erasure.
     if erasure is None:
         erasure = Erasure(pseudonym=pseudonym, erased_at=now or datetime.now(UTC), votes=votes, sessions=sessions)
         session.add(erasure)

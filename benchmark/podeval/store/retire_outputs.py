@@ -18,7 +18,7 @@ from podeval.store.operator_settings import note
 from podeval.store.tables import ArenaOutput
 
 RETIRED = "output retired"
-"""The action on the trail."""
+"""The action recorded on the trail."""
 
 _RULES = "rules"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 VARIABLE = "PODEVAL_SECRET"
 FILE_VARIABLE = "PODEVAL_SECRET_FILE"
 SHORTEST = 32
-"""Characters of a secret that is set by hand."""
+"""Minimum characters of a secret that is set by hand."""
 _CHECK = "check value"
 
 

@@ -28,10 +28,10 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
-"""Of a battle: the better side, no difference, neither acceptable, or not judged."""
+"""Outcomes of a battle: the better side, no difference, neither acceptable, or not judged."""
 
 PLAYED_AFTER = timedelta(hours=12)
-"""How long a battle's recordings can be played after it lapsed."""
+"""How long a battle's recordings can still be played after it has lapsed."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
@@ -96,14 +96,14 @@ class ArenaItem(TableBase):
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     benchmark: Mapped[str] = mapped_column(String(100), default="")
     dimension: Mapped[str] = mapped_column(String(100), index=True)
-    """What its battles are judged on."""
+    """The dimension on which its battles are judged."""
     capability: Mapped[str] = mapped_column(String(200), default="")
     language: Mapped[str] = mapped_column(String(20), default="")
     title: Mapped[str] = mapped_column(Text, default="")
     instructions: Mapped[str] = mapped_column(Text, default="")
     """The rules of judgement shown to the listener."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
-    """What was asked, turn by turn: `{"text": …, "audio": …}`."""
+    """The user's turns: `{"text": …, "audio": …}`."""
     active: Mapped[bool] = mapped_column(Boolean, default=True)
     added_at: Mapped[datetime]
 
@@ -117,13 +117,13 @@ class ArenaOutput(TableBase):
     system: Mapped[str] = mapped_column(ForeignKey("systems.id"))
     item: Mapped[str] = mapped_column(ForeignKey("items.id"), index=True)
     audio: Mapped[str] = mapped_column(Text)
-    """Path or address of the recording; empty where only its votes are known."""
+    """Path or address of the recording; empty if only its votes are known."""
     sha256: Mapped[str] = mapped_column(String(64), default="")
     seconds: Mapped[float] = mapped_column(Float)
     loudness: Mapped[float | None] = mapped_column(Float)
     """Integrated, LUFS."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
-    """Where its turns lie in the recording, `[start, end]` in seconds."""
+    """The turns' times in the recording, `[start, end]` in seconds."""
     active: Mapped[bool] = mapped_column(Boolean, default=True)
     added_at: Mapped[datetime]
 
@@ -141,15 +141,15 @@ class Battle(TableBase):
     output_a: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     output_b: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     low: Mapped[str] = mapped_column(ForeignKey("systems.id"))
-    """The pair without its sides: the first of its two systems in order of their names."""
+    """The pair regardless of sides: the first of its two systems in order of their names."""
     high: Mapped[str] = mapped_column(ForeignKey("systems.id"))
     dimension: Mapped[str] = mapped_column(String(100))
     capability: Mapped[str] = mapped_column(String(200), default="")
     purpose: Mapped[str] = mapped_column(String(10), default="rating")
-    """`rating`, or `gold`: an earlier battle of this voter again, sides exchanged, to see whether the choice stands."""
+    """`rating`, or `gold`: a repeat of this voter's earlier battle with the sides exchanged, to test consistency."""
     repeats: Mapped[str | None] = mapped_column(ForeignKey("battles.id", ondelete="CASCADE"))
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Decided pair, item, sides and excerpt."""
+    """Seed of the choice of pair, item, sides and excerpt."""
     pairing: Mapped[str] = mapped_column(String(40))
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
@@ -171,9 +171,9 @@ class Vote(TableBase):
     __tablename__ = "votes"
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    """In the order in which they were recorded."""
+    """Increases in the order in which votes were recorded."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
-    """Chosen by the sender, so that a second post of the same vote is known as one."""
+    """Chosen by the sender, so that a second post of the same vote is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
     voter: Mapped[str] = mapped_column(String(40), index=True)
     outcome: Mapped[str] = mapped_column(String(10))
@@ -183,17 +183,17 @@ class Vote(TableBase):
     """Share of the excerpt that was played at least once, 0 to 1."""
     heard_b: Mapped[float] = mapped_column(Float, default=0.0)
     seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
-    """Time that side was playing."""
+    """Seconds that this side was playing."""
     seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     elapsed: Mapped[float | None] = mapped_column(Float)
-    """Seconds from serving to voting; null where the clock was set back between them."""
+    """Seconds from serving to voting; null if the clock was set back between them."""
     origin: Mapped[str] = mapped_column(String(40), default="")
     """Keyed hash of where the vote came from; never published."""
     recorded_at: Mapped[datetime]
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Who decided it: empty, `rules`, or a person whom the rules do not overrule."""
+    """Who decided its standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
     __table_args__ = (
         CheckConstraint("outcome in ('a', 'b', 'tie', 'both_bad', 'skip')", name="outcome"),
@@ -212,9 +212,9 @@ class ListeningTest(TableBase):
     name: Mapped[str] = mapped_column(String(200))
     kind: Mapped[str] = mapped_column(String(40))
     design: Mapped[dict[str, Any]]
-    """The document it was made from."""
+    """The document that the test was created from."""
     digest: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the design; answers are only pooled where it is equal."""
+    """SHA-256 of the design; answers are pooled only if it is equal."""
     created_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
 
@@ -230,7 +230,7 @@ class ListeningSession(TableBase):
     place: Mapped[int] = mapped_column(Integer)
     """Row of the balanced assignment, from 0."""
     pages: Mapped[list[Any]] = mapped_column(default=list)
-    """What is shown in which order."""
+    """What is shown, in order."""
     seed: Mapped[int] = mapped_column(BigInteger)
     origin: Mapped[str] = mapped_column(String(40), default="")
     """Keyed hash of where it came from; never published."""
@@ -260,13 +260,13 @@ class ListeningRating(TableBase):
     page: Mapped[str] = mapped_column(String(100))
     item: Mapped[str] = mapped_column(String(200), default="")
     stimulus: Mapped[str] = mapped_column(String(200))
-    """System, anchor or reference, by name."""
+    """The name of a system, anchor or reference."""
     scale: Mapped[str] = mapped_column(String(100), default="")
-    """What was rated, where a page asks for more than one thing."""
+    """What was rated, if a page asks for more than one thing."""
     value: Mapped[float] = mapped_column(Float)
     heard: Mapped[float | None] = mapped_column(Float)
     seconds: Mapped[float | None] = mapped_column(Float)
-    """Spent on the page."""
+    """Seconds spent on the page."""
     saved_at: Mapped[datetime]
 
     __table_args__ = (
@@ -304,7 +304,7 @@ class Flag(TableBase):
     vote: Mapped[str | None] = mapped_column(ForeignKey("votes.id", ondelete="CASCADE"), index=True)
     session: Mapped[str | None] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str] = mapped_column(String(10))
-    """`signal`: a rule saw something; `excluded`, `counted`: the standing that it has from now on."""
+    """`signal`: a rule noticed something; `excluded`, `counted`: the standing from then on."""
     rule: Mapped[str] = mapped_column(String(40), default="")
     points: Mapped[float] = mapped_column(Float, default=0.0)
     detail: Mapped[str] = mapped_column(Text, default="")
@@ -323,9 +323,9 @@ class Pseudonym(TableBase):
     __tablename__ = "pseudonyms"
 
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """Keyed hash of who it is; the key is the service's secret and not in the database."""
+    """Keyed hash of the person's identity; the key is the service's secret and not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
-    """Random, of this person alone."""
+    """A random key for this person alone."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     made_at: Mapped[datetime]
 
@@ -350,7 +350,7 @@ class MirrorFile(TableBase):
     repo: Mapped[str] = mapped_column(String(200), primary_key=True)
     planned_at: Mapped[datetime]
     commit: Mapped[str | None] = mapped_column(String(40))
-    """Of the commit with which it came; null while it is not known to be there."""
+    """The commit that added the file; null until the file is known to be on the Hub."""
 
 
 class Mirrored(TableBase):
