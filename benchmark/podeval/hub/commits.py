@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _MET_ANOTHER = (409, 412)
-"""Statuses of a commit that another came before."""
+"""HTTP statuses of a commit that lost to a concurrent one."""
 
 _DELETED = "What was taken down is deleted; the history follows"
 _SQUASHED = "Everything but what was taken down"
@@ -84,7 +84,7 @@ class AppendOnly:
         from huggingface_hub import CommitOperationAdd
 
         def add_once() -> str | None:
-            # Looked at every try: another may have written, or the answer to the last try was lost.
+            # Checked at every try: another writer may have committed, or the answer to the last try was lost.
             head, new = self._missing(files)
             if not new:
                 return None
@@ -124,7 +124,7 @@ class AppendOnly:
         with self._translate_errors("write"):
             call_with_retries(delete_once, also=_MET_ANOTHER)
             commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
-            # Also where an earlier call was killed before it came to this.
+            # Also after an earlier call that was killed before this step.
             if any(commit.title == _DELETED for commit in commits):
                 call_with_retries(
                     lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)
@@ -157,6 +157,6 @@ class AppendOnly:
         except LocalTokenNotFoundError:
             raise BadInput(f"the Hub does not know you; run `hf auth login` with a token that may {doing}") from None
         except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-            # A file that was refused is told as one that is not in the client's cache.
+            # The client reports a refused file as one that is missing from its cache.
             why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
             raise BadInput(f"the Hub refused {self.repo} ({why}); check that the token may {doing}") from None

@@ -154,7 +154,7 @@ def propose_model_index(
             card = ModelCard(text, ignore_metadata_errors=True)
             before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
         except Exception as error:
-            # Its metadata are a stranger's, and may make their reader raise anything.
+            # The metadata is untrusted and may make its parser raise anything.
             raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); mend its head") from None
         merged = merge_index(before.get("model-index"), added)
         if merged == before.get("model-index"):
@@ -225,7 +225,7 @@ def _open_once(repo: str, title: str, open_request: Callable[["HfApi"], str | No
     client = api or HfApi()
 
     def find_or_open() -> str | None:
-        # Looked for at every try: the answer to the last one may have been lost.
+        # Checked at every try: the answer to the last one may have been lost.
         requests = client.get_repo_discussions(repo, discussion_type="pull_request")
         address = next((each.url for each in requests if each.title == title), None)
         return str(address) if address is not None else open_request(client)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 Kind = Literal["model", "dataset"]
 
 CONFIG_MOST = 2 * 2**20
-"""Bytes of a config that is looked into; a larger one is no config."""
+"""Maximum bytes of a config that is read; a larger file is not a config."""
 
 SHARDS_MOST = 300
-"""Files of weights whose headers are read; a repo with more is refused unread."""
+"""Maximum number of weight files whose headers are read; a repo with more is refused unread."""
 
 CONFIGS_MOST = 50
-"""Configs that are looked into; a repo with more is refused unread."""
+"""Maximum number of configs that are read; a repo with more is refused unread."""
 
 _FILES_MOST = 20_000
 _TENSOR_BYTES_MOST = 2**60
@@ -226,7 +226,7 @@ def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]
         except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
             headers[name] = None
             continue
-        # What stands in a header is anybody's word: lengths below zero, or of no file on earth.
+        # A header is untrusted: it may state negative or impossibly large lengths.
         possible = all(isinstance(n, int) and 0 <= n < _TENSOR_BYTES_MOST for n in (weights.parameters, end))
         headers[name] = weights if possible else None
     return headers

@@ -15,11 +15,11 @@ Answer = TypeVar("Answer")
 
 TRIES = 6
 LONGEST_PAUSE = 60.0
-"""Seconds; a rate limit that asks for more is told to the caller instead of waited for."""
+"""Maximum wait in seconds; a rate limit that asks for more is reported to the caller."""
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors where nobody answered, or something before the Hub did, which knows nothing of its files."""
+"""Errors without an answer from the Hub, or with one from a server before it, which does not know its files."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
