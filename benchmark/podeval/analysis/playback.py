@@ -24,19 +24,19 @@ from podeval.audio.resample import resample
 from podeval.errors import BadInput, CannotScore, PodevalError
 
 RATE = 48_000
-"""Of every copy, Hz."""
+"""Sample rate of every copy, Hz."""
 
 PEAKS = 600
-"""Of a copy, for a picture of it."""
+"""Number of peaks of a copy, for a waveform display."""
 
 CEILING = -1.0
-"""True peak that a gain may reach, dBTP (EBU R 128)."""
+"""Maximum true peak after a gain, dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
-"""Bytes of copies that are kept; the longest unused go first."""
+"""Maximum bytes of copies that are kept; the least recently used are deleted first."""
 
 _STEP = 0.5
-"""LU between the levels to which sides are brought that cannot be as loud as the target."""
+"""Step, in LU, of the levels for pairs that cannot be as loud as the target."""
 
 _BLOCK = 2**18
 _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
@@ -44,7 +44,7 @@ _PRUNE_EVERY = 20
 _LOCKS = 64
 _MOST_LEVELS = 100_000
 _SHORT = 600.0
-"""Seconds of a stretch that is read by itself, without decoding what lies before it."""
+"""Length in seconds up to which a passage is read without decoding what lies before it."""
 
 Samples = NDArray[np.float32]
 
@@ -91,8 +91,8 @@ class Playback:
         self._written = 0
         self._levels: dict[str, Level] = {}
         self._hashes: dict[tuple[int, ...], str] = {}
-        """By what the file system says of a file, which is another when it is written or replaced."""
-        # Making keeps a core busy; what is made already waits for none of it.
+        """SHA-256 by the file system's facts about a file, which change when it is written or replaced."""
+        # Creating a copy keeps a core busy; existing copies do not wait for it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
@@ -202,7 +202,7 @@ class Playback:
         import soundfile
 
         heights = measure_peaks(samples)
-        # A stretch that was not measured (the whole beside its excerpt) is not clipped by the gain of what was.
+        # The gain was chosen for another passage (an excerpt of this one); it must not clip this passage either.
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
         partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
         try:
@@ -211,7 +211,7 @@ class Playback:
                 for start in range(0, len(samples), _BLOCK):
                     block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
                     if chance is not None:
-                        # Triangular, of one step of 16 bits; one for both channels, so that equal ones stay equal.
+                        # Triangular dither of one 16-bit step, the same in both channels: equal channels stay equal.
                         block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
                     file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
             _put(peaks, json.dumps([round(min(1.0, height * float(factor)), 4) for height in heights]))
@@ -279,7 +279,7 @@ def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
     if a.loudness is None or b.loudness is None:
         return 0.0, 0.0
     most = min(side.loudness + CEILING - side.true_peak for side in (a, b) if side.loudness is not None)
-    # In steps where a peak sets the limit: else every pair would need copies of its own.
+    # In steps if a peak sets the limit; otherwise every pair would need its own copies.
     common = target if target <= most else math.floor(most / _STEP) * _STEP
     return common - a.loudness, common - b.loudness
 

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODEL_RATE = 16_000
-"""Rate of every speech model of the embedded profile, Hz."""
+"""Sample rate of every speech model of the embedded profile, Hz."""
 
 VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
-"""Windows over a speaker's speech, seconds."""
+"""Length and stride of the windows over a speaker's speech, seconds."""
 
 SHORTEST_VOICE = 0.5
-"""Seconds of speech below which nothing is said of a voice."""
+"""Minimum seconds of speech for a voice to be described."""
 
 CANCELLED = 1e6
-"""How much more energy a channel has than the mean of all, when nothing of them is left in it (60 dB)."""
+"""Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
 
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
@@ -98,7 +98,7 @@ class Recording:
         self.profile = profile
         self.allow_upsampling = allow_upsampling
         self.notes = notes or {}
-        """What a score on it has to say of how it was made; empty for a file as it is."""
+        """What scores on this recording have to mention; empty for a file as it is."""
         self.cache = cache or default_cache()
         self._facts: dict[str, Any] = {}
 
@@ -412,7 +412,7 @@ class Recording:
 
         def make() -> T:
             if (payload := self.cache.get(key)) is not None:
-                # Whole, but written in a form of another version: it is computed anew.
+                # The entry is whole but in another version's format, so it is computed anew.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
             value = ask(registry.load(job, self.profile))

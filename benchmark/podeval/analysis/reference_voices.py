@@ -15,7 +15,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import SpeakerTurn
 
 ONLY = ""
-"""The name of a voice that was given without one."""
+"""The name of a voice that was given without a name."""
 
 
 class ReferenceVoices(Mapping[str, Recording]):
@@ -68,6 +68,7 @@ class ReferenceVoices(Mapping[str, Recording]):
     @staticmethod
     def _embed(name: str, recording: Recording) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
+        # Refuse, by name, a recording from which no voice can be taken.
         try:
             recording.require_sound()
         except CannotScore as refusal:
@@ -76,6 +77,7 @@ class ReferenceVoices(Mapping[str, Recording]):
             raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
         if not recording.speech():
             raise CannotScore(f"{of} cannot be used: no speech is heard in it")
+        # The whole recording is one speaker's turn.
         voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(

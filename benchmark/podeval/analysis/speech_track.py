@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from podeval.models.interfaces import Samples
 
 NEEDS = ("music_detector", "separator", "voice_activity")
-"""The jobs whose models decide what is scored, and make it."""
+"""The jobs whose models decide what is scored, and produce it."""
 
 SHORTEST_MUSIC = 3.0
-"""Seconds from which a stretch of music counts; half of a recording shorter than twice that."""
+"""Minimum seconds for a span of music to count; half of a recording that is shorter than twice that."""
 
 LEAST_SHARE = 0.05
-"""Of the recording that has to be music for its stem to be scored."""
+"""Minimum share of music in a recording for its stem to be scored."""
 
 SHORTEST_SPEECH = 0.5
-"""Seconds of speech below which a stem holds none."""
+"""Minimum seconds of speech for a stem to count as speech."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ def separate_speech_stem(recording: R) -> R:
         "separator": registry.card("separator", recording.profile).identity,
         "rate": stems.rate,
     }
+    # The notes say what the stem is.
     music = sum(span.duration for span in find_lasting_music(recording))
     notes = {
         "scored": "speech stem",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from podeval.analysis.recording import Recording, SpeakerVoice
 
 MOST_SILENCE = 0.6
-"""Windows of which more than this share is not speech are left out (LFS-Bench's rule for reverberation)."""
+"""Windows with a larger share of silence than this are left out (LFS-Bench's rule for reverberation)."""
 
 
 def require_speech(recording: Recording, shortest: float = 0.0) -> None:
