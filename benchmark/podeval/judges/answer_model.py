@@ -28,4 +28,4 @@ def _grade(score: float) -> float:
 
 
 Grade = Annotated[float, AfterValidator(_grade), Field(json_schema_extra={"enum": [0, 0.5, 1]})]
-"""Not met, met in part, met."""
+"""0 for not met, 0.5 for met in part, 1 for met."""

@@ -14,9 +14,9 @@ from podeval.judges.judge import Price
 from podeval.models.chat import ChatAnswer
 
 BYTES_A_TOKEN = 3.0
-"""UTF-8 bytes a token, on the careful side: English has about 4, Chinese about 3."""
+"""Assumed UTF-8 bytes per token, on the careful side: English has about 4, Chinese about 3."""
 TOKENS_A_SECOND = 50.0
-"""Of audio, on the careful side: public models take 10 to 32."""
+"""Assumed tokens per second of audio, on the careful side: public models use 10 to 32."""
 
 
 @dataclass
@@ -28,10 +28,10 @@ class Account:
     answer_tokens: int = 0
     cost: float = 0.0
     reckoned: int = 0
-    """Calls whose tokens the backend did not count, and that were reckoned from their length."""
+    """Calls whose tokens the backend did not count, and that were estimated from their length."""
     from_records: int = 0
     busy: int = 0
-    """Calls that brought no answer and were repeated or given up."""
+    """Calls that got no answer and were repeated or given up."""
 
     @property
     def tokens(self) -> int:
@@ -113,7 +113,7 @@ class Budget:
                 account.answer_tokens += answered
                 account.cost += price_of(price, question_tokens, answered)
                 self._longest_answer = max(self._longest_answer, answered)
-                # Where the backend counts more than was reckoned, reckon so from now on.
+                # If the backend counts more than was estimated, raise the estimate from now on.
                 self._dearer *= max(1.0, question_tokens / max(1, reservation.prompt_tokens))
             self._changed.notify_all()
 

@@ -30,7 +30,7 @@ from podeval.judges.prompt import Prompt, break_control_words, inputs_digest
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
 
 _SHOWN_AGAIN = 6000
-"""Characters of an unusable answer that the judge is shown again."""
+"""Maximum characters of an unusable answer that are shown to the judge again."""
 
 _TWICE = "(an answer that was given twice and is not shown again)"
 

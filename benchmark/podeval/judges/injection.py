@@ -55,7 +55,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
         r"|\]~!?\w{0,4}[\[\]]|\[e~\["
     ),
 }
-"""What is looked for, by what it is called in a score's notes."""
+"""The patterns to search for, by their names in a score's notes."""
 
 
 def signs(text: str) -> Counter[str]:
@@ -71,10 +71,12 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
         texts: the texts of the inputs by name. A text that is part of another, such as a dialogue up to a turn,
             counts once.
     """
+    # Texts that are not part of another.
     whole: list[str] = []
     for text in sorted(texts, key=len, reverse=True):
         if not any(text in longer for longer in whole):
             whole.append(text)
+    # Signs by input.
     counts: dict[str, Counter[str]] = {}
     for text in whole:
         counts.setdefault(texts[text], Counter()).update(signs(text))

@@ -107,7 +107,7 @@ class Judge:
         fields = asdict(self)
         kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
         if self.backend == "gguf":
-            # The folder is this machine's affair; the file's name and content say which model it is.
+            # The folder is specific to this machine; the file's name and content identify the model.
             kept["endpoint"] = Path(str(self.endpoint)).name
         return {"id": self.id, **kept}
 
@@ -300,7 +300,7 @@ def _read_file(path: Path) -> Judge:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
     except pydantic.ValidationError as error:
-        # Without the value: somebody may have put a key there.
+        # The message omits the value, which may be a key.
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"]) or "the file"
         raise BadInput(

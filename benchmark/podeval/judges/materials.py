@@ -17,9 +17,9 @@ Text = str
 FORMATS = ("wav", "flac", "mp3")
 
 SECONDS = 1800.0
-"""The longest clip that is sent: half an hour, what the longest-hearing public models take."""
+"""Maximum duration of a clip: half an hour, the limit of the most capable public models."""
 BYTES = 20_000_000
-"""The largest clip that is sent, encoded: what endpoints take in one request, base64 and all, is 20 to 30 MB."""
+"""Maximum bytes of an encoded clip: endpoints accept requests of 20 to 30 MB, base64 included."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ class AudioClip:
         """
         import soundfile
 
+        # Attenuate rather than clip.
         peak = float(np.abs(self.samples).max())
         samples = self.samples / peak if peak > 1 else self.samples
         subtype = "MPEG_LAYER_III" if kind == "mp3" else "PCM_16"

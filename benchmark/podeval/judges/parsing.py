@@ -49,7 +49,7 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
 
 
 _MOST_OBJECTS = 1_000
-"""More different objects than any judge weighs before it answers; each is validated, and put right where it can be."""
+"""More different objects than any real answer holds; each is validated, and repaired if possible."""
 
 
 def parse(text: str, model: type[Answer]) -> Answer:
@@ -65,7 +65,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
-    # By their canonical form: comparing each with all before it takes quadratic time on an answer of thousands.
+    # Keyed by canonical form: comparing each with all before it takes quadratic time for thousands of objects.
     # All different objects in the text.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
@@ -134,6 +134,7 @@ def _strip_thinking(text: str) -> str:
 def _strip_whole_thoughts(text: str) -> str:
     """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
     tags = list(_TAG.finditer(text))
+    # From the end backwards: the next closing tag of each name.
     ends: dict[str, re.Match[str] | None] = {}
     closing: list[re.Match[str] | None] = []
     for tag in reversed(tags):
@@ -141,6 +142,7 @@ def _strip_whole_thoughts(text: str) -> str:
         closing.append(ends.get(name))
         if tag[1]:
             ends[name] = tag
+    # Keep the text outside each pair of tags.
     kept, position = [], 0
     for tag, end in zip(tags, reversed(closing), strict=True):
         if not tag[1] and end is not None and tag.start() >= position:
@@ -211,7 +213,7 @@ def _load(text: str) -> Any:
 
 
 def _decode(text: str) -> Any:
-    # Line breaks inside strings are no harm.
+    # Line breaks inside strings do no harm.
     return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
 
 
@@ -253,7 +255,7 @@ def _mend(text: str) -> str:
 
 
 _REPAIRS = 200
-"""More slips of form than any real answer holds."""
+"""More errors of form than any real answer holds."""
 
 
 def _validate(data: Any, model: type[Answer]) -> Answer:
@@ -269,7 +271,7 @@ def _validate(data: Any, model: type[Answer]) -> Answer:
             return model.model_validate_json(json.dumps(data), strict=True)
         except pydantic.ValidationError as error:
             problems = error.errors(include_url=False, include_context=False)
-            # Each is tried: what cannot be put right at once may be when another is.
+            # Every problem is tried: one may become repairable once another is repaired.
             if not any([_repair(data, problem, schema) for problem in problems]):
                 raise UnreadableAnswer(_describe_problems(problems)) from None
     raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
@@ -383,7 +385,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
             data = data[step]
-        # Otherwise a step names which type of a union was tried, and is no place in the data.
+        # Any other step names the type of a union that was tried, and is not a place in the data.
     return data
 
 

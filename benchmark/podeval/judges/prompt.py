@@ -128,7 +128,7 @@ def mark_for(texts: Mapping[str, str]) -> str:
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
-        # Cannot happen by any means known; costs one search to be certain.
+        # Practically impossible; one search makes certain.
         if not any(mark in text.lower() for text in texts.values()):
             return mark
         salt += 1
@@ -181,7 +181,7 @@ def _make_strict(schema: Any) -> Any:
     strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            # What stands here are names, `title` and `default` among them.
+            # The keys here are names of fields, which may be `title` or `default` too.
             strict[key] = {name: _make_strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
             strict[key] = value
