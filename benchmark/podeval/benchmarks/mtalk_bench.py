@@ -23,7 +23,7 @@ from podeval.benchmarks.benchmark import (
 )
 
 _CRITERION = re.compile(r"\b(?:criteria_)?d_\d+:?[ \t]+(.+?)(?=[;\n]|\. 1 where|$)")
-"""A criterion of a dialogue in the words of its rubric prompt: what follows its id, to the end of the line."""
+"""A criterion of a dialogue in the words of its rubric prompt: what follows its id, up to the end of the line."""
 
 SCENARIOS = (
     "family_and_domestic",

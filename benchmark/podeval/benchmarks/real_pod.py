@@ -49,7 +49,7 @@ VOICES = PinnedFile(
     file="real_pod_voices.json",
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )
-"""The recordings of voices to speak them with."""
+"""The reference voices to speak them with."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
@@ -168,7 +168,7 @@ BENCHMARK = Benchmark(
             ),
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
-            # PodEval 7.2: objective measures use the written scripts, as fillers are a trouble to WER.
+            # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
             splits=("demo", "topics"),
         ),
         Dimension(
