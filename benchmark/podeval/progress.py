@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[str, float, float], None]
-"""Told what is done, how much of it is finished, and how much there is, both in the same unit."""
+"""Called with the name of the task, how much of it is finished, and the total, both in the same unit."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
