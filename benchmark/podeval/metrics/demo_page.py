@@ -1,4 +1,4 @@
-"""A page that tries one metric on one file; the stock widget of `evaluate` does not work with the present Gradio."""
+"""A page to try one metric on one file; the stock widget of `evaluate` does not work with the present Gradio."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The facts of a metric as its card, the command line and the docs show them, all from its declaration."""
+"""The facts of a metric as its card, the command line and the docs show them, all taken from its declaration."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from podeval.models.card import PROFILES, Profile
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`: `values` are its choices, the default first, or whether it is required."""
+    """An argument of a module's `compute`; `values` holds its choices, the default first, or says whether it is
+    required.
+    """
 
     name: str
     values: str
@@ -77,12 +79,12 @@ def facts(metric: Metric) -> dict[str, Any]:
 
 
 def own_profile(metric: Metric) -> Profile:
-    """Return the profile to begin with: `embedded`, or the first that has a model for every job of the metric."""
+    """Return the default profile of a metric: `embedded`, or the first that has a model for every job of the metric."""
     return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
 
 
 def range_text(key: Key) -> str:
-    """`1 to 5`, `0 and more`, or nothing where there is no bound."""
+    """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text where there are none."""
     return _between(*key.bounds)
 
 

@@ -111,7 +111,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Stretches of speech with short pauses closed; those that are too short left out."""
+    """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
     joined: list[Span] = []
     for span in speech:
         if joined and span.start - joined[-1].end <= LONGEST_PAUSE:
@@ -122,7 +122,7 @@ def speech_segments(speech: Sequence[Span]) -> list[Span]:
 
 
 def reference_score(ratio: float) -> float:
-    """PodEval's score of a ratio in LU: 1 from 5 to 30, 0 below 0."""
+    """Return PodEval's score of a ratio in LU: 1 from 5 to 30, 0 below 0."""
     if ratio < 0:
         return 0.0
     if ratio < 5:
@@ -131,7 +131,7 @@ def reference_score(ratio: float) -> float:
 
 
 def _ratios(recording: Recording, segments: Sequence[Span], variant: str) -> dict[Span, float]:
-    """SMR of every segment under which there is anything."""
+    """Return the SMR in LU of every segment that has anything under the speech."""
     stems = recording.stems()
     speech, accompaniment = (
         _podeval_meter(stem, stems.rate) if variant == "podeval" else _meter(stem, stems.rate, recording.layout)

@@ -81,7 +81,7 @@ def sound_fidelity(
 
 
 def _windows(model: WindowScorer, samples: Samples) -> NDArray[np.float64]:
-    """Of every window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
+    """Return for each window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
     size, stride = round(WINDOW * RATE), round(STRIDE * RATE)
     last = max(0, len(samples) - size)
     starts = [*range(0, last, stride), last]

@@ -105,12 +105,12 @@ def timbre_consistency(
 
 
 def _voices(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerVoice, ...], dict[str, Any]]:
-    """The speakers, with notes on them; a single one has the whole recording, pauses included.
+    """Return the speakers, and notes on them; a single speaker has the whole recording, pauses included.
 
-    One speaker of a script of several has no more than its own turns.
+    The one speaker heard in a script of several has only its own turns.
 
     Raises:
-        CannotScore: nobody is found.
+        CannotScore: no speaker is found.
     """
     whole = (SpeakerTurn("1", 0.0, recording.duration),)
     if script and len(script.speakers) == 1:
@@ -125,7 +125,7 @@ def _voices(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerV
 
 
 def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Of every window, the mean cosine with all others; their mean is the mean over distinct pairs."""
+    """Return for each window the mean cosine with all others; their mean is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     likeness: NDArray[np.float64] = (units @ units.sum(axis=0) - 1.0) / (len(units) - 1)
