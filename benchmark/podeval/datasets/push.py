@@ -1,7 +1,7 @@
 """Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it is a benchmark's.
 
-The tasks (`eval.yaml`) are a commit of their own: the Hub looks at them when they come, and refuses those whose
-framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data is there all the same.
+The tasks (`eval.yaml`) are a commit of their own: the Hub validates them on arrival, and refuses those whose framework
+is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data has been pushed by then.
 """
 
 from collections.abc import Callable
@@ -31,16 +31,16 @@ _NOT_TAKEN = (400, 422)
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:
     """Push a verified build and return the URL of the commit.
 
-    Args:
-        folder: made by `podeval data build`.
-        repo: `owner/name`.
-        private: make the repo private where it is made by this.
-        progress: told what happens, line by line.
+    A refusal of the tasks by the Hub is reported to `progress` and not raised, as the data has been pushed by then.
 
-    Where the Hub does not take the tasks, `progress` is told, and nothing is raised: the data is there.
+    Args:
+        folder: a folder made by `podeval data build`.
+        repo: `owner/name`.
+        private: whether a repo that has to be created becomes private.
+        progress: called with what happens, line by line.
 
     Raises:
-        BadInput: the build is damaged, its licence forbids, or the Hub refuses; says what to do.
+        BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message says what to do.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
@@ -86,7 +86,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
 
 
 def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
-    """Add `eval.yaml`; where the Hub refuses it, report that; the data, which was pushed before, stays."""
+    """Push `eval.yaml`; report a refusal by the Hub, as the data, which was pushed before, stays."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -114,7 +114,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` beside the card, one task a dimension; its path, or None for a dataset of no benchmark."""
+    """Write `eval.yaml` beside the card, one task for each dimension; return its path, or None for a dataset of no
+    benchmark.
+    """
     if name not in benchmarks.names():
         return None
     configs: dict[str, list[str]] = {}
