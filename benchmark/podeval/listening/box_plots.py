@@ -1,7 +1,7 @@
-"""Box plots of every rater's marks by stimulus, as one SVG picture: who marked all alike is seen at once.
+"""Box plots of every rater's marks by stimulus, as one SVG picture, which shows at once who gave all the same mark.
 
 A box goes from the lower to the upper quartile with the median across, whiskers to the extremes (PodEval Figure 9).
-Whose marks do not count is named so in words, not by colour alone.
+Listeners whose marks do not count are named in words, not by colour alone.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _KEPT, _DROPPED = "#0072B2", "#D55E00"
 
 
 def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title: str = "Marks by listener") -> str:
-    """The picture: a panel a listener, a box a stimulus, marks from 0 to 100 upwards."""
+    """Draw the picture: a panel for each listener, a box for each stimulus, marks from 0 to 100 upwards."""
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}
     raters = sorted(

@@ -23,9 +23,10 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class ListeningResults:
-    """What a test found: one row a stimulus and scale, the verdict on every MUSHRA listener, remarks in sentences.
+    """The results of a test: a row for each stimulus and scale, a verdict on every MUSHRA listener, remarks in
+    sentences.
 
-    `dropped`: how many finished listeners the screening left out.
+    `dropped` is the number of finished listeners that the screening excluded.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -35,10 +36,10 @@ class ListeningResults:
 
 
 def summarise(database: Database, test: str) -> ListeningResults:
-    """Screen the finished sessions of a test as its design says, and put together what remains.
+    """Screen the finished sessions of a test as its design says, and summarise the rest.
 
     Raises:
-        BadInput: there is no such test, or nothing remains to be averaged.
+        BadInput: there is no such test, or no marks are left to average.
     """
     overview = session_results.overview(database, test)
     design, marks = overview.design, session_results.marks(database, test)
@@ -78,7 +79,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
 
 
 def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
-    """The verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
+    """Return the verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
     if design.kind != "mushra":
         return []
     method = design.screening
@@ -116,7 +117,7 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
 
 
 def _by_system(marks: list[Mark]) -> list[Mark]:
-    """Of each mark of a pair A | B (positive: B is better) one for B, and the same with the other sign for A."""
+    """Split each mark of a pair A | B (positive: B is better) into a mark for B, and one of opposite sign for A."""
     rows = []
     for mark in marks:
         item, _, pair = mark.page.rpartition(": ")
