@@ -1,12 +1,12 @@
-"""Decide which votes count, by one set of rules that is read from top to bottom.
+"""Decide which votes count, by one set of rules that is applied from top to bottom.
 
 Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not
-count in the public rating. It is kept, with the reasons, and can be restored. Nothing here looks at which side won a
-single battle: taste is not an offence. Rules about people look at many votes; what they ask is whether a person who
-listens could have voted so.
+count in the public rating. It is kept, with the reasons, and can be restored. No rule looks at which side won a single
+battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens could have
+voted so.
 
-An arena that excludes much is either attacked or broken (one board excluded every vote for three months, because its
-bot check did not answer): a share above `IntegrityLimits.alarm_share` is an alarm, never silence.
+An arena that excludes many votes is either attacked or broken (one board excluded every vote for three months, because
+its bot check did not answer): a share above `IntegrityLimits.alarm_share` always raises an alarm.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ Seen: TypeAlias = pd.Series
 
 @dataclass(frozen=True)
 class IntegrityLimits:
-    """Every number of the rule set."""
+    """All thresholds of the rule set."""
 
     exclude_at: float = 3.0
     alarm_share: float = 0.2
@@ -78,7 +78,7 @@ class IntegrityLimits:
 
 @dataclass(frozen=True)
 class VoteRule:
-    """One thing that is looked at."""
+    """One rule of the set."""
 
     name: str
     points: float
@@ -101,7 +101,9 @@ def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Sides are random, so that whoever listens takes each about half the time, some bias of position allowed."""
+    """Find voters who choose one side too often: sides are random, so a listener takes each about half the time, with
+    some bias.
+    """
     from scipy.stats import binomtest
 
     details: dict[str, str] = {}
@@ -128,7 +130,7 @@ def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find many names from one place in a day: a class room, or one person with many names."""
+    """Find many pseudonyms from one origin in a day: a class room, or one person with many accounts."""
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
@@ -178,7 +180,7 @@ RULES: tuple[VoteRule, ...] = (
 
 @dataclass(frozen=True)
 class RuleFindings:
-    """What the rules saw."""
+    """The signals of the rules, and the votes they exclude."""
 
     signals: pd.DataFrame
     """Columns `vote`, `rule`, `points`, `detail`; a row for each thing seen."""
@@ -188,14 +190,14 @@ class RuleFindings:
 
 
 def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
-    """Apply all rules to all votes; those with too many points are excluded.
+    """Apply all rules to all votes; votes with too many points are excluded.
 
-    Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they
-    look twice: the second time everyone is who was not excluded by the first.
+    Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
+    applied twice: the second time, everyone means the voters that the first pass did not exclude.
 
     Args:
         votes: with `COLUMNS`.
-        limits: the numbers of the rules.
+        limits: the thresholds of the rules.
     """
     limits = limits or IntegrityLimits()
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
@@ -213,12 +215,12 @@ def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
 
 
 def alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = None) -> list[str]:
-    """List what a person has to look at: too large a share of the votes is excluded, of all or of the last day's.
+    """List the alarms for a person: too large a share of the votes is excluded, of all or of the last day's.
 
     Args:
         votes: with the columns `vote`, `at` and `counts`.
-        excluded: of these votes.
-        limits: the numbers of the rules.
+        excluded: the excluded ones of these votes.
+        limits: the thresholds of the rules.
     """
     limits = limits or IntegrityLimits()
     votes = votes[votes["counts"]]
@@ -253,6 +255,6 @@ def _points(signals: pd.DataFrame) -> pd.Series:
 
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
-    """What is said of voters, at each of their votes."""
+    """Spread sentences about voters to each of their votes."""
     theirs = votes["voter"].isin(list(details))
     return votes.loc[theirs, "voter"].map(details)

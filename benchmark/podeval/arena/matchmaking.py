@@ -1,4 +1,4 @@
-"""Choose the next battle for a voter from the battles and votes of the past, by the rules of `arena.pairing`."""
+"""Choose the next battle for a voter from past battles and votes, by the rules of `arena.pairing`."""
 
 import random
 import secrets
@@ -41,7 +41,7 @@ _OUTPUTS_OF_MEETING = (
 
 @dataclass
 class _Snapshot:
-    """What is the same for all voters, for a while."""
+    """The counts that are the same for all voters, kept for a while."""
 
     made_at: float = 0.0
     cost: float = 0.0
@@ -50,17 +50,19 @@ class _Snapshot:
     ratings: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Whether a battle like this one could be made now: its dimension is open, both its outputs are in the pool."""
+        """Tell whether a battle like this one could be made now: its dimension is open, and both outputs are in the
+        pool.
+        """
         compared = self.fields.get(battle.dimension)
         return compared is not None and {battle.low, battle.high} <= compared.items.get(battle.item, frozenset())
 
 
 class Matchmaker:
-    """Makes battles; keeps what it counted for half a minute, longer where counting takes long.
+    """Makes battles; its counts are kept for half a minute, longer where counting takes long.
 
     Args:
-        settings: of the arena.
-        fresh_seconds: how long what was counted is used.
+        settings: settings of the arena.
+        fresh_seconds: how long counts are used.
     """
 
     def __init__(self, settings: ArenaSettings, fresh_seconds: float = 30.0) -> None:
@@ -75,7 +77,7 @@ class Matchmaker:
         """Make a battle for a voter, which is not recorded yet.
 
         Raises:
-            Refused: the voter has judged all there is, or there is nothing.
+            ArenaRefused: the voter has judged everything, or there is nothing to judge.
         """
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
         settings = self._settings
@@ -86,7 +88,7 @@ class Matchmaker:
         return battle
 
     def count(self, battle: Battle) -> None:
-        """Take a battle that was made into account before the next count."""
+        """Add a new battle to the present counts."""
         if battle.purpose == "rating":
             with self._lock:
                 self._snapshot.battles.setdefault(battle.dimension, Counter())[
@@ -94,11 +96,11 @@ class Matchmaker:
                 ] += 1
 
     def shows(self, session: Session, battle: Battle) -> bool:
-        """Say whether a battle like this one could be made now."""
+        """Tell whether a battle like this one could be made now."""
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Count anew at the next battle: something was added, excluded or restored."""
+        """Drop the counts, because something was added, excluded or restored."""
         with self._lock:
             self._snapshot.made_at = -1e9
 
@@ -159,7 +161,9 @@ class Matchmaker:
         )
 
     def _repeated(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle | None:
-        """Now and then, an earlier battle of this voter, sides exchanged: the one with the clearest difference."""
+        """Now and then, return an earlier battle of this voter with its sides exchanged: the one with the clearest
+        difference.
+        """
         settings = self._settings
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None
@@ -213,7 +217,7 @@ class Matchmaker:
 
 
 def _collect_heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
-    """Collect the systems that one voter met on each item."""
+    """Return the systems that one voter met, by item."""
     systems: dict[str, set[str]] = {}
     for met, item in judged:
         systems.setdefault(item, set()).update(met)
@@ -249,7 +253,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
 
 
 def _read_results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:
-    """Of the votes that count in one dimension, without their sides: `(low, high, outcome, how often)`."""
+    """Return the counted votes of one dimension without their sides: `(low, high, outcome, how often)`."""
     a = aliased(ArenaOutput)
     query = (
         select(Battle.low, Battle.high, a.system, Vote.outcome, func.count())
@@ -270,6 +274,6 @@ def _length(output: ArenaOutput) -> RecordingLength:
 
 
 def read_spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the begin and end of what is heard of A and of B, in seconds."""
+    """Return the begin and end of the excerpts of A and of B, in seconds."""
     (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
     return (float(a), float(b)), (float(c), float(d))

@@ -10,7 +10,7 @@ from podeval.errors import BadInput
 
 @dataclass(frozen=True)
 class ArenaSettings:
-    """How battles are made and which votes are taken.
+    """The settings of battles and votes.
 
     Raises:
         BadInput: a value is out of range.
@@ -55,5 +55,5 @@ class ArenaSettings:
             raise BadInput(f"loudness is {self.loudness} LUFS; it is between -60 and 0, or None")
 
     def needed_seconds(self, length_a: float, length_b: float) -> float:
-        """The fewest seconds in which the share that has to be heard of both excerpts can be heard."""
+        """Return the fewest seconds in which the required share of both excerpts can be heard."""
         return self.heard_share * (length_a + length_b) / self.fastest_playback

@@ -1,4 +1,4 @@
-"""Taking a vote: every check, in the order in which they are made, and the one moment at which it is recorded."""
+"""Take a vote: every check, in the order in which they are made, and the one moment at which the vote is recorded."""
 
 import math
 import re
@@ -30,11 +30,12 @@ _HAIR = 1e-6
 
 @dataclass(frozen=True)
 class Ballot:
-    """What a voter sends.
+    """A voter's ballot.
 
-    `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the stretches of each
-    excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
-    playing. `origin`: keyed hash of where it comes from.
+    `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
+    excerpt
+    that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was playing.
+    `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -50,7 +51,7 @@ class Ballot:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """What is on the disk when this is given; the same for a vote that is sent again."""
+    """The acknowledgement of a recorded vote; the same for a vote that is sent again."""
 
     vote: str
     number: int
@@ -63,10 +64,10 @@ class Acknowledgement:
 
 
 def validate_ballot(ballot: Ballot) -> Ballot:
-    """A ballot whose every value is one that could be.
+    """Return a ballot after checking that every value is possible.
 
     Raises:
-        Refused: one is not; says which.
+        ArenaRefused: a value is not possible; the message says which.
     """
     if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
         raise ArenaRefused(
@@ -106,7 +107,7 @@ def record(
     """Record a checked ballot in the session; the caller commits, and only then acknowledges.
 
     Raises:
-        Refused: the battle is not this voter's, was judged, has lapsed, or was not heard.
+        ArenaRefused: the battle is not this voter's, was judged, has lapsed, or was not heard.
     """
     about = {"battle": battle_id, "voter": voter, "now": now}
     row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
@@ -159,15 +160,16 @@ def record(
 
 
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
-    """Whether who cast a vote is told who was who: a skip tells only who listened as a judgement needs.
+    """Tell whether a vote's battle may be revealed to its voter: after a skip, only to who listened enough for a
+    judgement.
 
-    Otherwise skipping would name both systems of every battle to who hears none, which are labels to know voices by.
+    Otherwise a voter could learn the systems of every battle by skipping without listening, and then know their voices.
 
     Args:
-        session: of the database.
-        vote: that was recorded.
-        battle: which it is about.
-        settings: of the arena.
+        session: session of the database.
+        vote: the recorded vote.
+        battle: its battle.
+        settings: settings of the arena.
     """
     if not settings.reveal or vote.outcome != "skip":
         return settings.reveal
@@ -205,7 +207,7 @@ def _refuse_unheard(shares: list[float], lengths: list[float], free: float | Non
 
 
 def _share(side: str, played: Sequence[Span], length: float) -> float:
-    """Share of an excerpt that was played, of stretches that could have been."""
+    """Return the share of an excerpt that was played, after checking that the played spans are possible."""
     if len(played) > _MOST_STRETCHES:
         raise ArenaRefused(
             refusal.INVALID, f"side {side} reports {len(played)} stretches played, more than a person makes"
