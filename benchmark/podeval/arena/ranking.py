@@ -48,7 +48,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The standings by dimension (empty before the first vote; `pooled` first, if there are several) and their basis."""
+    """The standings by dimension (empty before the first vote; `pooled` first, if there are several), their basis."""
 
     standings: Mapping[str, Standings]
     systems: Mapping[str, Known]

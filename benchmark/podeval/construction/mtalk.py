@@ -1,7 +1,7 @@
-"""Construct an MTalk-Bench: dialogues are taken in, tagged, recorded, checked in three rounds, given sounds, finished.
+"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked in three rounds, given sounds, finished.
 
-The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
-what is to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
+The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`, the
+texts to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
 `voices.yaml` of one's own; `audio.jsonl`, what was mixed; and `finished/`, a source of the dataset.
 """
 
@@ -65,10 +65,10 @@ SOUNDS, VOICES, FINISHED, DUE = "sounds.csv", "voices.yaml", "finished", "due.js
 
 
 def take(workshop: Workshop, path: Path) -> StepReport:
-    """Take in dialogues: a JSON list of `{number, turns}`, with `type` (sem by default), prompts and `profile`.
+    """Import dialogues: a JSON list of `{number, turns}`, with `type` (sem by default), prompts and `profile`.
 
     Raises:
-        BadInput: the file cannot be used; says which dialogue and what is wrong.
+        BadInput: the file cannot be used; the message says which dialogue and what is wrong.
     """
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -94,10 +94,10 @@ def take(workshop: Workshop, path: Path) -> StepReport:
 
 
 def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
-    """Have the semantic dialogues tagged twice, and lay out the table in which a third annotator resolves them.
+    """Have the semantic dialogues tagged twice, and write the table in which a third annotator resolves differences.
 
     Raises:
-        BadInput: no dialogues were taken.
+        BadInput: no dialogues were imported.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
     report = StepReport()
@@ -112,10 +112,10 @@ def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
 
 
 def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Write what is to be recorded: the dialogues, and their tagged variants as people kept and corrected them.
+    """Write the script for recording: the dialogues, and their tagged variants as people kept and corrected them.
 
     Raises:
-        BadInput: no dialogues, or a table that cannot be used.
+        BadInput: there are no dialogues, or a table cannot be used.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
     report, to_record = StepReport(), list(dialogues)
@@ -139,7 +139,7 @@ def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def check(workshop: Workshop) -> StepReport:
-    """Read the verdicts of the rounds, and lay out what is due next.
+    """Read the verdicts of the rounds, and write the tables of the recordings to check next.
 
     Raises:
         BadInput: there is no script, or a table cannot be used.
@@ -161,15 +161,15 @@ def check(workshop: Workshop) -> StepReport:
 
 
 def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Put sounds and voices into what was accepted; write whole dialogues as a source of the dataset.
+    """Add sounds and voices to the accepted recordings; write complete dialogues as a source of the dataset.
 
     Args:
         workshop: the folder.
-        accept_all: take also recordings that nobody has heard.
+        accept_all: take also recordings that nobody has checked.
 
     Raises:
-        BadInput: there is no script, a table cannot be used, or no dialogue is whole.
-        BrokenRules: a turn that the dataset would refuse.
+        BadInput: there is no script, a table cannot be used, or no dialogue is complete.
+        BrokenRules: the dataset would refuse a turn.
     """
     check(workshop)
     dialogues, checks, takes, missing = _read_recorded(workshop)
@@ -228,7 +228,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 def _apply_resolutions(
     rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]
 ) -> Sifted[Dialogue]:
-    """Return the tagged dialogues that a third annotator kept, with corrections, which may change tags only."""
+    """Return the tagged dialogues that the third annotator kept, with corrections, which may change tags only."""
     review = read_decisions(table, [make_review_row(row) for row in rows], table.stem, accept_all=accept_all)
     result: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for row in rows:

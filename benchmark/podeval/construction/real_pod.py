@@ -49,14 +49,14 @@ _SHOWN = 400
 
 
 class Topic(StagedRow):
-    """A topic that was suggested."""
+    """A suggested topic."""
 
     category: str
     topic: str
 
 
 class EpisodeCandidate(StagedRow):
-    """An episode that may be on a topic; its id is the topic's and its rank."""
+    """An episode that may be on a topic; its id joins the topic's id and its rank."""
 
     topic_id: str
     term: str
@@ -96,10 +96,10 @@ def make_topics_prompt(count: int) -> Prompt:
 def suggest_topics(
     workshop: Workshop, judging: Asked, categories: Sequence[str] = CATEGORIES, each: int = SUGGESTED
 ) -> StepReport:
-    """Have topics named for every category, and lay them out for people to keep some.
+    """Have topics suggested for every category, and write the table in which people keep some.
 
     Raises:
-        BadInput: an unknown category.
+        BadInput: a category is unknown.
     """
     if unknown := [name for name in categories if name not in CATEGORIES]:
         raise BadInput(f"there is no category {unknown[0]!r}; there are {', '.join(CATEGORIES)}")
@@ -132,20 +132,20 @@ def search_candidates(
     most: int = 8,
     accept_all: bool = False,
 ) -> StepReport:
-    """Search for episodes on every topic that was kept, and lay them out for people to choose one of each.
+    """Search for episodes on every kept topic, and write the table in which people choose one for each.
 
     A topic that was searched for before is not searched for again, unless its words changed.
 
     Args:
         workshop: the folder.
         read: fetches a document.
-        itunes: where searches are answered.
-        country: of Apple's store.
-        most: episodes a topic.
-        accept_all: search also for topics that nobody decided about.
+        itunes: address at which searches are answered.
+        country: country of Apple's store.
+        most: episodes for each topic.
+        accept_all: search also for topics that nobody decided on.
 
     Raises:
-        BadInput: no topics, or a table that cannot be used.
+        BadInput: there are no topics, or a table cannot be used.
     """
     report = StepReport()
     topics, undecided = _read_kept_topics(workshop, accept_all)
@@ -184,8 +184,8 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         accept_all: where nobody chose among a topic's candidates, take the first.
 
     Raises:
-        BadInput: no candidates, a table that cannot be used, or nothing chosen.
-        BrokenRules: an item that the dataset would refuse.
+        BadInput: there are no candidates, a table cannot be used, or nothing was chosen.
+        BrokenRules: the dataset would refuse an item.
     """
     report = StepReport()
     topics, undecided = _read_kept_topics(workshop, accept_all)
@@ -228,13 +228,13 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepReport:
-    """Make items from recordings of one's own, once people have named topic and category of each.
+    """Make items from one's own recordings, once people have named topic and category of each.
 
-    The first call lays out the table; a later one reads it. Ids are the names of the files, as they are in the rows
-    that `podeval data build real_pod --config episodes --source FOLDER` makes of the same recordings.
+    The first call writes the table; a later one reads it. Ids are the names of the files, as they are in the rows that
+    `podeval data build real_pod --config episodes --source FOLDER` makes of the same recordings.
 
     Raises:
-        BadInput: no recordings, or a table that cannot be used.
+        BadInput: there are no recordings, or a table cannot be used.
     """
     from podeval.construction.lfs import list_recordings
 
@@ -285,7 +285,9 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic]
 
 
 def _list_candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
-    """List the episodes of the last search for each topic in its present words, each episode under its first topic."""
+    """List the episodes of the last search for each topic in its present words; an episode is listed under its first
+    topic.
+    """
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
     candidates, seen = list[EpisodeCandidate](), set[str]()
     for topic in topics:

@@ -97,6 +97,6 @@ def _content(path: Path, changed: int, size: int) -> str:
 
 
 def _hide(source: Path, error: Exception) -> BadInput:
-    """Return a refusal that does not tell the listener whose recording it is; the operator finds the reason in a log."""
+    """Return a refusal that does not tell a listener whose recording it is; the operator finds the reason in a log."""
     _log.error("a recording of a listening test cannot be played: %s: %s", source, error)
     return BadInput(_SILENT)
