@@ -54,10 +54,10 @@ class SubmissionRefused(BadInput):
 
     @property
     def rule(self) -> str:
-        """Return the first broken rule."""
+        """The first broken rule."""
         return self.refusals[0].rule
 
     @property
     def reason(self) -> str:
-        """Return every broken rule and what to change, a line each."""
+        """Every broken rule and what to change, one on each line."""
         return "\n".join(map(str, self.refusals))

@@ -29,8 +29,8 @@ class SpokenContent:
     """The content of runs.
 
     Attributes:
-        marks: digests by which it is known again.
-        contents: SHA-256 of the recordings' files, which cached facts are found by.
+        marks: digests by which it is recognised.
+        contents: SHA-256 of the recordings' files, by which cached facts are found.
         texts: passages that judges, readers and listeners may have been shown.
         own_words: those of them that are the system's own words, and not the benchmark's.
         records: keys of exchanges with judges, as far as results name them.
@@ -67,7 +67,7 @@ class SpokenContent:
         self.__dict__.pop("_stretches", None)
 
     def is_quoted_in(self, text: str) -> bool:
-        """Whether a text quotes a whole passage, or a stretch of the system's own words."""
+        """Tell whether a text quotes a whole passage, or a stretch of the system's own words."""
         letters = _letters(text)
         for start in range(len(letters) - LEAST_QUOTED + 1):
             passages = self._openings.get(letters[start : start + LEAST_QUOTED], ())
@@ -78,13 +78,13 @@ class SpokenContent:
         return False
 
     def is_shown_in(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line of judges' records is about the content."""
+        """Tell whether a line of judges' records is about the content."""
         if line["key"][:16] in self.records:
             return True
         return self.is_quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
 
     def is_heard_in(self, path: Path) -> bool:
-        """Whether a file is one of the recordings, or has its samples."""
+        """Tell whether a file is one of the recordings, or has its samples."""
         if not self.contents and not self.marks:
             return False
         return content_hash(path) in self.contents or sound_mark(path) in self.marks - {""}

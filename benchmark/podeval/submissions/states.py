@@ -49,13 +49,13 @@ def change_state(
     """Change a state, guarded by the state that it had, and write its line of history.
 
     Args:
-        session: of the transaction.
-        id: of the submission.
-        before: the state that it has to be in.
-        after: the state that it gets.
+        session: session of the transaction.
+        id: id of the submission.
+        before: the required present state.
+        after: the new state.
         now: the time.
         by: who changes it.
-        attempt_held: the attempt that it has to be at; None where any will do.
+        attempt_held: the required attempt; None for any.
         reason: shown with it.
         changes: further columns.
 
@@ -82,7 +82,7 @@ def get_row(session: Session, id: str) -> SubmissionRow:
     """Return a submission within a session.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such submission.
     """
     row = session.get(SubmissionRow, id)
     if row is None:
@@ -103,5 +103,5 @@ def note_step(
 
 
 def waits_for_operator(row: SubmissionRow) -> bool:
-    """Whether a submission is in the queue again because a worker's machine was at fault."""
+    """Tell whether a submission is in the queue again because a worker's machine was at fault."""
     return row.state == "queued" and row.reason.startswith(WAITS)
