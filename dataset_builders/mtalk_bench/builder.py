@@ -247,9 +247,7 @@ def _gap(row: Row) -> str | None:
 
 
 def _turns_in_order() -> RowRule:
-    """Make the rule that turns of a dialogue are 1, 2, … without gaps; it remembers the last row, so each reading needs
-    a new one.
-    """
+    """Make the rule that a dialogue's turns are 1, 2, … without gaps; each reading of rows needs a new one."""
     before: tuple[Any, Any] = (None, 0)
 
     def broken_by(row: Row) -> str | None:

@@ -147,9 +147,7 @@ class PodBench(Builder):
 
 
 def _find_split_files(folder: Path, split: str) -> list[Path]:
-    """Return the files of a split in the first format that is present; the file names tell the split, or there is only
-    one.
-    """
+    """Return the files of a split in the first format present; they name the split, or there is only one."""
     for pattern in _FORMATS:
         if paths := find_files(folder, pattern):
             return [path for path in paths if split in path.name] or paths

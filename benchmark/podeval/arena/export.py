@@ -35,8 +35,7 @@ FORMATS: tuple[Format, ...] = ("parquet", "jsonl")
 
 
 def export(database: Database, folder: Path, format: Format = "parquet", *, comments: bool = False) -> dict[str, int]:
-    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return the number of rows of
-    each.
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
 
     Args:
         database: the database to read, in one consistent state.

@@ -50,9 +50,7 @@ class _Snapshot:
     ratings: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Tell whether a battle like this one could be made now: its dimension is open, and both outputs are in the
-        pool.
-        """
+        """Tell whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
         compared = self.fields.get(battle.dimension)
         return compared is not None and {battle.low, battle.high} <= compared.items.get(battle.item, frozenset())
 
@@ -161,9 +159,7 @@ class Matchmaker:
         )
 
     def _repeated(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle | None:
-        """Now and then, return an earlier battle of this voter with its sides exchanged: the one with the clearest
-        difference.
-        """
+        """Return, now and then, the voter's earlier battle with the clearest difference, sides exchanged."""
         settings = self._settings
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None

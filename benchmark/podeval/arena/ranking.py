@@ -148,8 +148,7 @@ class Rankings:
         return self._ranking
 
     def reveal(self, voter: str, vote: str) -> tuple[Revealed, Revealed] | None:
-        """Return the two systems of a battle that this voter judged; None if the vote is not theirs, or may not be
-        revealed.
+        """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be told.
 
         Args:
             voter: a pseudonym.

@@ -147,8 +147,7 @@ class Arena:
         """Return why no votes can be accepted; None where they can.
 
         On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and with a bucket a
-        secret
-        that is not lost, because without it no voter would keep their pseudonym.
+        secret that is not lost, because without it no voter would keep their pseudonym.
         """
         if not loses_its_disk(self.database):
             return None
@@ -362,8 +361,10 @@ class Arena:
         self.changed()
 
     def changed(self) -> None:
-        """Drop caches before the next battle, because something was changed elsewhere: what is compared or played,
-        whether votes are taken, or which count.
+        """Drop caches before the next battle.
+
+        To be called when something was changed elsewhere: what is compared or played, whether votes are taken, or which
+        count.
         """
         self._matchmaker.forget()
         self._sounds.forget()
@@ -420,9 +421,7 @@ class Arena:
         return True
 
     def _unjudged(self, session: Session, voter: str, dimension: str | None) -> str | None:
-        """Return the first battle that a voter opened and left, in another tab or on another day, and that can be
-        played.
-        """
+        """Return the first playable battle that a voter opened and left, in another tab or on another day."""
         battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
         playable = (
             each for each in battles if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)

@@ -20,10 +20,8 @@ class Personal:
     """The statistics of one voter.
 
     `judged` leaves out skipped battles. `compared` counts the voter's choices of a side in meetings of two systems
-    where
-    most other voters prefer one of them (same dimension, counted votes); `agreed` those that prefer the same one. `low`
-    and
-    `high` are Wilson's 95 % bounds of the share agreed, None where nothing is compared.
+    where most other voters prefer one of them (same dimension, counted votes); `agreed` those that prefer the same one.
+    `low` and `high` are Wilson's 95 % bounds of the share agreed, None where nothing is compared.
     """
 
     judged: int
@@ -57,8 +55,7 @@ class Personals:
     """The statistics of voters, each compared with all others; safe for threads.
 
     The preferences of all voters are counted again on request; under many requests, counting takes at most a fiftieth
-    of
-    the time.
+    of the time.
 
     Args:
         arena: the arena.

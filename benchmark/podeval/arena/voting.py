@@ -33,9 +33,8 @@ class Ballot:
     """A voter's ballot.
 
     `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
-    excerpt
-    that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was playing.
-    `origin`: keyed hash of the network address.
+    excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
+    playing. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -160,8 +159,7 @@ def record(
 
 
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
-    """Tell whether a vote's battle may be revealed to its voter: after a skip, only to who listened enough for a
-    judgement.
+    """Tell whether a vote's battle may be revealed to its voter: after a skip, only to one who listened enough.
 
     Otherwise a voter could learn the systems of every battle by skipping without listening, and then know their voices.
 

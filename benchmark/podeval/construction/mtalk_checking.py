@@ -2,8 +2,7 @@
 
 In each round somebody hears every recording that is due and says yes or no, with what is wrong: the words, the
 expression, the sound. A refused recording is made anew and comes into the next round; a turn that is refused three
-times
-is left out, and its dialogue with it. A verdict belongs to the recording that was heard, and to no other file.
+times is left out, and its dialogue with it. A verdict belongs to the recording that was heard, and to no other file.
 """
 
 from collections import Counter

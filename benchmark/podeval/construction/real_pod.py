@@ -285,9 +285,7 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic]
 
 
 def _list_candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
-    """List the episodes of the last search for each topic in its present words; an episode is listed under its first
-    topic.
-    """
+    """List the episodes of the last search for each topic as now worded, each under its first topic."""
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
     candidates, seen = list[EpisodeCandidate](), set[str]()
     for topic in topics:

@@ -23,8 +23,7 @@ def episode_features() -> datasets.Features:
     """Return the columns.
 
     `id` is the file's name without its ending; `turns` are segments of at most 30 s, `clips` are those that `podeval
-    data
-    segments` finds; `reason` says why there are no turns or clips.
+    data segments` finds; `reason` says why there are no turns or clips.
     """
     text, seconds = datasets.Value("string"), datasets.Value("float64")
     return datasets.Features(

@@ -1,8 +1,7 @@
 """Fetch published episodes for one's own evaluation, and record which were found and which are lost.
 
 A folder of episodes holds whole audio files that were checked, and `episodes.jsonl`, which has a line for every
-attempt;
-the last line of an id counts. Episodes belong to their makers; nothing here redistributes them.
+attempt; the last line of an id counts. Episodes belong to their makers; nothing here redistributes them.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Read from servers of strangers: one request at a time, with pauses, and never from a private network.
 
-The audio addresses in a feed can be anything, and every server may redirect. So each connection goes only to an
-address that was looked up and judged public, redirects included; the name cannot change its meaning in between.
+The audio addresses in a feed can be anything, and every server may redirect. So each connection goes only to an address
+that was looked up and judged public, redirects included; the name cannot change its meaning in between.
 
 The requests are made by httpx. The idea of putting a checked address into the request, with the name kept for the
 certificate, comes from safehttpx; its code is not used, as it asks Google for names that this machine does not find,

@@ -62,8 +62,7 @@ def read_answers(path: Path) -> MtalkAnswers:
     """Read a submission file.
 
     Entries that cannot be used are left out and named in `missing`, as are absent transcripts, and models that answer
-    only
-    some turns of a dialogue.
+    only some turns of a dialogue.
 
     Raises:
         BadInput: the file is not JSON, has no section of answers, or nothing in it can be used.

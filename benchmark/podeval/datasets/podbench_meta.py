@@ -55,9 +55,7 @@ class Meta:
 
 
 def parse_object(meta: Any) -> dict[str, Any] | None:
-    """Parse `meta` to an object without the nulls that Parquet adds for keys of other rows; None if it is not an
-    object.
-    """
+    """Parse `meta`, without the nulls that Parquet adds for keys of other rows; None if it is not an object."""
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)

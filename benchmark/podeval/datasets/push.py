@@ -114,9 +114,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` beside the card, one task for each dimension; return its path, or None for a dataset of no
-    benchmark.
-    """
+    """Write `eval.yaml` beside the card, a task for each dimension; return its path, None without a benchmark."""
     if name not in benchmarks.names():
         return None
     configs: dict[str, list[str]] = {}

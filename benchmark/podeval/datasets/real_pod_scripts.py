@@ -107,9 +107,7 @@ def _wrong_length(row: Row) -> str | None:
 
 
 def _unreadable(row: Row) -> str | None:
-    """Report digits and signs, which can be read aloud in more than one way and would cause word errors that are no
-    system's fault.
-    """
+    """Report digits and signs: they can be read aloud in several ways, which would cause unfair word errors."""
     for number, turn in enumerate(row["turns"], 1):
         for version in ("text", "spontaneous"):
             if match := _UNREADABLE.search(turn[version]):
@@ -159,9 +157,7 @@ def _write_out(text: str) -> str:
 
 
 def _lacks_joint(row: Row) -> str | None:
-    """Report a clause of the written version that lacks a joint of the spontaneous version and so is not correct
-    English.
-    """
+    """Report a written clause that is incorrect English without a joint of the spontaneous version."""
     for number, turn in enumerate(row["turns"], 1):
         if missing := find_missing_joint(turn["text"], turn["spontaneous"]):
             joint, rest = missing

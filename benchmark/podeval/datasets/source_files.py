@@ -36,8 +36,8 @@ def fetch(
 
     Args:
         record: the dataset's record.
-        origin: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of
-            them, or `hub:owner/name@revision`. A folder may also hold the files of another source.
+        origin: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of them,
+            or `hub:owner/name@revision`. A folder may also hold the files of another source.
         builder_folder: folder of the builder and its sample.
         into: folder for downloads; files that are there already are not fetched again.
         progress: called with what happens, line by line.

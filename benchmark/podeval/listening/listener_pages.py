@@ -59,8 +59,7 @@ def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
     """Make the pages of the listener at a place of the balanced assignment.
 
     Items, systems and their order follow from the place; sides of a pair and letters of a MUSHRA page are drawn with
-    the
-    seed.
+    the seed.
     """
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
@@ -136,8 +135,8 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
         design: design of the test.
         page: the page that was shown.
         answer: by kind. mushra: `{letter: 0..100}`. mos: `{scale: 1..5}`. preference: `{"preference": -2..2}`;
-            text_preference: -1, 0, 1. questionnaire: `{question: {"mark": …, "reason": …}}`. rubric:
-            `{criterion_1: 0 or 1, …, "rationale": …}`.
+            text_preference: -1, 0, 1. questionnaire: `{question: {"mark": …, "reason": …}}`. rubric: `{criterion_1: 0
+            or 1, …, "rationale": …}`.
 
     Raises:
         BadInput: a part is missing, unknown, out of range or lacks its reason.
@@ -236,9 +235,7 @@ def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whol
 
 
 def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
-    """Return the attention checks that a questionnaire answer failed; they are recorded and never shown to the
-    listener.
-    """
+    """Return the failed attention checks of a questionnaire answer; they are recorded, never shown to listeners."""
     if design.kind != "questionnaire" or design.questions:
         return []
     clip = find_stimulus(design, page.item, page.stimuli[0])

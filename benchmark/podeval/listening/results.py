@@ -23,8 +23,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class ListeningResults:
-    """The results of a test: a row for each stimulus and scale, a verdict on every MUSHRA listener, remarks in
-    sentences.
+    """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, remarks in sentences.
 
     `dropped` is the number of finished listeners that the screening excluded.
     """

@@ -272,8 +272,7 @@ class Listening:
         heard_shares: Mapping[str, float] | None = None,
         seconds: float | None = None,
     ) -> SessionProgress:
-        """Record a listener's answer to one page; until the session ends a page can be answered again, which replaces
-        it.
+        """Record a listener's answer to one page; until the session ends, a new answer replaces the old one.
 
         Args:
             session_id: the session.
@@ -284,8 +283,7 @@ class Listening:
 
         Raises:
             BadInput: nothing was recorded; the message says why: an unknown session or page, a finished session, an
-                answer
-                that the page does not ask for, sounds of which too little was heard.
+                answer that the page does not ask for, sounds of which too little was heard.
         """
         now = self._clock()
 

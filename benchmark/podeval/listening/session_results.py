@@ -22,9 +22,7 @@ ATTENTION = "attention"
 
 @dataclass(frozen=True)
 class Overview:
-    """The progress of a test: sessions by state, and how often each stimulus of each item was rated in finished
-    sessions.
-    """
+    """The progress of a test: sessions by state, and the ratings of each stimulus of each item in finished sessions."""
 
     design: Design
     finished: int
@@ -120,8 +118,7 @@ def sessions(database: Database, test: str) -> list[Came]:
 
 
 def marks(database: Database, test: str) -> list[Mark]:
-    """Return all numeric answers of the finished, counted sessions; criteria carry the rationale of their page as
-    comment.
+    """Return all numeric answers of the finished, counted sessions; criteria have their page's rationale as comment.
 
     The page of a pair's mark names both sides, `<item>: <A> | <B>`.
 

@@ -17,9 +17,8 @@ class Aggregate:
     """The values of one metric over many items.
 
     `intervals[key]` holds the mean and its 95 % interval, clustered by item group; it is None where no item has a
-    value. The
-    keys are those of the scores in the order of the declaration; where nothing was scored, those of the declaration.
-    Intervals stay within the bounds of their key.
+    value. The keys are those of the scores in the order of the declaration; where nothing was scored, those of the
+    declaration. Intervals stay within the bounds of their key.
     """
 
     intervals: dict[str, Interval | None]

@@ -157,8 +157,7 @@ def compute(
 
     Raises:
         BadInput: a parameter is unknown or has a value it cannot take, the profile is unknown, or `groups` does not
-            hold
-            one group for each item.
+            hold one group for each item.
     """
     from podeval.metrics.aggregate import aggregate
 

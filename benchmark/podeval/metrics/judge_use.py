@@ -1,7 +1,7 @@
 """What a metric asks of a judge, and which judge: the judge is part of the protocol, the place of its records is not.
 
-The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers
-and returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
+The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers and
+returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,9 +1,9 @@
 """Protocols: how a score came about, as a hash. Numbers are ranked only against numbers of the same protocol.
 
-What is hashed: metric and version, parameters, which optional inputs were given, the identity of every model the
-metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated
-items the conditions the task imposes (track, voices, whole or chunked, file or microphone). Profile, device and
-library versions are provenance: they travel beside the id and do not change it.
+What is hashed: metric and version, parameters, which optional inputs were given, the identity of every model the metric
+needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated items the
+conditions the task imposes (track, voices, whole or chunked, file or microphone). Profile, device and library versions
+are provenance: they travel beside the id and do not change it.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The files of the metric Spaces, scripts and cards, made from the declarations and installed for offline use.
 
-`evaluate.load("podeval/<name>")` looks on the Hub and then, on any failure, for the newest copy under
-`evaluate`'s module cache. `install` puts the packaged scripts there, so that the same call works without network.
+`evaluate.load("podeval/<name>")` looks on the Hub and then, on any failure, for the newest copy under `evaluate`'s
+module cache. `install` puts the packaged scripts there, so that the same call works without network.
 """
 
 import shutil

@@ -96,9 +96,7 @@ def is_in_use(file: Path) -> bool:
 
 @dataclass(frozen=True)
 class PutBack:
-    """The outcome of putting back a copy: rows by table, erasures kept from the old database, path of the replaced
-    file.
-    """
+    """The outcome of putting back a copy: rows by table, erasures that stay in force, path of the replaced file."""
 
     rows: dict[str, int]
     forgotten: int

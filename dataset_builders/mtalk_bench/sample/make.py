@@ -1,8 +1,7 @@
 """Make the sample's Parquet file from `dialogues.json`: espeak-ng speaks the turns, in the schema of the source.
 
 Run it in a checkout with the `baselines` extra: `python dataset_builders/mtalk_bench/sample/make.py`. The voice
-engine's
-licence (GPL) does not extend to its output; words and audio are podeval's, CC BY 4.0.
+engine's licence (GPL) does not extend to its output; words and audio are podeval's, CC BY 4.0.
 """
 
 import io
@@ -58,9 +57,7 @@ def main() -> None:
 
 
 def _spoken(text: str, voice: int) -> bytes:
-    """Return the words without their tags as WAV, spoken by one of six voices; with a phone where a tag says that one
-    rings.
-    """
+    """Return the words without their tags as Ogg, in one of six voices; with a phone where a tag says one rings."""
     words = re.sub(r"\(.*?\)", "", text).strip()
     # Voices go to speakers in order, so that silent speakers before this one choose its voice.
     silent: list[Any] = [{"speaker": str(number), "text": "a"} for number in range(voice)]
