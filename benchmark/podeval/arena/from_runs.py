@@ -39,6 +39,7 @@ def make_manifest(
     """
     if not 0 < len(dimension.strip()) <= LONGEST_NAME:
         raise BadInput(f"a dimension's name has 1 to {LONGEST_NAME} characters, such as overall, not {dimension!r}")
+    # Select the recordings, and count the systems that have one of each item.
     outputs = [
         (plan, item, output, audio)
         for plan, item, output, audio in _recordings(runs)
@@ -47,6 +48,7 @@ def make_manifest(
         and (controls or plan.shown_kind != "control")
     ]
     times = Counter(_name(plan, item, dimension) for plan, item, _, _ in outputs)
+    # Enter the items that at least two systems have in common.
     manifest = Manifest()
     systems, items = {}, {}
     for plan, item, output, audio in outputs:

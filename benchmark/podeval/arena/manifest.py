@@ -91,12 +91,14 @@ def read_manifest(file: Path) -> Manifest:
         ) from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadInput(f"{file} is not YAML or JSON: {str(error).partition(chr(10))[0]}") from None
+    # Check the fields, and name the first that is wrong.
     try:
         manifest = Manifest.model_validate(content or {})
     except ValidationError as error:
         first = error.errors()[0]
         location = ".".join(str(part) for part in first["loc"]) or "the document"
         raise BadInput(f"{file}: {location}: {first['msg']}") from None
+    # Paths in a manifest are relative to it.
     for entry in manifest.outputs:
         entry.audio = str(file.parent.resolve() / Path(entry.audio).expanduser())
     for item in manifest.items:
@@ -127,6 +129,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
         BadInput: an output names a system or item that does not exist, or its audio cannot be used.
     """
     moment = now or datetime.now(UTC)
+    # Measure the audio before the transaction, so that no vote waits for it.
     unusable, measured = [], []
     for entry in manifest.outputs:
         try:
@@ -138,6 +141,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
 
     def work(session: Session) -> Added:
         new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
+        # Systems and items come first, as outputs refer to them.
         for system in manifest.systems:
             row = session.get(ArenaSystem, system.id)
             new["systems"] += row is None
@@ -154,6 +158,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
                     raise BadInput(
                         f"an output names the {kind.__tablename__[:-1]} {name}, which is not there; add it first"
                     )
+            # An output that was judged is never replaced by other audio.
             output = session.get(ArenaOutput, values["id"])
             new["outputs"] += output is None
             if output is not None and output.sha256 not in ("", values["sha256"]) and _was_judged(session, output.id):

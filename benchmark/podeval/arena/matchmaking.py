@@ -222,6 +222,7 @@ def _collect_heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
 
 def _take_snapshot(session: Session) -> _Snapshot:
     snapshot = _Snapshot()
+    # Collect the systems with a recording of each item, for open dimensions.
     rows = (
         select(ArenaItem.dimension, ArenaItem.id, ArenaOutput.system)
         .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
@@ -234,6 +235,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
         if dimension not in closed:
             items.setdefault(dimension, {}).setdefault(item, set()).add(system)
     snapshot.fields = {dimension: PairingPool(systems) for dimension, systems in items.items()}
+    # Count how often each pair met on each item.
     served = (
         select(Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
         .where(Battle.purpose == "rating")
@@ -241,6 +243,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
     )
     for dimension, low, high, item, count in session.execute(served):
         snapshot.battles.setdefault(dimension, Counter())[(low, high), item] = count
+    # Estimate the strength of each system.
     for dimension, systems in items.items():
         snapshot.ratings[dimension] = strengths(
             {s for group in systems.values() for s in group}, _read_results(session, dimension)

@@ -24,6 +24,7 @@ def draw_bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mappin
     for number, (name, counts) in enumerate(groups.items()):
         parts.append(_draw_text(12, y + 18, name, weight=600))
         y += 28
+        # A bar for each label, its length relative to the group's largest count.
         total, most = sum(counts.values()), max(counts.values(), default=0)
         for label, count in counts.items():
             width = 560 * count / most if most else 0

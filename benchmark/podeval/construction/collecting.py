@@ -198,6 +198,7 @@ def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer
         "seconds": 0.0,
         "enhanced": enhancer is not None,
     }
+    # Enhance, drop poor sound, transcribe.
     try:
         recording = Recording.open(path, profile=settings.profile)
         facts["seconds"] = recording.duration
@@ -212,6 +213,7 @@ def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer
         transcript = transcribe_and_diarise(recording, settings.language)
     except (BadAudio, CannotScore) as refusal:
         return Collected(**facts, reason=str(refusal))
+    # Cut the transcript into passages of a usable language and length.
     if transcript.language not in LANGUAGES:
         return Collected(
             **facts, language=transcript.language, reason=f"{transcript.language} is spoken, neither en nor zh"

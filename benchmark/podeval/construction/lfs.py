@@ -118,18 +118,21 @@ def refine(
     if not cases:
         raise BadInput(f"{workshop.folder} holds no cases; `write` or `take` some first")
     report = StepReport()
+    # Digest the cases, and drop those on the same subject.
     digested = digest_cases(cases, judging)
     report.add_result("digested", digested)
     workshop.write("digested.jsonl", digested.kept)
     unique = deduplicate(digested.kept, encode, threshold)
     report.add_result(ALIKE, unique)
     workshop.write_sifted(ALIKE, "unique.jsonl", unique)
+    # Keep cases that are fit for long speech and safe to publish.
     rated = rate(unique.kept, judging, least)
     report.add_result(DULL, rated)
     workshop.write_sifted(DULL, "rated.jsonl", rated)
     screened = screen(rated.kept, judging)
     report.add_result(UNSAFE, screened)
     workshop.write_sifted(UNSAFE, "screened.jsonl", screened)
+    # Write the table for the review.
     table = workshop.folder / TABLE
     undecided = lay_out(table, [make_review_row(row) for row in screened.kept])
     report.say(f"review: {undecided} of {len(screened.kept)} cases to decide in {table}")
@@ -186,12 +189,15 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSet
     if not settings.enhancer:
         report.say("enhanced: none, no enhancer is given (--enhancer COMMAND); recordings are heard as they are")
     record = workshop.folder / COLLECTED
+    # Transcribe new recordings.
     before = read_collected(record)
     results = collecting.collect(files, record, before, settings)
+    # Record the dropped ones, beside those that other steps left out.
     table = workshop.folder / TRANSCRIPTS
     left = collecting.list_left_out(results)
     others = [one for one in workshop.read_left_out() if one.step != collecting.STEP]
     workshop.write("left_out.jsonl", [*others, *left])
+    # Write the table for proofreading.
     undecided = lay_out(table, collecting.make_review_rows(results))
     report.say(f"collected: {len(results) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
     for one in left:

@@ -76,6 +76,7 @@ def take(workshop: Workshop, path: Path) -> StepReport:
         raise BadInput(f"{path} cannot be read as JSON ({error})") from None
     if not isinstance(raw, list):
         raise BadInput(f"{path} should hold a list of dialogues")
+    # Read each dialogue strictly; its id follows from type and number.
     dialogues: dict[str, Dialogue] = {}
     for number, one in enumerate(raw, 1):
         facts = {key: value for key, value in one.items() if key in Dialogue.model_fields} if type(one) is dict else {}
@@ -119,6 +120,7 @@ def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
     report, to_record = StepReport(), list(dialogues)
+    # Tagged variants are recorded only as people kept them.
     for kind in ("para", "amb"):
         rows = workshop.read(f"tagged-{kind}.jsonl", Tagged)
         if rows:
@@ -128,6 +130,7 @@ def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             report.add_result(f"tags of {TYPES[kind]} dialogues", kept)
             workshop.write_sifted(f"tags-{kind}", f"resolved-{kind}.jsonl", kept)
             to_record += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
+    # Write the script, and prepare folder and table for recordings and sounds.
     workshop.write(SCRIPT, to_record)
     (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
     turns = sum(len(dialogue.turns) for dialogue in to_record)

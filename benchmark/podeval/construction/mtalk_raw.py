@@ -126,6 +126,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         workshop.folder / TABLE, [make_review_row(row) for row in candidates], REVIEW, accept_all=accept_all
     )
     chosen: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
+    # A kept candidate needs speakable words and a capability of the taxonomy.
     counts: Counter[str] = Counter()
     for row in candidates:
         if (edited := review.kept.get(row.id)) is None:
@@ -144,6 +145,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             chosen.kept.append(
                 Dialogue(id=f"sem-{number}", type="sem", number=number, turns=tuple(turns), arena_prompt=prompt)
             )
+    # Write the dialogues, and compare their numbers with the paper's.
     report.add_result(REVIEW, chosen)
     workshop.write_sifted(REVIEW, DIALOGUES, chosen)
     written = len(workshop.read(RAW, Raw))

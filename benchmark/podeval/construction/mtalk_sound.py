@@ -85,6 +85,7 @@ def read_voices(path: Path) -> dict[str, VoiceProfile]:
         raise BadInput(
             f"{path}: {describe_validation_error(error)}; a profile has command, reference and perhaps about"
         ) from None
+    # Every profile needs its reference recording and a command that can be run.
     placed = {}
     for name, voice in profiles.items():
         reference = path.parent / voice.reference
@@ -130,6 +131,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
     sounds = {}
     for number, line in enumerate(_read_table(path), 2):
         kind, name = line["kind"].strip().casefold(), line["file"].strip()
+        # A tag without a kind was not filled in yet.
         if not kind:
             continue
         where = f"{path}, line {number} ({line['tag']})"
@@ -165,9 +167,11 @@ def add_sounds(
         BadInput: the converter failed.
         CannotScore: the recording or a sound is silent.
     """
+    # Read the words, and convert them to the voice of the profile where there is one.
     speech = _read_mono(recording)
     if voice is not None:
         speech = Program(voice[1].command, "voice converter", reference=True).run(speech, RATE, voice[1].reference)
+    # Add each sound at its own ratio to the speech alone.
     mixed, descriptions = speech, list[str]()
     for tag, share in locate_tags(text):
         sound = sounds.get(tag.casefold())
@@ -181,6 +185,7 @@ def add_sounds(
             alone = put_in(speech, samples, RATE, sound.snr_db, at) - speech
         mixed = mixed + alone
         descriptions.append(f"{tag}: {sound.kind}, {sound.snr_db:g} dB, {sound.file.name}")
+    # Turn down a mix that would clip.
     peak = float(np.abs(mixed).max())
     factor = min(1.0, PEAK / peak) if peak else 1.0
     facts = Mixed(

@@ -193,6 +193,7 @@ def place_orders(
         gone: those of them whose dialogue was left out.
         judging: client of the language model that suggests situations.
     """
+    # Count the missing dialogues, and list the situations used before.
     alive = Counter(order.cell for order in before if order.id not in gone)
     placed = Counter(order.cell for order in before)
     lacking = {cell: plan.each - alive[cell] for cell in plan.cells() if alive[cell] < plan.each}
@@ -207,6 +208,7 @@ def place_orders(
             prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_check_situations(lacking[cell], used[cell])
         )
 
+    # Have situations suggested, and order a dialogue on each; aspects take turns.
     answered, waiting = ask_each(judging, [StagedRow(id="/".join(cell)) for cell in lacking], Situations, request)
     orders = []
     for line, answer in answered:

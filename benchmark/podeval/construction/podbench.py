@@ -228,6 +228,7 @@ def _apply_review(
     for row in rows:
         if (edited := review.kept.get(row.id)) is None:
             continue
+        # Requirements come back as lines of a dimension, a colon and a value.
         try:
             lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
             requirements = [

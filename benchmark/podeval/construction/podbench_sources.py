@@ -96,6 +96,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path} cannot be read as text in UTF-8 ({error})") from None
         raw = _parse_lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
+        # Each document needs a text in a language of the benchmark, and an id of its own.
         for number, one in enumerate(raw, 1):
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():

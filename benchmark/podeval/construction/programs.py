@@ -53,10 +53,12 @@ class Program:
         from podeval.audio.resample import resample
 
         with tempfile.TemporaryDirectory(prefix="podeval-") as folder:
+            # Put the paths into the command.
             input_path, output_path = Path(folder) / "input.wav", Path(folder) / "output.wav"
             soundfile.write(input_path, samples, rate, subtype="FLOAT")
             files = {"{input}": str(input_path), "{output}": str(output_path), "{reference}": str(reference or "")}
             words = [_fill(word, files) for word in self._split_command()]
+            # Run it.
             try:
                 done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
             except (OSError, subprocess.TimeoutExpired) as error:
@@ -64,6 +66,7 @@ class Program:
             if done.returncode:
                 message = (done.stderr or done.stdout).strip()[-300:]
                 raise BadInput(f"the {self.job} {words[0]} failed with exit code {done.returncode}: {message}")
+            # Read what it wrote, in the shape and rate that was given.
             try:
                 decoded = decode(output_path)
             except BadAudio as refusal:

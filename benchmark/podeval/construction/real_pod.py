@@ -108,6 +108,7 @@ def suggest_topics(
     def request(line: StagedRow) -> JudgeRequest:
         return JudgeRequest(prompt, {"category": line.id.replace("_", " ")}, check=_check_topics(each))
 
+    # Have topics suggested.
     report = StepReport()
     answered, report.waiting = ask_each(judging, [StagedRow(id=name) for name in categories], Suggestions, request)
     topics = [
@@ -115,6 +116,7 @@ def suggest_topics(
         for line, answer in answered
         for number, topic in enumerate(answer.topics[:each], 1)
     ]
+    # Write them, and the table in which people keep some.
     workshop.write(TOPICS, topics)
     table = workshop.folder / TOPIC_TABLE
     undecided = lay_out(table, [_make_topic_row(topic) for topic in topics])
@@ -150,6 +152,7 @@ def search_candidates(
     report = StepReport()
     topics, undecided = _read_kept_topics(workshop, accept_all)
     report.waiting += undecided
+    # Search for topics that were not searched for in these words.
     record = workshop.folder / CANDIDATES
     searched = {(line["topic_id"], line["term"], line["country"]) for line in read_lines(record)}
     for number, topic in enumerate(topics):
@@ -164,6 +167,7 @@ def search_candidates(
         episodes = [vars(one) for one in results]
         line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
         append_line(record, line)
+    # Write the table of candidates, and report topics without any.
     candidates = _list_candidates(record, topics)
     table = workshop.folder / EPISODE_TABLE
     lay_out(table, [_make_candidate_row(one) for one in candidates])
@@ -241,11 +245,13 @@ def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> S
     entries = [_make_recording_row(path) for path in list_recordings(folder)]
     if len({entry.id for entry in entries}) < len(entries):
         raise BadInput(f"two recordings in {folder} have one name but for the ending or odd characters; rename one")
+    # Read the table, which the first call writes.
     table, report = workshop.folder / OWN_TABLE, StepReport()
     if not table.is_file():
         lay_out(table, entries)
     review = read_decisions(table, entries, "own recordings", accept_all=accept_all)
     report.waiting += review.waiting
+    # Make items of valid rows; the others wait.
     items = list[dict[str, object]]()
     for name, edited in review.kept.items():
         try:
@@ -260,6 +266,7 @@ def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> S
             report.waiting.append(WaitingRow(name, f"its row in {table.name} cannot be used: {message}"))
             continue
         items.append(item.model_dump(mode="json", exclude_defaults=True) | {"category": item.category})
+    # Write the table again, and the items beside it.
     lay_out(table, entries)
     if items:
         write_json(

@@ -136,6 +136,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
     paths: list[Path] = []
     rows, size, total = 0, 0, 0
     writer: pq.ParquetWriter | None = None
+    # Write tables until a file is large enough, then begin the next.
     try:
         for table in builder.tables(split):
             if writer is None or size > SHARD_BYTES:
@@ -147,6 +148,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
             rows += len(table)
             size += table.nbytes
             total += table.nbytes
+        # A split without rows still has a file with the columns.
         if writer is None:
             paths.append(folder / f"{split}-00000.part")
             writer = pq.ParquetWriter(paths[-1], schema, compression="zstd")
@@ -154,6 +156,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
     finally:
         if writer is not None:
             writer.close()
+    # The names hold the number of files, which is known only now.
     files = {}
     for number, path in enumerate(paths):
         final = path.with_name(f"{split}-{number:05d}-of-{len(paths):05d}.parquet")

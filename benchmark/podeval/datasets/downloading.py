@@ -85,6 +85,7 @@ def download(
         wait=lambda state: _choose_pause(state, wait),
         reraise=True,
     )
+    # Fetch the missing bytes, with the caller's client or a new one.
     try:
         if client is None:
             with make_client() as client:
@@ -93,6 +94,7 @@ def download(
             retrying(_go_on, client, url, part, most_bytes, timeout, watch)
     except _Passing as trouble:
         raise BadInput(f"{url} could not be fetched after {tries} attempts ({trouble}); try again later") from None
+    # Check the content before the file gets its name.
     if sha256 is not None and (digest := _hash(part)) != sha256:
         part.unlink()
         _mark(part).unlink(missing_ok=True)

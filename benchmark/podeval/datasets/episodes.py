@@ -119,6 +119,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
     from podeval.models import registry
     from podeval.text.dialogue_segments import cut_dialogue_clips, explain_no_clips
 
+    # Fill in the facts that need no analysis.
     number = item.id.rpartition("_")[2] if item else ""
     row: dict[str, Any] = {
         "id": path.stem,
@@ -134,6 +135,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         "clips": [],
         "reason": None,
     }
+    # Transcribe; the row of an unusable recording says why.
     try:
         recording = Recording.open(path)
         if expected and recording.content != expected:

@@ -230,6 +230,7 @@ def parse_feed(content: bytes) -> Iterator[Enclosure]:
 
     try:
         root = None
+        # Items are read and dropped one by one, as feeds may be long.
         for _, element in iterparse(io.BytesIO(content), events=("end",)):
             root = element
             if element.tag == "item":

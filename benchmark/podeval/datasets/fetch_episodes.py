@@ -265,12 +265,14 @@ def _download(
     part = scratch / hashlib.sha256(strip_secrets(enclosure.url).encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
     web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
+    # Keep whole audio files only.
     try:
         container, seconds = read_container_and_seconds(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
         raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is no whole audio file: it {what}") from None
+    # Record the facts, and put the file in place.
     facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
     file_facts = {

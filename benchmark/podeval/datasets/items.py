@@ -75,6 +75,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
     """Return the folder of the build; the sample is built where it has not been."""
     from podeval.datasets import build, catalogue
 
+    # Use the build that the caller names, or the one in the working folder.
     if folder is not None:
         return Path(folder)
     if not split.sample:
@@ -85,6 +86,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
                 f"{benchmark.name}`, then name its folder with --data (now neither is there: {here.absolute()})"
             )
         return here
+    # Build the sample once for each version of its files.
     cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
     version = catalogue.get(benchmark.name).RECORD.version
     sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_hash_sample(benchmark.name)}"

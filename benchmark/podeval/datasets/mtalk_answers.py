@@ -83,6 +83,7 @@ def read_answers(path: Path) -> MtalkAnswers:
         if not isinstance(dialogues, list):
             missing.append(f"{section}: must be a list of dialogues, is {_describe_kind(dialogues)}")
             continue
+        # Read the dialogues of a section, each once.
         read: dict[str, int] = {}
         for number, turns in enumerate(dialogues, 1):
             where = f"{section}, dialogue {number}"
@@ -121,9 +122,11 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
         if not isinstance(turn, Mapping):
             missing.append(f"{where}: a turn must be an object, is {_describe_kind(turn)}")
             continue
+        # Read the user's question.
         question = _read_text(turn, "question", where, missing)
         missing += _find_disagreements(question, dialogue, kind, number)
         question_words = _read_text(turn, "question_transcription", where, missing)
+        # Read the models' answers; those without audio are left out.
         paths = _read_object(turn, "dialogue", where, missing)
         words = _read_object(turn, "dialogue_transcription", where, missing)
         if lonely := sorted(words.keys() - paths.keys()):

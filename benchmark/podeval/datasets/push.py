@@ -45,6 +45,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
+    # Refuse a build that may not be published or has changed.
     lock = read_lock(folder)
     record = catalogue.get(str(lock["dataset"])).RECORD
     source = record.source(str(lock["source"]["name"])) or record.sources[0]
@@ -61,11 +62,13 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         raise BadInput(
             f"{folder} is not as it was built: {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
         )
+    # Collect the files.
     files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.parquet"))]
     eval_file = _write_eval_yaml(folder, record.name, files)
     progress(f"{repo}: {len(files)} Parquet files and the card")
     api = HfApi()
     title = f"{record.title} {record.version}, built by podeval {lock['podeval']}"
+    # Push the data and the card in one commit.
     try:
         api.create_repo(repo, repo_type="dataset", private=private or None, exist_ok=True)
         done = api.upload_folder(
@@ -80,6 +83,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         raise BadInput("the Hub does not know you; run `hf auth login` with a token that may write") from None
     except HfHubHTTPError as error:
         raise BadInput(f"the Hub refused {repo} ({error}); check that your token may write there") from None
+    # Then push the tasks, which the Hub may refuse.
     if eval_file is not None:
         _push_tasks(api, repo, eval_file, title, progress)
     return str(done.commit_url)

@@ -48,10 +48,12 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
         for split, facts in splits.items():
             from datasets import load_dataset
 
+            # Compare the columns, as `datasets` reads them.
             loaded = load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(features):
                 yield f"{config}/{split}: the columns are not those of the builder"
                 continue
+            # Check rules and number of rows, read as the builder wrote them.
             count = 0
 
             def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:

@@ -147,12 +147,14 @@ class Design(_Part):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        # Names must be unique.
         if len(set(self.systems)) < len(self.systems):
             raise ValueError("a system is named twice")
         if {HIGH, LOW} & set(self.systems):
             raise ValueError(f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item")
         if len({item.id for item in self.items}) < len(self.items):
             raise ValueError("two items have one id")
+        # Items and questions must fit the kind of test.
         for item in self.items:
             self._check(item)
         if self.kind in ("preference", "text_preference") and len(self.systems) < 2:
@@ -165,6 +167,7 @@ class Design(_Part):
             raise ValueError(f"a {self.kind} test asks no questions of one's own; a questionnaire does")
         if len({question.name for question in self.questions}) < len(self.questions):
             raise ValueError("two questions have one name")
+        # A listener must be able to finish within the time.
         fitting = self.fitting
         if fitting < 1 or (self.items_each or 1) > fitting:
             raise ValueError(

@@ -203,12 +203,14 @@ def _read_questionnaire(
         reply = answer.get(question.name)
         if reply is None:
             continue
+        # Read a bare text as the reason, and a bare value as the mark.
         if not isinstance(reply, Mapping):
             reply = {"reason": reply} if isinstance(reply, str) else {"mark": reply}
         if question.optional:
             if why := words(reply.get("reason", "")):
                 answers.append(PageAnswer(page.stimuli[0], question.name, None, why))
             continue
+        # Require the mark, and the reason where the question asks for one.
         most = len(question.labels) or 50
         value = _read_number(page, question.name, reply.get("mark"), 1, most, whole=True)
         reason = words(reply.get("reason", ""))

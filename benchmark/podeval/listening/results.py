@@ -46,6 +46,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
         f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
         f"{overview.excluded} were left out by hand"
     ]
+    # Screen the listeners by the rules of the kind of test.
     screened: list[ScreenedListener] = []
     if design.kind == "questionnaire":
         answers, clips = session_results.answers(database, test)
@@ -60,15 +61,18 @@ def summarise(database: Database, test: str) -> ListeningResults:
     else:
         screened = _screen(design, marks)
         dropped = {verdict.rater: "; ".join(verdict.reasons) for verdict in screened if not verdict.kept}
+    # Drop hurried marks where the design asks for it.
     if design.screening.pam:
         screening = screen_pam(marks)
         dropped |= screening.dropped_raters
         marks = list(screening.kept)
         if screening.hurried:
             remarks.append(f"{screening.hurried} marks were given in less than 10 s and do not count")
+    # Summarise the remaining marks, by scale.
     remarks += [f"left out: {rater}: {reason}" for rater, reason in dropped.items()]
     marks = [mark for mark in marks if mark.rater not in dropped]
     rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
+    # Measure the agreement of listeners.
     if len({mark.rater for mark in marks}) > 1:
         alpha = reliability(marks)
         if alpha.value is not None:

@@ -153,11 +153,13 @@ class Listening:
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
+            # Find the person's session of this test.
             design = get_design(session, test)
             listener = make_pseudonym(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
             row = session.scalar(select(ListeningSession).where(*mine))
+            # Begin one where there is none.
             if row is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
                     raise BadInput(
@@ -288,6 +290,7 @@ class Listening:
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
+            # Check the answer, how much was heard, and the time.
             row = get_session(session, session_id)
             if row.finished_at is not None:
                 raise BadInput("this session is finished; its answers stand as they are")
@@ -295,6 +298,7 @@ class Listening:
             answers = validate_answer(design, page, answer)
             shares = validate_played(design, page, heard_shares or {})
             took = None if seconds is None or not 0 <= seconds <= _LONGEST_PAGE else float(seconds)
+            # Replace an earlier answer to this page.
             for table in (ListeningRating, ListeningAnswer):
                 session.execute(delete(table).where(table.session == row.id, table.page == page.id))
             for part in answers:
@@ -312,6 +316,7 @@ class Listening:
                 if part.words or part.value is None:
                     chosen = "" if part.value is None else f"{part.value:g}"
                     session.add(ListeningAnswer(**common, question=part.question, choice=chosen, reason=part.words))
+            # Record failed attention checks, and the progress.
             flag_attention(session, row.id, page, find_attention_failures(design, page, answers), now)
             row.seen_at = now
             session.flush()

@@ -46,9 +46,11 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
         return None
+    # Translate systems to letters: only the tables name systems.
     reasons = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
     letter = dict(zip(page.stimuli, letters(len(page.stimuli)), strict=True))
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
+    # Restore the form in which the page sent the answer.
     answer: dict[str, Any]
     match kind:
         case "mushra":

@@ -68,6 +68,7 @@ def read_configuration(path: Path) -> Imported:
     notes: list[str] = []
     pages: dict[str, list[dict[str, Any]]] = {}
     questionnaires: list[list[dict[str, Any]]] = []
+    # Sort pages by kind, and note which are left out.
     for page in _flat(content["pages"]):
         kind = _KINDS.get(str(page.get("type")))
         if kind is None:
@@ -77,11 +78,13 @@ def read_configuration(path: Path) -> Imported:
         pages.setdefault(kind, []).append(_item(page, kind, notes))
         if kind == "questionnaire":
             questionnaires.append(_questions(page, path, notes))
+    # Check that the pages of a kind fit one design.
     if not pages:
         raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
     if any(questions != questionnaires[0] for questions in questionnaires):
         raise BadInput(f"the pages of {path} ask different questions; make a file of each")
     name = re.sub(r"[^a-z0-9_-]+", "-", str(content.get("testId") or path.stem).lower()).strip("-_") or "test"
+    # Make a design for each kind.
     designs = []
     for kind, items in pages.items():
         systems = list(dict.fromkeys(system for item in items for system in item["stimuli"]))

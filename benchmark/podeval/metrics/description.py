@@ -24,6 +24,7 @@ class Argument:
 
 def arguments(metric: Metric) -> tuple[Argument, ...]:
     """Return the arguments of `compute` of the metric's module, inputs first."""
+    # Inputs.
     first = metric.inputs[0]
     rows = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
     if compared := metric.reference:
@@ -31,6 +32,7 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
         rows.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
         rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+    # Parameters, and the arguments that all modules share.
     rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
     rows.append(
         Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")

@@ -156,12 +156,15 @@ def _write_audio(item: Any, path: Path) -> Path:
     Raises:
         BadInput: the form has no sampling rate, or is not a known one.
     """
+    # The content of a file.
     if isinstance(item, bytes | bytearray):
         path.write_bytes(item)
         return path
+    # A decoder of torchcodec.
     if hasattr(item, "get_all_samples"):
         decoded = item.get_all_samples()
         return _write_samples(np.asarray(decoded.data).T, decoded.sample_rate, path)
+    # An object of `datasets`, or what can be read like one.
     try:
         audio = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
     except (TypeError, LookupError):

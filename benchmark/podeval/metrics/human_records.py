@@ -92,15 +92,18 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
     judged: dict[tuple[str, str], float] = {}
     for number, record in enumerate(_records(text, "answer"), start=1):
         system = _word(record, "system", number)
+        # A judge's score J.
         if "judged" in record:
             if not _is_number(record["judged"]) or not 1 <= record["judged"] <= 5:
                 raise BadInput(f"answer {number}: what a judge read is a number from 1 to 5, not {record['judged']!r}")
             judged[system, _word(record, "question", number)] = float(record["judged"])
             continue
         item = _word(record, "item", number)
+        # The facts of a clip.
         if "question" not in record:
             clips[item, system] = ClipFacts(record.get("speakers"), record.get("music"))
             continue
+        # A listener's answer.
         question, mark = _word(record, "question", number), record.get("mark")
         if question in RATED and not (mark is None or (_is_number(mark) and mark in (1, 2, 3, 4, 5))):
             raise BadInput(f"answer {number}: the mark of {question} is 1, 2, 3, 4, 5 or null, not {mark!r}")

@@ -98,12 +98,14 @@ def read_answers(
     answers: dict[str, JudgeAnswers] = {}
     for folder in folders:
         records = Records(folder)
+        # List the judges, and count failed calls.
         if not records.judges():
             raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
         for described in records.judges():
             answers.setdefault(described["id"], JudgeAnswers(described))
         for failure in records.failures():
             _of(answers, failure["judge"]).failed_calls += 1
+        # Of a question asked again, only the newest series counts.
         newest: dict[str, list[JudgeExchange]] = {}
         for exchange in records.all_exchanges():
             _count(_of(answers, exchange.judge), exchange)

@@ -110,6 +110,7 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
 
     texts: dict[str, str] = {}
     """By text, the input that it was first."""
+    # Pass requests and answers on, and collect every text that is shown.
     try:
         requests = next(conversation)
         while True:
@@ -125,6 +126,7 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
                 requests = conversation.send(answers)
     except StopIteration as end:
         result: Result = end.value
+    # Note the texts that address the judge.
     if isinstance(result, Score) and (injected := note(texts)):
         return replace(result, notes={**result.notes, **injected})
     return result

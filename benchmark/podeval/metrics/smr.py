@@ -67,11 +67,13 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
         variant: `standard` measures where there is music, by BS.1770; `podeval` everywhere, on mono stems at 16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
+    # Find music that lasts.
     music = speech_track.find_lasting_music(recording)
     if variant == "standard" and not music:
         raise CannotScore("no music is heard under speech")
     rate = registry.card("separator", recording.profile).rate
     recording.require_rate(rate)
+    # Find segments of speech, and those of them that lie over music.
     segments = speech_segments(recording.speech_stem().speech())
     if not segments:
         raise CannotScore(f"no speech lasts {SHORTEST_SEGMENT:g} s without a pause of more than {LONGEST_PAUSE:g} s")
@@ -84,6 +86,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
             if held >= LEAST_MUSIC * s.duration
         ]
     )
+    # Measure the ratio of each segment.
     measured_ratios = _ratios(recording, over, variant)
     if not measured_ratios:
         raise CannotScore("no music is heard under speech")

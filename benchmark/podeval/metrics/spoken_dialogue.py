@@ -172,6 +172,7 @@ class SpokenDialogue:
         if isinstance(source, SpokenDialogue):
             return source
         data = _parse_json(source) if isinstance(source, str) else source
+        # Check the fields before anything is built from them.
         name = str(data.get("id") or "dialogue")
         dimension = data.get("dimension", "semantic")
         if dimension not in FOCUS:

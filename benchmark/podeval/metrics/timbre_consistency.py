@@ -70,6 +70,7 @@ def timbre_consistency(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
+    # Compare each speaker's windows with one another.
     voices, who = _voices(track, script)
     speech = track.speech() if variant == "default" else ()
     consistency: dict[str, float] = {}
@@ -83,6 +84,7 @@ def timbre_consistency(
             likeness = _likeness(voice.embeddings[audible])
             consistency[voice.speaker] = float(likeness.mean())
             drift += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
+    # Average over speakers.
     if not consistency:
         raise CannotScore("no speaker has the two windows of 3 s of speech that a comparison needs")
     drift.sort()

@@ -137,15 +137,18 @@ def _match_speakers(
     def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
+    # One voice and one reference: nobody has to be told apart.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
         return [Match(voices[0], next(iter(references.embeddings.values())))], {}
+    # No script: the best assignment of speakers to references.
     if script is None:
         voices = heard_in(recording.turns())
         return _assign_voices(voices, references), {"speakers_found": len(voices)}
+    # With a script, speakers are matched by their names.
     spelt = {speaker_key(name): name for name in script.speakers}
     script_names = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
     if not script_names:

@@ -131,6 +131,7 @@ def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
 def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
     forgotten, kept = 0, None
     beside = [target.with_name(target.name + ending) for ending in ("-wal", "-shm")]
+    # An existing database must be empty or replaceable, and not in use.
     if target.exists():
         try:
             held = sum(rows for name, rows in count_rows(target).items() if name != "alembic_version")
@@ -144,12 +145,15 @@ def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
             )
         if used:
             raise StoreUnusable(f"podeval is running on {target}; stop its site and workers, then restore")
+        # Erasures in the old database stay in force.
         with Database(copy) as opened:
             forgotten = _forget_again(opened, _read_erasures(target))
         kept = target.with_name(f"{target.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    # Check the copy before anything is moved.
     target.parent.mkdir(parents=True, exist_ok=True)
     merge_log(copy)
     rows = count_rows(copy)
+    # Keep the old database under another name, then put the copy in its place.
     if kept is not None:
         for path in (target, *beside):
             if path.exists():

@@ -56,6 +56,7 @@ class FlaggedSession:
 def read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
     """Read the votes with the newest flags, newest first."""
     flags = _read_signals(session, Flag.vote, newest)
+    # Read the votes, with the systems that met.
     a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
         select(Vote, Battle.dimension, first.title, second.title)
@@ -68,6 +69,7 @@ def read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
     )
     rows = {row[0].id: row for row in session.execute(query)}
     voters = {vote.voter for vote, *_ in rows.values()}
+    # Count the other counted votes of each voter.
     counting = (
         select(Vote.voter, func.count()).where(Vote.voter.in_(voters), Vote.standing == "counted").group_by(Vote.voter)
     )

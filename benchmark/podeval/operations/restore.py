@@ -77,6 +77,7 @@ def restore(
         DiskFull: the disk is full; nothing was changed.
     """
     with BackupReader(path) as reader:
+        # Check the backup, and that nothing would be overwritten.
         backup = read_contents(reader)
         reader.check()
         if not force and runs.is_dir() and (blocking := _list_blocking(reader, runs)):
@@ -86,11 +87,13 @@ def restore(
             )
         runs.mkdir(parents=True, exist_ok=True)
         unpacked = runs / f".restoring-{secrets.token_hex(4)}"
+        # Prepare everything in a folder of its own.
         try:
             reader.unpack_all(unpacked)
             settle(unpacked / DATABASE, unpacked / RUNS)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
+            # Move the database, the runs and the secret into place.
             done = put_back(unpacked / DATABASE, database, force=force)
             kept = [done.kept] if done.kept else []
             if (old := _move_in(unpacked, runs)) is not None:
@@ -126,12 +129,14 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
     before, now = str(manifest["runs"]), runs.resolve()
     sounds: dict[str, str] = manifest["sounds"]
 
+    # Translate a path of the backed-up machine to this one.
     def locate(path: str) -> str:
         if path in sounds:
             return str(now / sounds[path])
         inside = before and path.startswith(before + os.sep)
         return str(now / path[len(before) + 1 :]) if inside else path
 
+    # Change the paths of outputs and of users' turns in items.
     def work(session: Any) -> None:
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
             output.audio = locate(output.audio)

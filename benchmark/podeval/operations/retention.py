@@ -93,6 +93,7 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
     sizes = {folder.path: _sum_bytes(_list_recordings(folder)) for folder, *_ in folders}
     plan = Retention(limit, sum(sizes.values()))
     over = plan.bytes - limit
+    # Runs that were set aside go first, then those that were measured longest ago.
     for folder, finished, moment in sorted(folders, key=lambda entry: (not _is_aside(runs, entry[0]), entry[2])):
         if over <= 0:
             break
@@ -100,6 +101,7 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
         if not finished:
             plan.kept[name] = "it is not finished"
             continue
+        # Remove only recordings that nothing plays.
         files = {item: [path for path in paths if path.resolve() not in stay] for item, paths in _by_item(folder)}
         files = {item: paths for item, paths in files.items() if paths}
         size = _sum_bytes(path for paths in files.values() for path in paths)
