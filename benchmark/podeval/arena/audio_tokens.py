@@ -19,7 +19,7 @@ from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle
 
 CACHED_SECONDS, CACHED = 30.0, 10_000
-"""How long something that was looked up is not looked up again, and of how many things."""
+"""Seconds for which a lookup is cached, and the number of cached lookups."""
 
 # The statement is made once: making one takes longer than asking it.
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
@@ -43,9 +43,9 @@ class Audio:
     end: float | None
     sha256: str = ""
     output: str = ""
-    """Its id; empty for what was asked."""
+    """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
-    """Of a side: its own excerpt and the other side's, whose loudness is compared."""
+    """For a side: its own excerpt and the other side's, whose loudness is compared."""
 
     @property
     def seconds(self) -> float | None:

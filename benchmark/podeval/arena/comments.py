@@ -8,7 +8,7 @@ import pandas as pd
 from podeval.arena.rule_sentences import format_details
 
 LONGEST = 2_000
-"""Characters of a comment that are kept."""
+"""Longest comment that is kept, in characters."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _NOT_SAID = re.compile(r"[\W_]+")
@@ -34,7 +34,7 @@ _ASKED = {
     "paralinguistic": (f"{_DELIVERY}|{_FEELING}", f"{_SOUND}|facts?|grammar"),
     "ambient": (f"{_SOUND}|speakers?|interrupt\\w*|turn|{_CONTENT}", r"accents?|pronunciation|timbre|口音|发音|音色"),
 }
-"""By the first word of a dimension: what its comments are about, and what they are not."""
+"""By the first word of a dimension: patterns of comments on it, and of comments on something else."""
 
 
 def clean_comment(text: str, longest: int = LONGEST) -> tuple[str, bool]:

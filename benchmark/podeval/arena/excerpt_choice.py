@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 SECONDS = 60.0
-"""Longest excerpt of one side, unless told."""
+"""Default length of the longest excerpt of one side."""
 
 Span = tuple[float, float]
-"""Begin and end, seconds."""
+"""Begin and end in seconds."""
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         **_SAVED,
     },
 }
-"""What each table holds, also where it has no row: who reads it need not know that before."""
+"""Columns of each table, written even if it has no rows, so that readers can rely on them."""
 
 
 def _parquet(rows: list[dict[str, Any]], columns: dict[str, Any]) -> bytes:

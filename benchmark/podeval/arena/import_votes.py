@@ -24,9 +24,9 @@ class TakenIn:
     erasures: int = 0
     repeated: int = 0
     erased: int = 0
-    """Of voters who asked to be forgotten."""
+    """Number of skipped records of voters who asked to be forgotten."""
     orphans: int = 0
-    """About a vote or battle that is not here."""
+    """Number of records about a vote or battle that the database lacks."""
 
     def __add__(self, other: "TakenIn") -> "TakenIn":
         return TakenIn(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(TakenIn)))

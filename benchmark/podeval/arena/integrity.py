@@ -33,7 +33,7 @@ whether it would count in the rating at all (no repeated battle). Skipped battle
 
 Votes: TypeAlias = pd.DataFrame
 Seen: TypeAlias = pd.Series
-"""What a rule saw, in words, by the index of the votes in which it saw it."""
+"""What a rule saw, as sentences by the index of the votes."""
 
 
 @dataclass(frozen=True)
@@ -48,32 +48,32 @@ class IntegrityLimits:
     fastest_seconds: float = 2.0
     heard_share: float = 0.5
     side_votes: int = 20
-    """From so many decided battles on, always taking the same side is looked at."""
+    """Decided battles from which a preference for one side is examined."""
     side_share: float = 0.85
     side_chance: float = 1e-5
     undecided_share: float = 0.95
     gold_error: float = 0.2
-    """How often a listener who cares contradicts a known answer."""
+    """Share of known answers that an attentive listener contradicts."""
     gold_chance: float = 0.005
     comment_votes: int = 4
-    """One comment in so many votes is copied."""
+    """Votes with one comment from which it counts as copied."""
     comment_letters: int = 12
-    """A shorter comment is common, and no copy."""
+    """Letters below which a comment is common and does not count as copied."""
     thin_votes: int = 10
     origin_voters: int = 4
-    """More voters than this from one origin within a day."""
+    """Most voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """How far above what everyone's votes imply a voter favours one system, in standard deviations."""
+    """Surplus of a voter for one system over what everyone's votes imply, in standard deviations."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Of so many voters favouring one system, each a little beyond belief, by chance."""
+    """Probability, by chance, of so many voters who each favour one system a little beyond belief."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5
     newcomer_votes: int = 10
-    """A voter with no more votes than this has no record that speaks for him."""
+    """Most votes of a voter who counts as a newcomer."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class VoteRule:
     name: str
     points: float
     about: str
-    """What it means, for the page on which the rules are published."""
+    """Explanation for the page on which the rules are published."""
     find: Callable[[Votes, IntegrityLimits], Seen]
     compares: bool = False
     """Whether it compares a voter with everyone whose votes are `trusted`."""

@@ -21,10 +21,10 @@ from podeval.store.operator_settings import closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
 _SEED_BITS = 53
-"""Of a battle's seed: what JSON keeps exactly."""
+"""Bits of a battle's seed, which JSON can hold exactly."""
 
 _GOLD_APART = 5
-"""Votes that lie at least between a battle and its repetition."""
+"""Fewest votes between a battle and its repetition."""
 
 
 _MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(

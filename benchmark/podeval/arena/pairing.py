@@ -16,18 +16,18 @@ from typing import TypeVar
 RULES = ("closest", "mtalk")
 
 CLOSEST_SHARE = 1 / 3
-"""Of the possible pairs, those that count as the closest; never fewer than `CLOSEST_PAIRS`."""
+"""Share of the possible pairs that count as the closest; never fewer than `CLOSEST_PAIRS`."""
 
 CLOSEST_PAIRS = 3
 
 SETTLED_BATTLES = 30
-"""From so many battles on, a system's rating says how close it is to others."""
+"""Battles from which a system's rating is considered settled."""
 
 NEWCOMERS_SHARE = 0.5
-"""Most battles that are about systems that are not settled, while two others are."""
+"""Largest share of battles with unsettled systems, while two others are settled."""
 
 Pair = tuple[str, str]
-"""Two systems, the first in order of their names before the other."""
+"""Two systems in order of their names."""
 
 Kind = TypeVar("Kind", bound=Hashable)
 
@@ -62,7 +62,7 @@ class PairingPool:
     def __init__(self, items: Mapping[str, Collection[str]]) -> None:
         self.items = {item: frozenset(systems) for item, systems in sorted(items.items())}
         self.common: Counter[Pair] = Counter()
-        """On how many items each pair can meet."""
+        """Number of items on which each pair can meet."""
         for systems, count in Counter(self.items.values()).items():
             for met in combinations(sorted(systems), 2):
                 self.common[met] += count

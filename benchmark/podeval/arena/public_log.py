@@ -27,7 +27,7 @@ from podeval.store.tables import Erasure, Flag, Mirrored, MirrorFile, Vote
 
 FOLDER = "log"
 MOST_RECORDS = 2_000
-"""Of one file."""
+"""Most records in one file."""
 
 _README = "README.md"
 _CARD = """---
@@ -50,7 +50,7 @@ class Pushed:
     records: int = 0
     files: list[str] = field(default_factory=list)
     others: TakenIn = field(default_factory=TakenIn)
-    """What was in the log that this database did not know: of another deployment, or of this one before a restore."""
+    """Records in the log that this database lacked: from another deployment, or from this one before a restore."""
 
 
 class PublicLog:

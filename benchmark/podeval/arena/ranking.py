@@ -24,7 +24,7 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 _QUICK = 0.2
-"""Seconds of rating that nobody notices."""
+"""Seconds of rating up to which a reader waits for the new ranking."""
 
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _SYSTEMS_OF_VOTE = (

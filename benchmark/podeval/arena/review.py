@@ -20,7 +20,7 @@ from podeval.store import operator_settings
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
-"""Who decided, where no person did."""
+"""Author of a decision that no person made."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 
@@ -33,7 +33,7 @@ class VoteReview:
     excluded: list[str]
     restored: list[str]
     signals: int
-    """New ones."""
+    """Number of new signals."""
     alarms: list[str]
 
 

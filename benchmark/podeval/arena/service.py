@@ -32,7 +32,7 @@ from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, 
 Clock = Callable[[], datetime]
 
 _FREEZING_SECONDS = 1.0
-"""Until every process on a database takes no more votes, once an operator said so to one of them."""
+"""Seconds until a freeze set in one process stops votes in every process on the database."""
 
 
 # Statements that every battle asks are made once: making one takes longer than asking it.
@@ -96,17 +96,17 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """What was asked: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
+    """The user's turns: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
     a: BattleSide
     b: BattleSide
     rule: str
-    """How the excerpts were chosen."""
+    """The rule by which the excerpts were chosen."""
     served_at: datetime
     expires_at: datetime
     heard_share: float
     comment_required: bool
     loudness: float | None
-    """LUFS to which both sides are brought; None where they are played as they are."""
+    """Loudness in LUFS to which both sides are brought; None where they are played unchanged."""
 
 
 class Arena:

@@ -14,7 +14,7 @@ COLUMNS = (
 """`seconds_*`: length of the whole output; `loudness_*`: LUFS, NaN where there is none."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "loudness_")))
-"""What everybody may read while people vote: a length to the sample names the system of the sound that has it."""
+"""Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
 
 def rating_table(session: Session, *, dimension: str | None = None, excluded: bool = False) -> pd.DataFrame:

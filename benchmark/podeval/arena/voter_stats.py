@@ -33,7 +33,7 @@ class Personal:
 
 
 _NOTHING = 0.003
-"""Seconds of counting that need not be spared."""
+"""Seconds of counting up to which it is done at every request."""
 
 _Preferences = Counter[tuple[str, str, str, str]]
 """How often each system of a pair was preferred: `(dimension, low, high, preferred)`."""
@@ -45,7 +45,7 @@ _COUNTS = (
     .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
     .group_by(*_WHAT)
 )
-"""How many votes are alike."""
+"""Number of equal votes."""
 
 _MINE = _COUNTS.where(Vote.voter == bindparam("voter"))
 _COUNTED = _COUNTS.where(Vote.standing == "counted", Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))

@@ -21,11 +21,11 @@ _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MOST_STRETCHES = 5_000
 _LONGEST_COMMENT = 100_000
 _BEYOND = 1.0
-"""Seconds by which a player may report more than the excerpt has."""
+"""Seconds by which a reported span may exceed the excerpt."""
 
 _LONGEST_PLAYING = 86_400.0
 _HAIR = 1e-6
-"""Of shares that are equal but for rounding."""
+"""Rounding tolerance in the comparison of shares."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Acknowledgement:
     recorded_at: datetime
     comment_cut: bool
     system_a: str | None
-    """Title, where the arena tells; also `system_b`."""
+    """Title, where the arena may reveal it; also `system_b`."""
     system_b: str | None
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from podeval.analysis import Recording
 
 LEAST_DNSMOS = 3.5
-"""LFS-Bench, appendix A.2."""
+"""Lowest DNSMOS of a recording that is kept; LFS-Bench, appendix A.2."""
 
 STEP = "collecting"
 LANGUAGES: dict[str, Literal["english", "chinese"]] = {"en": "english", "zh": "chinese"}

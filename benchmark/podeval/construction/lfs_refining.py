@@ -32,7 +32,7 @@ LEAST_OVERALL = 3
 """The paper keeps what is rated above 2, in whole numbers."""
 
 Encode = Callable[[Sequence[str]], NDArray[np.floating]]
-"""English sentences to vectors, shape (texts, dimensions)."""
+"""A function from English sentences to vectors, shape (texts, dimensions)."""
 
 Kind = Literal["name", "address", "phone", "e-mail", "account", "other"]
 
@@ -41,7 +41,7 @@ PERSONAL = {
     "phone number": re.compile(r"(?<![\w.+])\+?\d(?:[ ()-]{0,2}\d){8,14}(?!\w)"),
     "number of an identity card": re.compile(r"(?<!\d)\d{17}[\dXx](?!\d)"),
 }
-"""What is looked for in every text, whatever the judge finds."""
+"""Patterns of personal data, searched for in every text whatever the judge finds."""
 
 
 class Digest(JudgeAnswer):

@@ -26,10 +26,10 @@ from podeval.text.language import read_as
 
 SOURCE = "LLM Generation"
 LENGTHS = (80, 500)
-"""Words of English or characters of Chinese: where the paper says that most of its texts lie."""
+"""Least and most words of English or characters of Chinese, between which most of the paper's texts lie."""
 
 _SLACK = 0.5
-"""How far the length of a case may be from what was ordered, either way, before it is asked for again."""
+"""Relative deviation of a case's length from the order, either way, beyond which it is asked for again."""
 
 Cell = tuple[str, str, int]
 """Scenario, language, number of speakers."""

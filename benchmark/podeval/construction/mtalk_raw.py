@@ -46,7 +46,7 @@ ORDERS, RAW, DEPENDENT, LABELLED, CANDIDATES = (
 TABLE, REVIEW = "candidates.csv", "review of candidates"
 
 LEAST = 10
-"""Dialogues that the paper has of every capability, at least."""
+"""Fewest dialogues that the paper has for a capability."""
 
 RETAINED = 0.19
 """Share of the candidates that the paper retains."""

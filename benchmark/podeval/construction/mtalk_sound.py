@@ -27,7 +27,7 @@ from podeval.errors import BadInput
 from podeval.store.files import write_whole
 
 RATE = 24_000
-"""The rate that the source's audio column promises."""
+"""Sample rate in Hz of the source's audio column."""
 
 PEAK = 0.99
 SNR_DB = 10.0

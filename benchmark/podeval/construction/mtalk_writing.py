@@ -23,7 +23,7 @@ from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
 
 TURNS = (2, 4)
-"""Turns of the user; the published dialogues have two on average."""
+"""Number of the user's turns; the published dialogues have two on average."""
 
 USER_WORDS = (3, 80)
 _ASSISTANT_MOST = 150

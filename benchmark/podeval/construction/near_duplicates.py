@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from podeval.errors import BadInput
 
 THRESHOLD = 0.8
-"""LFS-Bench, appendix A.3."""
+"""Cosine from which two texts are near-duplicates; LFS-Bench, appendix A.3."""
 
 _BLOCK = 512
 

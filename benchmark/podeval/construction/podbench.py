@@ -46,7 +46,7 @@ DOCUMENTS, TABLE, FINISHED = "documents.jsonl", "review.csv", "finished"
 REVIEW = "review"
 
 Count = Callable[[str], int]
-"""Tokens of a text."""
+"""A function that counts the tokens of a text."""
 
 
 def take(workshop: Workshop, paths: Sequence[Path]) -> StepReport:

@@ -29,7 +29,7 @@ ALIKE = 0.5
 """Mean cosine of the queries of two clusters from which they become one."""
 
 MOST_DOCUMENTS = 10
-"""Of one request, as in the paper (table 3)."""
+"""Most documents for one request, as in the paper (table 3)."""
 
 _SHOWN = 24_000
 """Characters of a document that a model is shown to write its query."""

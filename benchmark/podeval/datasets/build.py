@@ -20,7 +20,7 @@ from podeval.errors import BadInput
 from podeval.store.files import write_json, writing
 
 LOCK = "podeval-build.json"
-"""What a build was made from and what it holds: sources with their hashes, rows and hashes of the Parquet files."""
+"""File that records a build: its sources with their hashes, rows and hashes of the Parquet files."""
 
 SHARD_BYTES = 400 << 20
 

@@ -25,10 +25,10 @@ _PASSING = (408, 425, 429)
 _GONE = (404, 410)
 
 MOST_BYTES = 4 << 30
-"""More than this is not fetched, unless the caller says so."""
+"""Default limit of a download in bytes."""
 
 Watch = Callable[[int, int | None], None]
-"""Called with how many bytes are there, and how many there will be where the server says."""
+"""Called with the bytes fetched so far, and the total where the server gives it."""
 
 
 class Gone(BadInput):

@@ -72,7 +72,7 @@ EPISODE_RULES = (
     RowRule("speech.heard", _not_heard),
     RowRule("turns.times", _out_of_time),
 )
-"""What every row keeps: it is of readable audio in which somebody speaks."""
+"""Rules of every row: its audio is readable, and somebody speaks in it."""
 
 
 def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:

@@ -19,13 +19,13 @@ from podeval.datasets.downloading import Gone
 from podeval.errors import BadInput
 
 ITUNES = "https://itunes.apple.com"
-"""Where Apple answers lookups."""
+"""Address at which Apple answers lookups."""
 
 NEWEST = 200
-"""How many of a show's episodes a lookup gives at most."""
+"""Most episodes of a show in the answer to a lookup."""
 
 Read = Callable[[str, int], bytes]
-"""Fetches a document of at most so many bytes."""
+"""A function that fetches a document of at most so many bytes."""
 
 _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)\?(?P<query>.*)"

@@ -27,7 +27,7 @@ from podeval.store.files import append_line, lock_folder, read_lines, writing
 RECORD = "episodes.jsonl"
 
 MOST_BYTES = 1 << 30
-"""A larger episode is not fetched; three hours at 320 kbit/s are 432 MB."""
+"""Largest episode in bytes; three hours at 320 kbit/s are 432 MB."""
 
 LOOKUP_PAUSE = 3.0
 """Seconds between lookups: Apple asks for no more than about 20 a minute."""

@@ -24,7 +24,7 @@ class Taxonomy:
         self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
         """In the paper's order: the first number of a dialogue counts from 1."""
         self.capabilities = {str(capability["name"]): str(capability["type"]) for capability in content["capabilities"]}
-        """Which dimension a capability belongs to."""
+        """Dimension of each capability."""
         prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 

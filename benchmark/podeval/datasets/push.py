@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 EVAL = "eval.yaml"
-"""Makes a dataset repo one of the Hub's benchmarks."""
+"""File that makes a dataset repo one of the Hub's benchmarks."""
 
 _NOT_TAKEN = (400, 422)
-"""Statuses by which the Hub refuses what is in a file."""
+"""HTTP statuses by which the Hub refuses the content of a file."""
 
 
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:

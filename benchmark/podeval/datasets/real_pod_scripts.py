@@ -14,10 +14,10 @@ from podeval.datasets.row_rules import Row, RowRule
 TURNS = (10, 24)
 WORDS = (350, 500)
 LONGEST_TURN = 100
-"""Words."""
+"""Most words of a turn."""
 
 LONGER = (1.01, 1.4)
-"""Words of the spontaneous version for each of the written."""
+"""Range of the spontaneous version's words for each word of the written."""
 
 KEPT = 0.97
 """Share of the written words that are said in the spontaneous version, in their order."""

@@ -20,7 +20,7 @@ from podeval.metrics.dimension_groups import DIMENSION_GROUPS
 from podeval.runs import composite_scores
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
-"""How a header says which direction is better."""
+"""Mark in a header for the direction that is better."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Column:
     """Place of the metric among all metrics, and of the key within its metric."""
     bounds: tuple[float | None, float | None] = (None, None)
     zh: str = ""
-    """The title in Chinese, where it is another."""
+    """The title in Chinese, where it differs."""
 
     @property
     def id(self) -> str:
@@ -82,7 +82,7 @@ class Offer:
 
 
 Offers = Mapping[str, tuple[Offer, ...]]
-"""By metric, its protocols, the one shown by default first."""
+"""The protocols of each metric, the default first."""
 
 
 def column(metric: str, key: str, dimension: str) -> Column:

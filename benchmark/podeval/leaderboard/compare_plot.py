@@ -15,7 +15,7 @@ from podeval.plots.axis import Axis
 
 WIDTH = 360
 MOST = 120
-"""Items that are drawn; those with the largest differences on either side."""
+"""Most items that are drawn: those with the largest differences on either side."""
 
 _ROW, _TOP, _SIDE = 11, 56, 14
 

@@ -13,7 +13,7 @@ from podeval.stats.agreement import krippendorff_alpha
 
 Scores = Mapping[str, float]
 Ratings = Mapping[str, Mapping[str, float]]
-"""By rater, by item."""
+"""Scores by rater and item."""
 
 
 @dataclass(frozen=True)

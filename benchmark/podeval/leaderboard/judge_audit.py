@@ -22,7 +22,7 @@ from podeval.stats.agreement import Estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
 
 PAIRS = 50
-"""Pairs without ties from which an order agreement is believed."""
+"""Fewest pairs without ties for a verdict on the order agreement."""
 
 Named = Mapping[str, Estimate]
 

@@ -35,7 +35,7 @@ from podeval.plots.svg import (
 
 MOST_WHISKERS, MOST_SERIES, MOST_SPREADS, FEW = 24, 6, 8, 40
 TABLE = 60
-"""Rows of a picture's table; the board's own table has all."""
+"""Most rows of a picture's table; the board's own table has all."""
 
 
 @dataclass(frozen=True)

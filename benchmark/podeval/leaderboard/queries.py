@@ -15,7 +15,7 @@ from podeval.leaderboard.table import number_or_none
 from podeval.metrics import catalogue
 
 MOST = 200
-"""Rows of an answer."""
+"""Most rows of an answer."""
 
 
 class SystemFound(BaseModel):

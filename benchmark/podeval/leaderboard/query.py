@@ -43,13 +43,13 @@ CELL = (
     *("rankable", "scored", "unscored_system", "unscored_ours", "reasons", "protocol_json", "created", "spot_check"),
     *("values", "clusters"),
 )
-"""What a table needs of a row."""
+"""Columns that a table needs."""
 
 PROFILES = ("reference", "embedded", "paper")
 PROVENANCES = ("run by us", "outputs supplied", "reported")
 KIND_MARKS = {"control": " (control)", "human": " (human)"}
 BOARD_VALUES, SHEETS, RECENT = 400, 24, 24
-"""How many things that were made of a board, sheets of a board, and listings of a sheet are kept."""
+"""Cache sizes: values derived from a board, sheets of a board, and listings of a sheet."""
 
 
 class Numbers:

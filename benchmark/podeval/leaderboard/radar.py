@@ -21,7 +21,7 @@ from podeval.plots.svg import SERIES, WIDTH, render_mark, render_picture, shorte
 SCENARIOS = ("scenario", "category", "domain")
 """Breakdowns whose slices count for the least and greatest value."""
 FEWEST, MOST = 3, 12
-"""Axes of a radar."""
+"""Fewest and most axes of a radar."""
 LEAST, GREATEST = 1.0, 5.0
 PESQ = "pesq_estimate"
 

@@ -36,7 +36,7 @@ from podeval.leaderboard.table import names
 from podeval.metrics import catalogue
 
 KEPT = 24
-"""Chapters that are kept in memory."""
+"""Number of chapters kept in memory."""
 
 
 class UnknownReport(BadInput):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en", "zh")
 WIDE = 7
-"""Columns of values that a table of items has on paper; more go into a further one."""
+"""Most columns of values in a printed table of items; more go into a further one."""
 
 Texts = Mapping[str, Any]
 

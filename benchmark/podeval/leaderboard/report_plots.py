@@ -23,7 +23,7 @@ LEAST, MOST = 1.0, 5.0
 """The scale of a radar, as LFS-Bench has it."""
 
 MOST_KEYS = 4
-"""Keys that a timeline shows."""
+"""Most keys in a timeline."""
 
 _DOTS = 400
 _DOTTED = 60

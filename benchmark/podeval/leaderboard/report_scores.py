@@ -19,10 +19,10 @@ from podeval.errors import BadInput
 from podeval.leaderboard.runs_folder import RunsFolder
 
 PARTS = 10
-"""Parts of equal length in which the course of a windowed metric over a recording is told."""
+"""Number of equal parts of a recording for which the course of a windowed metric is given."""
 
 KEPT = 12
-"""Systems whose scores are kept in memory."""
+"""Number of systems whose scores are kept in memory."""
 
 UNREADABLE = "its stored result cannot be read; measure the run again"
 

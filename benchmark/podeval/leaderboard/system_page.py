@@ -16,7 +16,7 @@ from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_t
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
 
 HEARD = "transcript"
-"""The note that holds the words that were heard."""
+"""Name of the note that holds the transcribed words."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import HIGH, LOW
 
 FEWEST = 5
-"""Outputs with both figures below which no agreement is reported."""
+"""Fewest outputs with both figures for which an agreement is reported."""
 
 Human = Mapping[str, Mapping[tuple[str, str], float]]
 """By human measure, the mean score of every output (system, item)."""

@@ -17,7 +17,7 @@ from podeval.leaderboard.system_info import NOT_STATED, OPENNESS, SIZES, Facts
 OVERVIEW, EVERYTHING = "overview", "all"
 PLOTS = ("intervals", "radar", "size", "rtf", "distribution", "time")
 FACTS = ("openness", "size", "licence", "language")
-"""What systems can be filtered by, as submission documents state it."""
+"""Facts of submission documents by which systems can be filtered."""
 MOST_PINNED = 6
 
 

@@ -39,7 +39,7 @@ Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
 Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length=20_000)]
 
 MINUTES = 30.0
-"""Longest test, unless told; PodEval's listeners stayed within it."""
+"""Default limit of a test's length in minutes; PodEval's listeners stayed within it."""
 
 _PAGE_SECONDS = 5.0
 _MARK_SECONDS = 4.0

@@ -11,7 +11,7 @@ from podeval.stats.questionnaire_scores import MUSIC, SPEAKERS
 VERSION = "1"
 
 BANDS = ("Bad", "Poor", "Fair", "Good", "Excellent")
-"""Of the scale from 0 to 100, 20 points each."""
+"""Names of the bands of the scale from 0 to 100, 20 points each."""
 
 MOST_WORDS = 2000
 """Longest text of an answer, in characters."""

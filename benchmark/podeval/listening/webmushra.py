@@ -36,7 +36,7 @@ COLUMNS = (
     "rating_time/ms",
     "rating_comment",
 )
-"""Of a results file, as PodEval's fork writes it; upstream asks listeners other things and has `rating_time`."""
+"""Columns of a results file of PodEval's fork; upstream asks listeners other things and has `rating_time`."""
 
 _NEEDED = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}

@@ -40,7 +40,7 @@ LEAST = 1.0
 """Seconds of speech, and of music, in a stretch that counts."""
 
 NO_MUSIC = -60.0
-"""LUFS of an accompaniment that is none, by PodEval's rule for the speech-to-music ratio."""
+"""LUFS below which an accompaniment is none, by PodEval's rule for the speech-to-music ratio."""
 
 
 @metric(

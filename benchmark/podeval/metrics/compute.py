@@ -21,7 +21,7 @@ _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", 
 
 
 _AT_ONCE = {True: 4, False: 64}
-"""Items whose judge is asked together: recordings are held in memory meanwhile, scripts are small."""
+"""Number of items about which a judge is asked at a time: recordings stay in memory meanwhile, scripts are small."""
 
 
 def score_items(

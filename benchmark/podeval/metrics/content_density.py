@@ -42,9 +42,9 @@ Differs from the paper, which prints no prompt, in that check.
 
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
-"""Words of either text that are compared, from where they begin to differ, to say what is missing."""
+"""Most words of either text that are compared, from where they begin to differ."""
 _SHOWN = 40
-"""Characters of a stretch that the judge is told about: enough to find it, too few to be told anything by it."""
+"""Characters of a stretch that a message to the judge quotes: enough to find it, too few for an instruction."""
 
 
 class Clause(JudgeAnswer):

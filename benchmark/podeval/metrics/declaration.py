@@ -39,7 +39,7 @@ INPUTS = {
     "reference_marks": "the marks of all listeners, as JSON lines or a file of them",
     "reference_answers": "the answers of all listeners, as JSON lines or a file of them",
 }
-"""What a metric may ask for, by parameter name."""
+"""The inputs a metric may ask for, by parameter name."""
 
 _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 

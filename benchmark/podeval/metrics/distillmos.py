@@ -27,7 +27,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 
 SHORTEST = 0.5
-"""Seconds of speech that are needed."""
+"""Fewest seconds of speech."""
 
 RATE = 16_000
 WINDOW = 122_880

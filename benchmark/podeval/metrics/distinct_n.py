@@ -21,7 +21,7 @@ from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens
 
 MOST_POINTS = 300
-"""Points of a timeline over tokens."""
+"""Most points of a timeline over tokens."""
 
 
 @metric(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
-"""Among files of audio, those that hold the words."""
+"""File name endings of the words among files of audio."""
 
 _OPENS_FILES = ("recording", "reference_voices")
 _NAMES = ("system", "reference_votes", "reference_marks", "reference_answers")

@@ -109,7 +109,7 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
     from podeval.judges.injection import note
 
     texts: dict[str, str] = {}
-    """By text, the input that it was first."""
+    """The name of the input in which each text occurred first."""
     # Pass requests and answers on, and collect every text that is shown.
     try:
         requests = next(conversation)

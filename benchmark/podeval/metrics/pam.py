@@ -39,7 +39,7 @@ SHORTEST = 0.5
 GOOD = ("the sound is clear and clean.", "the sound quality is good.")
 BAD = ("the sound is noisy and with artifacts.", "the sound quality is bad.")
 _PAIRS = ((0, 1), (1, 0))
-"""Which good prompt goes with which bad one for `pam_avg`: the paper found the crossed pairs best."""
+"""Pairs of good and bad prompts for `pam_avg`: the paper found the crossed pairs best."""
 
 Variant = Literal["default", "paper", "repro", "msclap", "naive"]
 Floats = NDArray[np.float64]

@@ -31,7 +31,7 @@ from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 
 WINDOW, STRIDE = 3.0, 2.0
-"""Windows in which the room is looked at, seconds."""
+"""Length and stride of windows in seconds."""
 
 
 @metric(

@@ -24,7 +24,7 @@ from podeval.metrics.score import Score, Timeline
 from podeval.text.language import read_tokens
 
 WINDOW = 100
-"""Tokens."""
+"""Length of a window in tokens."""
 
 
 @metric(

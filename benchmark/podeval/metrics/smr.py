@@ -35,12 +35,12 @@ LONGEST_PAUSE = 0.5
 SHORTEST_SEGMENT = 3.0
 QUIETEST_MUSIC = -60.0
 LEAST_MUSIC = 0.5
-"""Of a segment that has to be music."""
+"""Smallest share of a segment that must be music."""
 
 _PODEVAL_RATE = 16_000
 
 Meter = Callable[[Span], float]
-"""Loudness of a stretch, LUFS; minus infinity where it is silent."""
+"""A function that returns the loudness of a stretch in LUFS; minus infinity where it is silent."""
 
 
 @metric(

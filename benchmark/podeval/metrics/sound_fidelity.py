@@ -28,7 +28,7 @@ RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
 SHORTEST = 1.0
 QUIET = -40.0
-"""Decibels below the loudest window."""
+"""Decibels below the loudest window at which a window counts as a pause."""
 
 
 @metric(

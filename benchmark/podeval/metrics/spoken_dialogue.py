@@ -23,7 +23,7 @@ Level = Literal["general", "dimension", "sample"]
 LEVELS: tuple[Level, ...] = ("general", "dimension", "sample")
 _LETTERS = {"s": "general", "m": "dimension", "d": "sample"}
 RATE = 16_000
-"""Of the clips a judge hears, Hz."""
+"""Sample rate in Hz of the clips for a judge."""
 
 _CRITERION = re.compile(r"^[^\w\n]*(criteria_[smd]_\d+)(?:[^\w:：]*[:：])+\s*(\S.*)", re.MULTILINE)
 _UNDERSTOOD = "The answer is correct in its grammar and easy to understand."
@@ -65,7 +65,7 @@ FOCUS: Mapping[DimensionName, str] = {
         "says, and how, to the situation they tell of."
     ),
 }
-"""What systems are compared by, by dimension."""
+"""The quality by which systems are compared, by dimension."""
 
 CAPABILITIES: Mapping[str, str] = {
     "understanding_and_memory": "following references and context over turns, and remembering what was said",

@@ -27,7 +27,7 @@ from podeval.text.normalise import bracketed_share
 from podeval.text.word_errors import word_errors
 
 _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
-"""By variant; the default takes its own."""
+"""Normaliser of a variant; the default variant uses the parameter `normaliser`."""
 
 
 @metric(

@@ -27,7 +27,7 @@ from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
 
 DATABASE, SECRET, RUNS, SOUNDS = "database.sqlite", "secret", "runs", "sounds"
-"""Names in a backup: of two files and two folders."""
+"""Names of two files and two folders in a backup."""
 
 _DERIVED = ("summary.json", "board.parquet", "items.parquet")
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
@@ -40,7 +40,7 @@ class Backup:
 
     made_at: str
     database: str
-    """`sqlite` or `postgresql`: what it was kept in."""
+    """Kind of the original database, `sqlite` or `postgresql`."""
     rows: dict[str, int]
     runs: int
     files: int

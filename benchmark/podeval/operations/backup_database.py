@@ -27,7 +27,7 @@ from podeval.store.pseudonyms import erase
 from podeval.store.tables import Erasure, TableBase
 
 _ROWS = 2_000
-"""Rows that are in memory at once."""
+"""Most rows in memory at once."""
 
 
 def snapshot(source_database: str | Path, file: Path) -> str:

@@ -21,7 +21,7 @@ from podeval.store.files import DiskFull, sync_folder, writing
 
 MANIFEST = "manifest.json"
 ENDINGS = (".tar", ".tar.gz", ".tgz")
-"""How the name of a backup may end."""
+"""Allowed endings of a backup's name."""
 
 _BLOCK = 1 << 20
 _COMPRESSION = 3

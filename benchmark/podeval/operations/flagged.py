@@ -36,7 +36,7 @@ class FlaggedVote:
     by: str
     signals: tuple[Signal, ...]
     others: int
-    """Further votes of the voter that count."""
+    """Number of other counted votes of the voter."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, L
 from podeval.store.tables import ArenaOutput as Played
 
 VARIABLE = "PODEVAL_RUNS_GB"
-"""Gigabytes that the recordings of all runs may take; no limit where it is not set."""
+"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit where it is not set."""
 
 LOG = "retention.jsonl"
 

@@ -12,14 +12,14 @@ from podeval.systems.adapters.outputs import SCRIPT
 from podeval.systems.submission import Submission
 
 ENDINGS = {"voice": AUDIO_ENDINGS, "write": SCRIPT, "respond": AUDIO_ENDINGS}
-"""Kinds of files that an item's output may be, by track."""
+"""Allowed endings of an output's file, by track."""
 
 TASKS = {
     "voice": ("text-to-speech", "podcast"),
     "write": ("script-writer",),
     "respond": ("speech-to-speech",),
 }
-"""Which tasks of a model do a track."""
+"""Tasks of a model that are suitable for a track."""
 
 
 @dataclass(frozen=True)

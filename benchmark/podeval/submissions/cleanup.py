@@ -23,7 +23,7 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import contents_and_marks, delete_facts
 
 KEPT = timedelta(days=7)
-"""For a retry to go on from, and for another spot check of the same."""
+"""Time for which files are kept for a retry or for another spot check."""
 
 LOGS = "logs"
 SPOT_CHECK = "spot-"

@@ -28,13 +28,13 @@ from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.taken_down import TakenDown, write_beside
 
 EMPTIED = "[taken down]"
-"""What stands in a listening test in the place of a text."""
+"""Text that replaces a deleted text in a listening test."""
 
 SILENT = "/taken-down"
-"""Path of no recording, in a listening test in the place of one."""
+"""Path that replaces that of a deleted recording in a listening test."""
 
 _SHOWN = ("text", "prompt", "criteria", "instructions", "aspect", "consent")
-"""What a design shows in words; ids, which answers refer to, stay."""
+"""Fields of a design with visible text; ids, which answers refer to, stay."""
 
 Words = Callable[[str], str]
 

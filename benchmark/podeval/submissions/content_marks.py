@@ -22,7 +22,7 @@ from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, Operator
 from podeval.submissions.rules import Refusal, SubmissionRefused
 
 LEAST_WORDS = 40
-"""Words from which a text is known again; characters, in a language without spaces, count as words."""
+"""Fewest words of a text that gets a digest; in a language without spaces, characters count as words."""
 
 _SETTING = "taken down content."
 _FRAMES = 2**18

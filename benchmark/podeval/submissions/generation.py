@@ -32,10 +32,10 @@ from podeval.systems.adapters.presets import copy_voices, preset
 from podeval.text.redaction import redact_line
 
 TICK = 0.2
-"""Seconds between two looks at what was made."""
+"""Seconds between two checks for new outputs."""
 
 FALLS = 3
-"""How often a model may fall before what it has not made counts as not made."""
+"""Number of crashes after which missing outputs count as failed."""
 
 VOICES = "voices"
 """Folder of reference voices beside the items."""

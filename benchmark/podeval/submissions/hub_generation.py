@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from huggingface_hub import JobInfo
 
 MOST_ROUNDS = 9
-"""Jobs of one run; a model that needs more will not be done."""
+"""Most jobs of one run; a model that needs more is given up."""
 
 SILENCE_SECONDS = 1_800.0
-"""How long the Hub may not answer before a worker gives the submission back; the job goes on meanwhile."""
+"""Seconds without an answer of the Hub after which a worker gives the submission back; the job goes on meanwhile."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
 _LOG_MOST = 2**20

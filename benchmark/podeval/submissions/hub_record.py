@@ -27,10 +27,10 @@ from podeval.submissions.states import LEASED
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
-"""Figures that do not change any more in an end that nothing follows but a withdrawal."""
+"""Figures that are final in a last state, which only a withdrawal can follow."""
 
 _MOST = 200
-"""Files of one commit."""
+"""Most files of one commit."""
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,11 @@ class FetchedResults:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Why items, or all of them, were not made, by our fault."""
+        """Reasons why items were not made by our fault."""
         self.refused = ""
         """Why the model cannot be run."""
         self.end: dict[str, Any] = {}
-        """How the generation said it ended; empty where it could not say."""
+        """The generation's own report of how it ended; empty where there is none."""
         self._results, self._asked, self._seed, self._left = results, items, seed, most
         out.mkdir(parents=True, exist_ok=True)
 

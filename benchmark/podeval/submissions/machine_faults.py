@@ -23,7 +23,7 @@ from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.sandbox import ExitInfo, NoIsolation, Running, SandboxSpec
 
 LEAST_FREE = 512 * 2**20
-"""Bytes of the disk below which no box works, as the sandbox has it."""
+"""Free bytes of the disk below which no sandbox works."""
 
 _ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM, errno.EAGAIN}

@@ -22,7 +22,7 @@ Clock = Callable[[], datetime]
 _LOG = logging.getLogger("podeval.submissions")
 
 IN_HISTORY = service.OPERATOR.name
-"""Who decided, as everybody reads it in a submission's history; the trail has the name."""
+"""Author of decisions in a submission's public history; the trail has the name."""
 
 
 class SubmissionModeration:

@@ -26,7 +26,7 @@ CHANNEL = "podeval"
 TASK = "podeval.look"
 
 LISTEN_AGAIN_SECONDS = 2.0
-"""Between two tries to listen to a server that does not answer."""
+"""Seconds between two attempts to listen to a server that does not answer."""
 
 
 class Dispatch:

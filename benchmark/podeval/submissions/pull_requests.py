@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
-"""Of the board, where `PODEVAL_BOARD_URL` names no other."""
+"""Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
 
 _APART = timedelta(minutes=10)
-"""Between two tries of the same; who tries it has it for so long."""
+"""Time between two attempts at a proposal, for which one worker holds it."""
 
 
 def forms_of(document: Submission) -> tuple[str, ...]:

@@ -22,11 +22,11 @@ from podeval.submissions.states import LEASED, change_state, get_row, note_step
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]
-"""What else happens in the transaction of a change."""
+"""A function that runs in the transaction of a change."""
 Row = TypeVar("Row")
 
 _CLOCKS_AGREE = timedelta(minutes=1)
-"""How far the clocks of workers may be apart."""
+"""Largest difference between the clocks of workers."""
 
 
 class LeaseLost(PodevalError):

@@ -12,7 +12,7 @@ from podeval.submissions.quotas import OPEN
 from podeval.submissions.states import LEASED
 
 _LATEST = 20
-"""Published submissions whose work tells how long others will take."""
+"""Number of the latest published submissions from which waiting times are estimated."""
 
 
 @dataclass(frozen=True)

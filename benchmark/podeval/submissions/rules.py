@@ -27,7 +27,7 @@ RULES = {
     "audio": "every recording can be decoded, and its length and rate are sane",
     "script": "every script can be read as one",
 }
-"""Every rule of the gate, and what it asks."""
+"""Every rule of the gate, and what it requires."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("podeval.submissions")
 
 GATE = "gate"
-"""Who changes states on behalf of the gate."""
+"""Author of state changes on behalf of the gate."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Submitter:
 
 
 OPERATOR = Submitter("operator")
-"""Whoever runs this installation."""
+"""The submitter who runs this installation."""
 
 
 def hub_submitter(api: "HfApi | None" = None) -> Submitter:

@@ -15,10 +15,10 @@ from podeval.store.files import read_lines
 from podeval.submissions.content_marks import marks_of_run, outputs_of, sound_mark
 
 LEAST_QUOTED = 24
-"""Letters of a whole passage by which a text is known to quote it, whatever its case, spaces and punctuation."""
+"""Fewest letters of a whole passage that count as a quote, whatever their case, spaces and punctuation."""
 
 LEAST_COPIED = 40
-"""Letters in a row that are no coincidence, where the words are the system's own; `_STRIDE` more are always noticed."""
+"""Fewest consecutive letters of the system's own words that count as a quote; `_STRIDE` more are always noticed."""
 
 _STRIDE = 10
 _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")

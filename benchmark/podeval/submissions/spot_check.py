@@ -34,7 +34,7 @@ from podeval.submissions.generation import Generation, GenerationSettings, Sandb
 from podeval.systems.submission import Model, Outputs, Submission
 
 _SAME = 1e-6
-"""Of a figure, relative: what is nearer counts as equal where a model always says the same."""
+"""Relative difference below which figures count as equal, where a model always gives the same output."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def _measure(
 
 
 _OF_THE_MACHINE = ("rtf",)
-"""Figures that say how fast a machine was, and nothing of what was said."""
+"""Figures that measure the speed of a machine and not the outputs."""
 
 
 def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:

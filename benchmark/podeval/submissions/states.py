@@ -22,13 +22,13 @@ NEXT: dict[str, tuple[str, ...]] = {
     "cancelled": ("queued",),
     "withdrawn": (),
 }
-"""Which state may follow which."""
+"""States that may follow each state."""
 
 WAITS = "waits for the board's machine, by no fault of its own"
-"""How the history of a submission begins to say that its operator has something to mend."""
+"""Beginning of a reason in the history that asks for the operator's action."""
 
 OURS = "the board's machine could not do it, by no fault of the submission"
-"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
+"""Beginning of a reason in the history that an attempt failed through no fault of the submission."""
 
 LEASED = ("running", "measured")
 """States in which a worker holds it."""

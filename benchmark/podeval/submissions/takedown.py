@@ -51,7 +51,7 @@ from podeval.submissions.taken_down import TakenDown, keep_takedown
 from podeval.systems.submission import Submission
 
 REASON = "taken down"
-"""What stands in the place of a reason that may quote what was said."""
+"""Text that replaces a reason that may quote the content."""
 
 Tell = Callable[[str], None]
 

@@ -15,7 +15,7 @@ from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.submissions.content_marks import keep_marks, taken_down_marks
 
 ENDING = ".taken-down.jsonl"
-"""Of the file beside a backup, after the backup's own name."""
+"""Ending of the file beside a backup, after the backup's own name."""
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,10 @@ from podeval.systems.submission import Submission
 _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
-"""After which a submission is tried again that there was no money for."""
+"""Seconds after which a submission is tried again for which there was no money."""
 
 EVERYTHING = "everything"
-"""Among what a worker leaves alone: whatever there is, as its machine can do nothing at the moment."""
+"""Key in `rests` for all submissions, when the machine can run none at the moment."""
 
 _TICK = 0.2
 

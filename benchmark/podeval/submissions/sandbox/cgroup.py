@@ -19,7 +19,7 @@ from podeval.submissions.sandbox.processes import alive
 
 _NAME, _OPENER = "podeval-", "podeval-worker"
 _OVERHEAD = 64 * 2**20
-"""What the kernel may use for a box (tables, stacks, buffers) beyond the memory it is given."""
+"""Bytes the kernel may use for a sandbox (tables, stacks, buffers) beyond its memory limit."""
 _ENTER = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
 
 

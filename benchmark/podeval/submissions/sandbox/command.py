@@ -19,7 +19,7 @@ _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _OWN_USERS = 2_000_000_000
-"""Where the numbers of the users begin that boxes opened by root have; nobody else's files are theirs."""
+"""First user id for sandboxes opened by root; no files of others belong to these users."""
 
 
 def open_trial() -> str | None:

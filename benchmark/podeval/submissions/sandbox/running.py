@@ -12,13 +12,13 @@ from podeval.submissions.sandbox import cgroup, command, processes, seccomp, usa
 from podeval.submissions.sandbox.box import ExitInfo, SandboxSpec
 
 TICK = 0.1
-"""Seconds between two looks at what the box uses."""
+"""Seconds between two checks of the resources in use."""
 
 _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
-"""Bytes of the host's disk that no box may take."""
+"""Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that no box may take; a sixteenth, where the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free; a sixteenth, where the host has less than 8 GiB."""
 _SPARED = 4
 """How many times as long as it takes, a costly look waits for the next one."""
 
