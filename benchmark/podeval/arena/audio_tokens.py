@@ -54,7 +54,7 @@ class Audio:
 
 
 class AudioTokens:
-    """Makes the opaque names of sounds and resolves them; may be used by any number of threads.
+    """The maker and resolver of the opaque names of sounds; may be used by any number of threads.
 
     Args:
         database: database of the battles.

@@ -56,7 +56,7 @@ class _Snapshot:
 
 
 class Matchmaker:
-    """Makes battles; its counts are kept for half a minute, longer where counting takes long.
+    """The maker of battles; its counts are kept for half a minute, longer where counting takes long.
 
     Args:
         settings: settings of the arena.

@@ -23,7 +23,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True)
 class Pool:
-    """What the arena compares: systems and whether new battles may show them, dimensions and whether they are open.
+    """The pool of the arena: systems and whether new battles may show them, dimensions and whether they are open.
 
     Attributes:
         systems: id, title, whether in the pool, and number of items with a recording.

@@ -110,7 +110,7 @@ class BattleView:
 
 
 class Arena:
-    """The service; may be used by any number of threads, and by several processes on one database.
+    """The service of the arena; may be used by any number of threads, and by several processes on one database.
 
     Args:
         database: database of the arena.

@@ -1,4 +1,4 @@
-"""What an operator can set about an arena."""
+"""The settings of an arena that an operator can change."""
 
 import math
 from dataclasses import dataclass, field

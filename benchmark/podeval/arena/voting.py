@@ -30,7 +30,7 @@ _HAIR = 1e-6
 
 @dataclass(frozen=True)
 class Ballot:
-    """A voter's ballot.
+    """The ballot that a voter sends.
 
     `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
     excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was

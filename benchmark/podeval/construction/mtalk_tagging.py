@@ -26,7 +26,7 @@ KINDS: Mapping[str, Kind] = {"paralinguistic": "para", "ambient": "amb"}
 
 
 class Dialogue(StagedRow):
-    """What a user says, turn by turn; `number` joins the numbers of scenario and dialogue, as in `3-12`.
+    """The user's side of a dialogue; `number` joins the numbers of scenario and dialogue, as in `3-12`.
 
     `profile` names the voice profile for the audio, "" for the reader's own voice. `variants` holds the prompts of its
     tagged variants by type, because those of the semantic dialogue ask about something else.

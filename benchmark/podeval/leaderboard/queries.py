@@ -129,7 +129,7 @@ class BenchmarkFound(BaseModel):
 
 
 class Questions:
-    """Answers questions from a folder of runs; may be used by any number of threads.
+    """The answers to questions about a folder of runs; may be used by any number of threads.
 
     Args:
         folder: the folder of runs.

@@ -23,7 +23,7 @@ range that is best, `unclear` where the interval holds both, nothing where one o
 
 @dataclass(frozen=True)
 class ReferenceFigure:
-    """How a value compares with another, and whether an interval says so."""
+    """The comparison of a value with another, and whether an interval supports it."""
 
     word: Word = ""
     sure: bool = False
@@ -92,7 +92,7 @@ class ItemGroup:
 
 @dataclass(frozen=True)
 class DriftFigure:
-    """How a windowed key changes over the recordings of a system.
+    """The drift of a windowed key over the recordings of a system.
 
     Attributes:
         column: column of the key.

@@ -47,7 +47,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Slope:
-    """How a windowed key changes over a recording: per minute or per thousand tokens, with its 95 % interval."""
+    """The drift of a windowed key over a recording, per minute or per thousand tokens, with its 95 % interval."""
 
     slope: float
     low: float

@@ -52,7 +52,7 @@ class PlayableAnswer:
 
 @dataclass(frozen=True)
 class PlayableOutput:
-    """What a system said for one item; times in seconds.
+    """The playable output of a system for one item; times in seconds.
 
     `failed` says why there is no output, `removed` gives the day on which its audio was removed to free the disk.
     """

@@ -66,7 +66,7 @@ class TableRow:
 
     @property
     def reasons(self) -> str:
-        """Why it has no rank, and what was not scored."""
+        """The reasons why it has no rank, and why items are unscored."""
         return reasons_text(self.rows)
 
     @property

@@ -65,7 +65,7 @@ class Shown:
 
 
 class Listening:
-    """The service; may be used by any number of threads, and by several processes on one database.
+    """The service of listening tests; may be used by any number of threads, and by several processes on one database.
 
     Args:
         database: database of the tests and sessions.

@@ -1,4 +1,4 @@
-"""What a metric asks of a judge, and which judge: the judge is part of the protocol, the place of its records is not.
+"""The use of a judge by a metric: the judge and its prompts are part of the protocol, the place of its records is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers and
 returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
@@ -36,7 +36,7 @@ NO_JUDGE = (
 
 @dataclass(frozen=True)
 class JudgeUse:
-    """What a metric asks of a judge under given parameters.
+    """The requirements of a metric for a judge, under given parameters.
 
     Attributes:
         prompts: the prompts it may use.

@@ -110,7 +110,7 @@ class JudgeBallot:
 
     @property
     def place(self) -> Literal["first", "second"]:
-        """Where the winner stood."""
+        """The position of the winner."""
         return "first" if self.winner == self.first else "second"
 
 

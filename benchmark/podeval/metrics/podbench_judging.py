@@ -1,4 +1,4 @@
-"""What PodBench's two stages share: the variant that judges as the paper and its code do."""
+"""The part that PodBench's two stages share: the variant that judges as the paper and its code do."""
 
 import re
 from collections.abc import Mapping

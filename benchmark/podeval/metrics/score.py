@@ -27,8 +27,8 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """How each key changes over the recording: `slope` for each `per`, and its `ci95`; empty where the recording is
-        too short.
+        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty where it is too
+        short.
         """
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
         trends = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}

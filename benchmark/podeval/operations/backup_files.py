@@ -29,7 +29,7 @@ _LARGEST_MANIFEST = 1 << 30
 
 
 class BackupWriter:
-    """Writes the files of a backup one by one; a context manager that leaves nothing behind where it fails.
+    """The writer of a backup's files, one by one; a context manager that leaves nothing behind where it fails.
 
     Args:
         path: path of the backup.
@@ -90,7 +90,7 @@ class BackupWriter:
 
 
 class BackupReader:
-    """Reads an existing backup; a context manager.
+    """The reader of an existing backup; a context manager.
 
     Args:
         path: path of the backup.

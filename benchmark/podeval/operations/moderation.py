@@ -19,7 +19,7 @@ Clock = Callable[[], datetime]
 
 
 class BoardModeration:
-    """Freezes and thaws a board and shows its trail; may be used by any number of threads.
+    """An operator's decisions about a board, with their trail; may be used by any number of threads.
 
     Args:
         database: database of the board.

@@ -83,7 +83,7 @@ class PinnedSource:
 
 @dataclass(frozen=True)
 class Gate:
-    """Checks submissions before they are queued.
+    """The gate, which checks submissions before they are queued.
 
     Attributes:
         limits: limits of this board.

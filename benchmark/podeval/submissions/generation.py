@@ -59,7 +59,7 @@ class Unusable(PodevalError):
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """How models are run on this machine.
+    """The settings by which models are run on this machine.
 
     Attributes:
         command: the program that generates, given its job file.
@@ -90,7 +90,7 @@ class GenerationSettings:
 
 
 class Runner(Protocol):
-    """Starts a model and collects its outputs in the run's folder."""
+    """The interface of what starts a model and collects its outputs in the run's folder."""
 
     def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """Collect outputs that earlier starts left behind; yield each item whose output is then in the folder."""
@@ -154,7 +154,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class SandboxRunner:
-    """Starts a model in a sandbox on this machine.
+    """The runner that starts a model in a sandbox on this machine.
 
     Attributes:
         entry: the run entry.

@@ -105,7 +105,7 @@ class OnTheHub:
 
 @dataclass(frozen=True)
 class HubRounds:
-    """Starts a model as a job; see `generation.Runner`.
+    """The runner that starts a model as a job on the Hub; see `generation.Runner`.
 
     Attributes:
         hub: how jobs are run.

@@ -30,7 +30,7 @@ LISTEN_AGAIN_SECONDS = 2.0
 
 
 class Dispatch:
-    """Wakes workers for the submissions that wait in a queue on PostgreSQL.
+    """The dispatcher that wakes workers for the submissions that wait in a queue on PostgreSQL.
 
     Args:
         queue: a queue on PostgreSQL; procrastinate's tables are made in its database where they are missing.

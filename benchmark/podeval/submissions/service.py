@@ -66,7 +66,7 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
 
 @dataclass(frozen=True)
 class SubmissionService:
-    """Accepts submissions.
+    """The service that accepts submissions.
 
     Attributes:
         queue: queue of accepted submissions.

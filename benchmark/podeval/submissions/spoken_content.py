@@ -26,7 +26,7 @@ _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
 
 @dataclass
 class SpokenContent:
-    """The content of runs.
+    """The content of runs: recordings, texts, and the digests by which both are recognised.
 
     Attributes:
         marks: digests by which it is recognised.

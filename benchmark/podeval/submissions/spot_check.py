@@ -39,7 +39,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """Generates some of a submission's outputs again, and compares them.
+    """The spot check of a submission, which generates some of its outputs again and compares them.
 
     Attributes:
         board: folder of the runs on the board.

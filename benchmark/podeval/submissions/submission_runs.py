@@ -31,7 +31,7 @@ Fetch = Callable[..., tuple[Path, Path | None]]
 
 @dataclass(frozen=True)
 class SubmissionRuns:
-    """Makes and measures the runs that one submission asks for.
+    """The runs that one submission asks for, made and measured by a worker.
 
     Attributes:
         row: the submission.
@@ -166,7 +166,7 @@ class SubmissionRuns:
 
 
 class _ClaimProgress:
-    """Passes the progress of a run on to the claim's heartbeat."""
+    """The listener that passes the progress of a run on to the claim's heartbeat."""
 
     def __init__(self, pulse: Heartbeat, before: int) -> None:
         self._pulse, self._before = pulse, before

@@ -57,7 +57,7 @@ def worker_name() -> str:
 
 @dataclass
 class Worker:
-    """Works on the submissions of a queue.
+    """The worker of a queue of submissions.
 
     Attributes:
         queue: the queue.

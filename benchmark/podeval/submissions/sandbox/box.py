@@ -58,7 +58,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class ExitInfo:
-    """How a sandbox ended: `stopped` says why it was stopped from outside; `log` is the end of what it printed."""
+    """The end of a sandbox: `stopped` says why it was stopped from outside; `log` is the end of what it printed."""
 
     code: int
     stopped: str | None
@@ -67,7 +67,7 @@ class ExitInfo:
 
     @property
     def failure(self) -> str | None:
-        """What went wrong, as a clause; None where it ended by itself and successfully."""
+        """The failure, as a clause; None where it ended by itself and successfully."""
         if self.stopped:
             return self.stopped
         if self.code < 0:
