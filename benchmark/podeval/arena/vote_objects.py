@@ -128,7 +128,7 @@ class VoteObjects:
         return self.folder / "voters" / pseudonym
 
     def _once(self, file: Path, data: Any) -> None:
-        """Write an object that does not exist whole; without a rename, which a bucket may not have."""
+        """Write an object unless it exists whole; without a rename, which a bucket may not have."""
         if file.exists() and _whole(file) is not None:
             return
         with writing(file):

@@ -31,7 +31,7 @@ class AnalysisLine:
 
 
 def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]:
-    """Return the separability of the ratings by all votes, and by each pair of groups of voters, if any.
+    """Return the separability of the ratings by all votes, and the agreement of each pair of voter groups, if any.
 
     Args:
         name: name of the votes in the findings.
