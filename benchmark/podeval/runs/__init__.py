@@ -7,6 +7,7 @@ __all__ = [
     "executor",
     "generate",
     "hf_jobs",
+    "hub_figures",
     "measure",
     "multi_gpu",
     "ray_executor",
