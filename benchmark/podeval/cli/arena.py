@@ -1,6 +1,5 @@
 """`podeval arena`: what an operator of an arena needs."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database, resolve_database
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ class Covariate(StrEnum):
     LOUDNESS = "loudness"
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output")]
 Dimension = Annotated[str | None, typer.Option(help="only what is judged on this one")]
 VoteId = Annotated[str, typer.Argument(metavar="VOTE", help="its id; `podeval arena flags` lists those flagged")]
 Reason = Annotated[str, typer.Option(help="why; published with the vote")]
@@ -134,7 +133,7 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
     with _open(database, runs) as opened:
         now = opened.status()
     if as_json:
-        print(json.dumps(asdict(now) | {"votes": now.votes}, ensure_ascii=False))
+        emit(asdict(now) | {"votes": now.votes})
     else:
         print(f"{now.systems} systems on {now.items} items; {now.battles} battles")
         outcomes = ", ".join(f"{name} {count}" for name, count in sorted(now.outcomes.items()))
@@ -171,7 +170,7 @@ def ratings(
     battles = Battles.of(a, b, outcome, voter, _differences(table, covariate or []))
     by_dimension = standings_by_dimension(battles, list(table["dimension"]), position=position)
     if as_json:
-        print(json.dumps({name: _plain(part) for name, part in by_dimension.items()}, ensure_ascii=False))
+        emit({name: _plain(part) for name, part in by_dimension.items()})
         return
     printed = {name: part for name, part in by_dimension.items() if len(by_dimension) != 2 or name != "pooled"}
     for name, part in printed.items():
@@ -205,7 +204,7 @@ def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
     with _open(database, runs) as opened:
         done = opened.sweep()
     if as_json:
-        print(json.dumps(asdict(done)))
+        emit(done)
     else:
         print(
             f"{done.votes} votes: {len(done.excluded)} excluded now, {len(done.restored)} count again, "
@@ -231,7 +230,7 @@ def flags(
             at = flag.made_at.isoformat(timespec="seconds")
             if as_json:
                 names = ("vote", "kind", "rule", "points", "detail", "made_by")
-                print(json.dumps({name: getattr(flag, name) for name in names} | {"at": at}, ensure_ascii=False))
+                emit({name: getattr(flag, name) for name in names} | {"at": at})
             else:
                 what = f"{flag.rule}: {flag.detail}" if flag.rule else flag.detail
                 print(f"{at}  {flag.vote}  {flag.kind} by {flag.made_by}  {what}")

@@ -1,7 +1,5 @@
 """`podeval submit`, `submissions` and `queue`: from a document to a row of the board."""
 
-import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -10,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.arena import AsJson
 from podeval.cli.database import (
     DEFAULT,
     RUNS,
@@ -21,6 +18,7 @@ from podeval.cli.database import (
     require_database,
     resolve_database,
 )
+from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -157,7 +155,7 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
         row, history = queue.get(id), queue.history(id)
         if as_json:
             steps = [_to_plain(step) for step in history]
-            print(json.dumps({**_to_plain(row), "history": steps}, ensure_ascii=False))
+            emit({**_to_plain(row), "history": steps})
             return
         standing = _describe_standing(row, queue.standings())
         print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{standing}")
@@ -276,7 +274,7 @@ def spot_check(
     build(runs)
     for report in reports:
         if as_json:
-            print(json.dumps({**report.model_dump(mode="json"), "verdict": report.verdict}, ensure_ascii=False))
+            emit({**report.model_dump(mode="json"), "verdict": report.verdict})
             continue
         print(f"{', '.join(report.items)}: the supplied outputs {_VERDICTS[report.verdict]}")
         for each in report.comparisons:
@@ -310,7 +308,7 @@ def jobs(
         ledger = Ledger(queue.database, 0.0)
         for row in ledger.of(queue.get(id).id) if id else ledger.all():
             if as_json:
-                print(json.dumps(_to_plain(row), ensure_ascii=False))
+                emit(_to_plain(row))
                 continue
             line = f"{_format_cost(row)}{_append(row.message)}"
             print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {line}")
@@ -382,7 +380,7 @@ def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -
 
     if as_json:
         for row in rows:
-            print(json.dumps(_to_plain(row), ensure_ascii=False))
+            emit(_to_plain(row))
         return
     if not rows:
         print("there are no submissions here")
@@ -426,10 +424,4 @@ def _format_time(seconds: float) -> str:
 
 
 def _to_plain(row: Any) -> dict[str, Any]:
-    values = {column.key: getattr(row, column.key) for column in row.__table__.columns}
-    return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items()}
-
-
-def say(text: str) -> None:
-    """Print a message beside the results, on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    return {column.key: getattr(row, column.key) for column in row.__table__.columns}
