@@ -136,7 +136,7 @@ class _Frame:
     layout: RadarLayout
     count: int
 
-    def place(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
+    def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
         """Where a value lies on an axis; the least is a little off the middle, so that systems differ there too."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value - LEAST + 0.5) / (GREATEST - LEAST + 0.5) + beyond
@@ -145,7 +145,7 @@ class _Frame:
 
     def point(self, number: int, value: float) -> str:
         """The same as a path writes it."""
-        x, y = self.place(number, value)
+        x, y = self.locate(number, value)
         return f"{x:g} {y:g}"
 
     def render_grid(self) -> str:
@@ -154,7 +154,7 @@ class _Frame:
         rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (1, 2, 3, 4, 5))
         x, y = self.layout.middle
         rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, GREATEST)}"/>' for n in numbers)
-        scale = "".join(f'<text x="{x + 3:g}" y="{self.place(0, r)[1] + 4:g}">{r:g}</text>' for r in (2, 3, 4, 5))
+        scale = "".join(f'<text x="{x + 3:g}" y="{self.locate(0, r)[1] + 4:g}">{r:g}</text>' for r in (2, 3, 4, 5))
         return f"{rings}{rays}{scale}"
 
     def render_series(self, one: Series) -> str:
@@ -167,13 +167,13 @@ class _Frame:
             if (following := one.values[after]) is not None:
                 path += f"M{self.point(number, value)} {self.point(after, following)}"
             tooltip = f"{one.name}: {value:.2f}" if one.name else ""
-            marks += render_mark(one.shape, *self.place(number, value), 3.5, one.mark, tooltip)
+            marks += render_mark(one.shape, *self.locate(number, value), 3.5, one.mark, tooltip)
         return f'<g class="{one.group}"><path class="{one.line}" d="{path}"/>{marks}</g>'
 
     def render_name(self, name: str, number: int) -> str:
         """The name of an axis beside its end, in as many lines as it needs."""
         width, middle = self.layout.width, self.layout.middle
-        x, y = self.place(number, GREATEST, 12.0)
+        x, y = self.locate(number, GREATEST, 12.0)
         side = x - middle[0]
         anchor = "middle" if abs(side) < 12 else "start" if side > 0 else "end"
         room = width - x if anchor == "start" else x if anchor == "end" else width / 2
