@@ -19,14 +19,14 @@ SHORTEST_VOICE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SpeakerVoice:
-    """One speaker of a recording.
+    """The voice of one speaker of a recording.
 
     Attributes:
-        speaker: label, of this recording only.
+        speaker: label, valid in this recording only.
         clips: windows over the speaker's joined speech.
-        embeddings: one a window, shape (windows, dimensions), not normalised.
-        seconds: of speech.
-        left_out: windows that are not among these, as they are mostly silence.
+        embeddings: one per window, shape (windows, dimensions), not normalised.
+        seconds: seconds of speech.
+        left_out: number of windows that were excluded because they are mostly silence.
     """
 
     speaker: str
@@ -37,7 +37,7 @@ class SpeakerVoice:
 
     @property
     def embedding(self) -> NDArray[np.float32]:
-        """The mean over windows."""
+        """The mean embedding over windows, shape (dimensions,)."""
         mean: NDArray[np.float32] = self.embeddings.mean(axis=0)
         return mean
 
@@ -72,7 +72,7 @@ def find_voices(
 
 
 class JoinedClips(Sequence[Samples]):
-    """Stretches of samples joined to clips, each when it is asked for: together they are longer than the recording."""
+    """Spans of samples joined to clips, each on access: together they are longer than the recording."""
 
     def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
         self._samples, self._bounds = samples, bounds

@@ -14,9 +14,9 @@ from podeval.store.tables import ArenaItem, ArenaOutput, Battle
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: two opaque names of audio, and how long they are in seconds.
+    """One side as a listener sees it: two opaque names of audio, and their lengths in seconds.
 
-    Both lengths are whole seconds, as the sounds behind the names are: an exact one is as good as a name.
+    Both lengths are whole seconds, as are the sounds behind the names: an exact length would identify the recording.
     """
 
     excerpt: str
@@ -27,7 +27,7 @@ class BattleSide:
 
 @dataclass(frozen=True)
 class BattleView:
-    """All that leaves the service about a battle: nothing in it tells which systems meet."""
+    """Everything that leaves the service about a battle: nothing in it reveals the systems."""
 
     token: str
     dimension: str

@@ -19,7 +19,7 @@ Answer = TypeVar("Answer", bound=pydantic.BaseModel)
 
 
 class UnreadableAnswer(PodevalError):
-    """Raised for an answer that cannot be read; says why, in words that the judge can act on."""
+    """Raised for an answer that cannot be parsed; the message says why, in words that the judge can act on."""
 
 
 _REPAIRS = 200
@@ -27,10 +27,10 @@ _REPAIRS = 200
 
 
 def validate(data: Any, model: type[Answer]) -> Answer:
-    """Validate the answer by pydantic's strict rules, after correcting slips of form that pydantic reports.
+    """Validate the answer by pydantic's strict rules, after correcting errors of form that pydantic reports.
 
     Raises:
-        UnreadableAnswer: names up to five places and what is wrong there.
+        UnreadableAnswer: the answer is invalid; the message names up to five places and what is wrong there.
     """
     schema = _schema(model)
     data = _canonicalise_keys(data, model)
@@ -66,7 +66,7 @@ _TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "n
 
 
 def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
-    """Correct one slip of form in `data`; return False where it is not one."""
+    """Correct one error of form in `data`; return False if the problem is not one."""
     *path, last = problem["loc"] or (None,)
     holder = _at(data, tuple(path))
     if isinstance(holder, dict):
@@ -87,7 +87,7 @@ def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
 
 
 def _number(value: Any, node: dict[str, Any]) -> int | float | None:
-    """Return the number that is meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
+    """Return the number that is meant by `"4"`, by `4.0` for an integer, or by `"36/45"` if 45 is the maximum."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -102,7 +102,7 @@ def _number(value: Any, node: dict[str, Any]) -> int | float | None:
 
 
 def _canonicalise_keys(data: Any, kind: Any) -> Any:
-    """The data with each key as the schema has it: found by the field's name or alias, whatever its case and spacing.
+    """Return the data with each key as in the schema, matched by field name or alias regardless of case and spacing.
 
     Raises:
         UnreadableAnswer: two keys mean the same field.
@@ -126,7 +126,7 @@ def _canonicalise_keys(data: Any, kind: Any) -> Any:
 
 
 def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
-    """Return the models that a type is, lists or may be."""
+    """Return the models in a type: the type itself, its list elements or its alternatives."""
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return [kind]
     models = [model for part in typing.get_args(kind) for model in _models(part)]
@@ -154,7 +154,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """The part of a JSON schema that is about a place; empty where it cannot be told."""
+    """Return the part of a JSON schema that describes a place; empty if it cannot be determined."""
     node: Any = schema
     for step in (*path, None):
         while isinstance(node, dict) and "$ref" in node:

@@ -1,10 +1,10 @@
-"""Parse the answer of a judge: tolerant of its form, strict about its content.
+"""Parses the answer of a judge: tolerant of its form, strict about its content.
 
-Tolerated: thinking before the answer, fences, prose around it, trailing commas, comments, full-width colons and
+Tolerated: reasoning before the answer, code fences, surrounding prose, trailing commas, comments, full-width colons and
 commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
-number is due and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: an answer that breaks
-off, several answers that differ, a key twice with two values, NaN, a value out of range. What cannot be read is an
-`UnreadableAnswer` with a sentence; nothing is ever made up for it.
+number is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated
+answer, several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot
+be parsed is an `UnreadableAnswer` with a sentence; no value is ever made up for it.
 """
 
 import json
@@ -17,10 +17,10 @@ from podeval.models.chat import ChatAnswer
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
-    """The typed answer.
+    """Return the answer in its type.
 
     Raises:
-        UnreadableAnswer: there is none, or it does not fit.
+        UnreadableAnswer: there is no answer, or it does not fit the type.
     """
     text = _strip_thinking(answer.text or "")
     if not text.strip():
@@ -38,11 +38,11 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
 
 
 _MOST_OBJECTS = 1_000
-"""More different objects than any judge weighs before it answers; each is validated, and put right where it can be."""
+"""More different objects than any real answer holds; each is validated, and repaired if possible."""
 
 
 def parse(text: str, model: type[Answer]) -> Answer:
-    """The typed answer in a text.
+    """Parse the answer in a text into its type.
 
     Raises:
         UnreadableAnswer: see `read_answer`.
@@ -54,7 +54,8 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
-    # By their canonical form: comparing each with all before it takes quadratic time on an answer of thousands.
+    # Keyed by canonical form: comparing each with all before it takes quadratic time for thousands of objects.
+    # All different objects in the text.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
     for span in _objects(_strip_thinking(text)):
@@ -66,6 +67,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
         objects.setdefault(json.dumps(data, sort_keys=True), data)
         if len(objects) > _MOST_OBJECTS:
             raise UnreadableAnswer(f"there are more than {_MOST_OBJECTS} different objects in the answer; give one")
+    # All different answers that are valid.
     valid: dict[str, Answer] = {}
     for data in objects.values():
         try:
@@ -74,6 +76,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
             problem = error
             continue
         valid.setdefault(value.model_dump_json(), value)
+    # Exactly one may remain.
     if len(valid) == 1:
         return next(iter(valid.values()))
     if valid:
@@ -101,7 +104,10 @@ _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
 def _strip_thinking(text: str) -> str:
-    """Return the text after the thinking, or nothing where a thought never ends. In a whole answer, tags are words."""
+    """Return the text after the reasoning; empty if the reasoning never ends.
+
+    In a complete answer, such tags are words.
+    """
     alone = _ONLY_FENCED.fullmatch(text)
     try:
         if isinstance(json.loads(alone[1] if alone else text), dict):
@@ -117,6 +123,7 @@ def _strip_thinking(text: str) -> str:
 def _strip_whole_thoughts(text: str) -> str:
     """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
     tags = list(_TAG.finditer(text))
+    # From the end backwards: the next closing tag of each name.
     ends: dict[str, re.Match[str] | None] = {}
     closing: list[re.Match[str] | None] = []
     for tag in reversed(tags):
@@ -124,6 +131,7 @@ def _strip_whole_thoughts(text: str) -> str:
         closing.append(ends.get(name))
         if tag[1]:
             ends[name] = tag
+    # Keep the text outside each pair of tags.
     kept, position = [], 0
     for tag, end in zip(tags, reversed(closing), strict=True):
         if not tag[1] and end is not None and tag.start() >= position:
@@ -133,7 +141,7 @@ def _strip_whole_thoughts(text: str) -> str:
 
 
 def _last_end(matches: Iterable[re.Match[str]]) -> int:
-    """Return the position where the last match ends; 0 where there is none."""
+    """Return the position at which the last match ends; 0 if there is none."""
     return max((match.end() for match in matches), default=0)
 
 
@@ -141,10 +149,10 @@ _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTAL
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield the outermost {...} of the text, or of its fenced blocks where those have any.
+    """Yield the outermost {...} of the text, or of its fenced blocks if those contain any.
 
     Raises:
-        UnreadableAnswer: one breaks off.
+        UnreadableAnswer: one of them is truncated.
     """
     fenced = [block for block in _FENCED.findall(text) if "{" in block]
     for part in fenced or [text]:
@@ -181,7 +189,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """Decode JSON as it is written, or after mending it."""
+    """Decode JSON as it is or, failing that, after repairing it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:
@@ -194,7 +202,7 @@ def _load(text: str) -> Any:
 
 
 def _decode(text: str) -> Any:
-    # Line breaks inside strings are no harm.
+    # Line breaks inside strings do no harm.
     return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
 
 

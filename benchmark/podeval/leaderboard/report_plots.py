@@ -1,8 +1,8 @@
 """The plots of a report as SVG that the server draws: distributions over items, courses, timelines.
 
-A page's style fills the classes `own`, `people` and `median` for light, dark and paper. What colour says, shape says
-too: the system is round and its lines whole, people are diamonds and dashed, the median of the others is square and
-dotted.
+A page's style fills the classes `own`, `people` and `median` for light, dark and paper. Whatever colour shows, shape
+shows too: the system is round and its lines whole, people are diamonds and dashed, the median of the others is square
+and dotted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WIDTH = 640
 SHAPES = {"own": "circle", "people": "diamond", "median": "square"}
 """The shape of a mark by whose it is."""
 MOST_KEYS = 4
-"""Keys that a timeline shows."""
+"""Most keys in a timeline."""
 
 _DOTS = 400
 _DOTTED = 60
@@ -30,14 +30,14 @@ _DOTTED = 60
 def distribution(
     system: Sequence[float], people: Sequence[float], others: Sequence[float], names: Mapping[str, str], title: str
 ) -> str:
-    """Values over items: of the system, of people where there are any, and the means of the other systems.
+    """Draw values over items: of the system, of people where there are any, and the means of the other systems.
 
     Args:
-        system: its own, one an item.
-        people: of the reference, one an item.
-        others: one mean a system.
-        names: of the rows: `own`, `people`, `others`.
-        title: said by screen readers.
+        system: its own values, one for each item.
+        people: values of the recordings of people, one for each item.
+        others: one mean for each other system.
+        names: names of the rows: `own`, `people`, `others`.
+        title: text for screen readers.
     """
     rows = [(name, values) for name, values in (("own", system), ("people", people), ("others", others)) if len(values)]
     axis = Axis.over([value for _, values in rows for value in values], 150, WIDTH - 16)
@@ -51,14 +51,14 @@ def distribution(
 def courses(
     system: Sequence[Interval | None], people: Sequence[Interval | None], title: str, unit: str, names: tuple[str, str]
 ) -> str:
-    """A windowed value over the length of the recordings, from their beginning to their end, with its interval.
+    """Draw a windowed value over the length of the recordings, from beginning to end, with its interval.
 
     Args:
-        system: its own, one a part of equal length.
-        people: of the reference; empty without one.
-        title: said by screen readers.
-        unit: of the value.
-        names: of the beginning and of the end of the axis.
+        system: its own values, one for each part of equal length.
+        people: values of the recordings of people; empty without them.
+        title: text for screen readers.
+        unit: unit of the value.
+        names: names of the beginning and of the end of the axis.
     """
     bounds = [
         value for part in (*system, *people) if part for value in (part.mean, part.low, part.high) if value is not None
@@ -78,12 +78,12 @@ def courses(
 
 
 def timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
-    """A windowed metric of one recording over its time: a line a key, at the middle of its windows.
+    """Draw a windowed metric of one recording over its time: a line for each key, at the middle of its windows.
 
     Args:
-        track: of the metric; at most `MOST_KEYS` of its keys are drawn.
-        title: said by screen readers.
-        names: of the keys, in the order of the track.
+        track: the metric's timeline; at most `MOST_KEYS` of its keys are drawn.
+        title: text for screen readers.
+        names: names of the keys, in the order of the track.
     """
     keys = list(track.values)[:MOST_KEYS]
     values = [value for key in keys for value in track.values[key] if value is not None]
@@ -106,7 +106,7 @@ def timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
 
 
 def _along(last: float) -> float:
-    """A round distance of time between marks."""
+    """Return a round distance in time between marks."""
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
     return float(next((step for step in steps if last / step <= 8), max(3600.0, last / 8)))
 
@@ -124,7 +124,7 @@ def _course(name: str, parts: Sequence[Interval | None], across: Callable[[int, 
 
 
 def _spread(name: str, label: str, values: Sequence[float], y: float, axis: Axis) -> str:
-    """A row of dots with the box of their quartiles behind it; where there are many values, some of them."""
+    """Draw a row of dots with the box of their quartiles behind it; of many values, only some are drawn."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     sample = ordered[np.linspace(0, len(ordered) - 1, min(len(ordered), _DOTS)).round().astype(int)]
     kind = "median" if name == "others" else name

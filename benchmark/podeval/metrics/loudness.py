@@ -19,7 +19,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 
 _TIMELINE_POINTS = 600
-"""At most."""
+"""Most points of a timeline."""
 
 
 @metric(

@@ -24,7 +24,7 @@ class QueueReader:
         """Return a submission.
 
         Raises:
-            BadInput: there is none.
+            BadInput: there is no such submission.
         """
         return self._read(lambda session: [get_row(session, id)])[0]
 
@@ -56,7 +56,7 @@ class QueueReader:
             return last_position(session)
 
     def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Read rows that stay readable after the session is over."""
+        """Read rows that stay readable after the session has ended."""
         with self.database.reading() as session:
             result = rows(session)
             session.expunge_all()
