@@ -34,6 +34,18 @@ def _judge() -> typer.Typer:
 
 
 @cache
+def _arena() -> typer.Typer:
+    from podeval.cli import arena, arena_log
+
+    arena.arena.command()(arena_log.erase)
+    arena.arena.command()(arena_log.export)
+    arena.arena.command("import")(arena_log.take_in)
+    arena.arena.command()(arena_log.mirror)
+    arena.arena.command()(arena_log.verify)
+    return arena.arena
+
+
+@cache
 def _report() -> typer.Typer:
     from podeval.cli import board, report_evaluators, report_judge, report_system, report_validity
 
@@ -51,7 +63,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "run": "run:run",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
-    "submit": "submissions:submit",
+    "submit": "submit:submit",
     "queue": "submissions:queue",
     "worker": "worker:worker",
     "backup": "backup:backup",
@@ -63,7 +75,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "models": "install:models",
     "report": _report,
     "listening": "listening:listening",
-    "arena": "arena:arena",
+    "arena": _arena,
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
