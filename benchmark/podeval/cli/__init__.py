@@ -61,6 +61,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "measure": "measure:measure",
     "demo": "run:demo",
     "run": "run:run",
+    "init": "init:init",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
     "submit": "submit:submit",

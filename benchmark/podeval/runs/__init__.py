@@ -2,6 +2,7 @@
 
 __all__ = [
     "aggregate",
+    "asks",
     "board_tables",
     "composite_scores",
     "executor",
@@ -9,8 +10,10 @@ __all__ = [
     "hf_jobs",
     "measure",
     "multi_gpu",
+    "own_system",
     "ray_executor",
     "run",
     "run_folder",
     "spot_check_report",
+    "submission_draft",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from podeval.benchmarks.benchmark import Item
+from podeval.runs.asks import prompt_of
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.systems.adapters.job import Job
 from podeval.systems.ask import Ask, RecordedUserTurn, Reference
@@ -47,14 +48,6 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
         for turn in item.user
     )
     return Ask(id=item.id, language=item.language, user=turns)
-
-
-def prompt_of(item: Item) -> str:
-    """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
-    if item.instruction:
-        return "\n\n".join([item.instruction, *item.sources])
-    request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
-    return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:
