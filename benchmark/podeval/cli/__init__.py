@@ -58,6 +58,7 @@ def _report() -> typer.Typer:
 
 
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
+    "score": "score:score",
     "measure": "measure:measure",
     "demo": "run:demo",
     "run": "run:run",

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from podeval import __version__
 from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import radar
@@ -24,6 +23,7 @@ from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, Rep
 from podeval.leaderboard.report_scores import Reading
 from podeval.leaderboard.table import MISSING, cell_text, decimals, number_or_none, reasons_text, value_text
 from podeval.metrics import catalogue
+from podeval.version import __version__
 
 if TYPE_CHECKING:
     from markupsafe import Markup
