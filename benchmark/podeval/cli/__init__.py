@@ -34,6 +34,18 @@ def _judge() -> typer.Typer:
 
 
 @cache
+def _arena() -> typer.Typer:
+    from podeval.cli import arena, arena_log
+
+    arena.arena.command()(arena_log.erase)
+    arena.arena.command()(arena_log.export)
+    arena.arena.command("import")(arena_log.take_in)
+    arena.arena.command()(arena_log.mirror)
+    arena.arena.command()(arena_log.verify)
+    return arena.arena
+
+
+@cache
 def _report() -> typer.Typer:
     from podeval.cli import board, report_evaluators, report_export, report_judge, report_system, report_validity
 
@@ -47,12 +59,14 @@ def _report() -> typer.Typer:
 
 
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
+    "score": "score:score",
     "measure": "measure:measure",
     "demo": "run:demo",
     "run": "run:run",
+    "init": "init:init",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
-    "submit": "submissions:submit",
+    "submit": "submit:submit",
     "queue": "submissions:queue",
     "worker": "worker:worker",
     "backup": "backup:backup",
@@ -64,7 +78,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "models": "install:models",
     "report": _report,
     "listening": "listening:listening",
-    "arena": "arena:arena",
+    "arena": _arena,
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }

@@ -4,17 +4,34 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from podeval.cli.database import resolve_database
 from podeval.cli.executor_options import Where, spread
 from podeval.cli.judge_refresh import Refresh
+from podeval.cli.own_systems import (
+    Name,
+    OutputsFolder,
+    OwnOptions,
+    PerMinute,
+    PythonFunction,
+    ServedModel,
+    Server,
+    Stream,
+    Timeout,
+    Voices,
+    open_own_system,
+    require_name,
+    require_system,
+)
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
+    from podeval.runs.own_system import OwnSystem
     from podeval.runs.run import RunRequest
+    from podeval.runs.run_folder import RunSummary
     from podeval.systems.speech import SpeakingSystem
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
@@ -25,11 +42,24 @@ Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work 
 
 def run(
     system: Annotated[
-        str, typer.Argument(help="a built-in system's name, or the path of a submission.yaml of kind builtin")
-    ],
+        str,
+        typer.Argument(
+            help="a built-in system's name, or the path of a submission.yaml of kind builtin", callback=require_system
+        ),
+    ] = "",
+    outputs: OutputsFolder = None,
+    python: PythonFunction = "",
+    server: Server = "",
+    model: ServedModel = "",
+    voice: Voices = None,
+    stream: Stream = False,
+    requests_per_minute: PerMinute = 0.0,
+    timeout: Timeout = 120.0,
+    name: Name = "",
     benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
     split: Annotated[str, typer.Option(help="which of its splits; the one that ships with podeval by default")] = "",
     track: Annotated[str, typer.Option(help="which of its tracks; the split's first by default")] = "",
+    metrics: Annotated[str, typer.Option(help="only these, with commas between: wer,dnsmos")] = "",
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
     workers: Annotated[int, typer.Option(min=0, help="processes; 0 is one a core, or what a Ray cluster has")] = 0,
@@ -45,6 +75,15 @@ def run(
 ) -> None:
     """Evaluate a system on a benchmark: it speaks, podeval measures; resumable at any point.
 
+    The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
+    server that speaks OpenAI's API (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.
+
+    Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
+
+    Example: podeval run --python my_tts.py:speak --split demo --metrics wer,dnsmos
+
+    Example: podeval run --server http://localhost:8000/v1 --model my-tts --voice alloy --voice onyx --stream
+
     Example: podeval run hibari_piper --benchmark real_pod --split demo
 
     Example: podeval run espeak_ng --benchmark lfs_bench --split test --data ./lfs_bench
@@ -52,25 +91,43 @@ def run(
     Example: podeval run hibari_piper --executor ray --address 10.0.0.1:6379 --gpus-per-worker 0.5
     """
     from podeval import benchmarks as known
-    from podeval.leaderboard.build import build
-    from podeval.leaderboard.terminal_table import print_board
+    from podeval.benchmarks.chosen_metrics import keep_metrics
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.runs.multi_gpu import group, speak_share
     from podeval.runs.run import RunRequest
     from podeval.store.copies import register
 
+    own = OwnOptions(outputs, python, server, model, tuple(voice or ()), stream, requests_per_minute, timeout)
+    own.require_one(system)
     chosen = known.get(benchmark)
     part = chosen.split(split) if split else chosen.first_split
+    track = track or part.tracks[0]
+    if metrics:
+        chosen = keep_metrics(chosen, [metric.strip() for metric in metrics.split(",")], track)
     if records:
         register("records", [records], out)
     bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
-    plain = RunRequest(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
+    plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench)
+    if own.is_own:
+        mine = open_own_system(own, name, track)
+        with spread(executor, workers, address, cpus_per_worker, gpus_per_worker) as (measuring, _):
+            complete = _evaluate_own(mine, replace(plain, executor=measuring))
+        _show(out, profile, complete)
+    plain = replace(plain, name=require_name(name) if name and name != system else "")
     together = group()
     if together and together.rank:
         speak_share(_load_system(system)[0], plain, together)
         return
     with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together) as (measuring, speaking):
         complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking))
+    _show(out, profile, complete)
+
+
+def _show(out: Path, profile: str, complete: bool) -> NoReturn:
+    """Print the board and end, with 1 where something is unscored."""
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.terminal_table import print_board
+
     build(out)
     print_board(out, profile)
     raise typer.Exit(0 if complete else 1)
@@ -165,6 +222,21 @@ def _evaluate(name: str, request: "RunRequest") -> bool:
     system, title = _load_system(name)
     with Steps(title) as steps:
         summary = run_system(system, title, request, steps)
+    return _tell_unscored(title, summary)
+
+
+def _evaluate_own(system: "OwnSystem", request: "RunRequest") -> bool:
+    """Run a system of the user's own; whether every item was scored, and if not, say why."""
+    from podeval.cli.progress_bar import Steps
+    from podeval.runs.own_system import run_own_system
+
+    with Steps(system.title) as steps:
+        summary = run_own_system(system, request, steps)
+    return _tell_unscored(system.title, summary)
+
+
+def _tell_unscored(title: str, summary: "RunSummary") -> bool:
+    """Say of every metric which items are unscored and why; whether there is none."""
     whole = [row for row in summary.metrics if not row.slice]
     for row in whole:
         total = row.scored + row.unscored_system + row.unscored_ours

@@ -30,7 +30,6 @@ from podeval.models.chat import ChatModel, Sampling
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
 
-BACKENDS = ("endpoint", "gguf", "transformers", "records")
 ROUTER = "router.huggingface.co"
 KEY = "PODEVAL_JUDGE_KEY"
 

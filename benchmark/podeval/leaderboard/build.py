@@ -35,7 +35,7 @@ from podeval.runs.spot_check_report import spot_check_of
 from podeval.stats.intervals import paired_bootstrap_ranks
 from podeval.store.files import lock_folder
 from podeval.systems.submission import Reported, ReportedFigure, Submission
-from podeval.systems.submission_reading import FILE_NAME, load
+from podeval.systems.submission_reading import load_all
 
 Place = tuple[str, str, str, str, str]
 
@@ -69,7 +69,7 @@ def build(runs: Path) -> None:
 def write_tables(runs: Path, into: Path) -> None:
     """Write the tables of a folder of runs into a folder, which may be another one, with no other writer."""
     runs_read = list(_runs(runs))
-    shipped = [load(path) for path in sorted(hub_source("submissions").glob(f"*/{FILE_NAME}"))]
+    shipped = list(load_all(hub_source("submissions")).values())
     write_table([*_measured_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
     write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
     write_table(system_info.system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)

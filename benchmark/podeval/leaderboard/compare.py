@@ -21,7 +21,7 @@ from podeval.leaderboard.report_figures import (
     rows_by_place,
     set_against,
 )
-from podeval.leaderboard.report_scores import Reading, ScoreCache, Scores
+from podeval.leaderboard.report_scores import BoardScores, Reading, ScoreCache
 from podeval.leaderboard.table import Row, names, number_or_none
 
 
@@ -194,7 +194,9 @@ def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str,
     return choose_protocols(kept, wishes)
 
 
-def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: Scores, of_b: Scores) -> list[Pair]:
+def _pairs(
+    rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: BoardScores, of_b: BoardScores
+) -> list[Pair]:
     by_column: dict[Column, dict[str, Row]] = {}
     for row in rows.to_dict("records"):
         of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
@@ -209,7 +211,7 @@ def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_
     return pairs
 
 
-def _items(of_a: Scores, of_b: Scores, protocols: Mapping[str, str]) -> list[Shared]:
+def _items(of_a: BoardScores, of_b: BoardScores, protocols: Mapping[str, str]) -> list[Shared]:
     items = {**of_b.items, **of_a.items}
     shared = []
     for id, item in items.items():

@@ -30,7 +30,7 @@ from podeval.leaderboard.report_figures import (
     rows_at,
     rows_by_place,
 )
-from podeval.leaderboard.report_scores import Listed, Reading, ScoreCache, Scores
+from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import names
 from podeval.metrics import catalogue
@@ -327,7 +327,7 @@ def _radar(figures: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
 
 
 def _distributions(
-    figures: SystemFigures, here: pd.DataFrame, scores: Scores, people: Scores | None
+    figures: SystemFigures, here: pd.DataFrame, scores: BoardScores, people: BoardScores | None
 ) -> Iterable[Distribution]:
     whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != figures.system)]
     for figure in figures.headlines:
@@ -340,7 +340,7 @@ def _distributions(
             yield Distribution(of, values_of_system, theirs, tuple(others.astype(float)))
 
 
-def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
+def _lines(scores: BoardScores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
     for item in sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold())):
         yield ReportItem(
             item,
@@ -352,7 +352,7 @@ def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[ReportItem]
         )
 
 
-def _missing(scores: Scores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
+def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
     items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
     for metric, protocol in protocols.items():
         for item, reading in scores.results.get((metric, protocol), {}).items():

@@ -12,7 +12,7 @@ import pandas as pd
 
 from podeval.leaderboard.columns import Column, column, headlines, order_columns
 from podeval.leaderboard.query import choose_protocols
-from podeval.leaderboard.report_scores import PARTS, Reading, ScoreCache, Scores
+from podeval.leaderboard.report_scores import PARTS, BoardScores, Reading, ScoreCache
 from podeval.leaderboard.table import Row, number_or_none, unscored_of
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
@@ -178,7 +178,7 @@ def build_figures(
     slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
     fields = _fields(here)
 
-    def beside(other: str) -> tuple[Scores, Scores] | None:
+    def beside(other: str) -> tuple[BoardScores, BoardScores] | None:
         return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
 
     def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
@@ -201,7 +201,7 @@ def build_figures(
     return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
 
 
-def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
+def drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
     """Return how every windowed key of a system changes over its recordings.
 
     Args:
@@ -256,7 +256,7 @@ def set_against(
     return _verdict(of, (value, other), (of.badness(value), of.badness(other)), alike)
 
 
-def pair_systems(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
+def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
     """Compare one key of two systems at the same place of the board; return None where they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
@@ -334,7 +334,7 @@ def _figure(
     rows: Sequence[Row],
     system: str,
     reference: str,
-    both: Callable[[str], tuple[Scores, Scores] | None] | None,
+    both: Callable[[str], tuple[BoardScores, BoardScores] | None] | None,
     protocols: Mapping[str, str],
 ) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
@@ -357,7 +357,7 @@ def _figure(
     return ReportFigure(of, row, median, len(values), person, beside, to_median, to_person)
 
 
-def _mean(values: Mapping[str, float], scores: Scores) -> Interval:
+def _mean(values: Mapping[str, float], scores: BoardScores) -> Interval:
     return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
 
 

@@ -79,7 +79,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Scores:
+class BoardScores:
     """All scores of one system at one place: its items in order, and every metric's result on each of them."""
 
     system: str
@@ -119,9 +119,9 @@ class ScoreCache:
         self.folder = folder
         self._lock = threading.Lock()
         self._of: pd.DataFrame | None = None
-        self._kept: OrderedDict[tuple[str, str], Scores] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], BoardScores] = OrderedDict()
 
-    def scores(self, system: str, where: str) -> Scores:
+    def scores(self, system: str, where: str) -> BoardScores:
         """Return the scores of a system at `benchmark/split/profile`."""
         items = self.folder.items()
         with self._lock:
@@ -136,7 +136,7 @@ class ScoreCache:
             return self._kept[system, where]
 
 
-def read(items: pd.DataFrame, system: str, where: str) -> Scores:
+def read(items: pd.DataFrame, system: str, where: str) -> BoardScores:
     """Read the scores of one system at one place.
 
     Args:
@@ -156,7 +156,7 @@ def read(items: pd.DataFrame, system: str, where: str) -> Scores:
         if item not in entries or (output and not entries[item].output):
             entries[item] = Listed(item, topic, category, output)
         results.setdefault((metric, protocol), {})[item] = reading(result)
-    return Scores(system, where, dict(sorted(entries.items())), results)
+    return BoardScores(system, where, dict(sorted(entries.items())), results)
 
 
 def reading(text: str) -> Reading:

@@ -21,6 +21,7 @@ __all__ = [
     "pairwise_judge",
     "prompts",
     "protocol",
+    "reach",
     "rubric_writing",
     "score",
     "space_files",

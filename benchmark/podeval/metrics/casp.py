@@ -25,6 +25,7 @@ from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.audio.windows import Span, seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Harmony, Samples
@@ -49,9 +50,23 @@ NO_MUSIC = -60.0
     version="1.0",
     dimension="audio.harmony",
     dimension_zh="语音与音乐和谐",
-    keys=(Key("casp", "higher", "cosine", (-1, 1), about="harmony of speech and what sounds under it"),),
+    keys=(
+        Key(
+            "casp",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="harmony of speech and what sounds under it",
+            reach=Reach(
+                "PodEval, Table 9, brought from 0 to 1 back to a cosine: real podcasts and PodAgent",
+                people=(0.16, 0.16),
+                systems=(0.12, 0.12),
+            ),
+        ),
+    ),
     needs=("harmony", "separator", "music_detector", "voice_activity"),
     paper="PodEval",
+    only_for="music or sound effects",
 )
 def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "default") -> Score:
     """Score one recording.

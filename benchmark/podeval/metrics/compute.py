@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from podeval import __version__
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
@@ -13,6 +12,7 @@ from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
 from podeval.stats.intervals import METHOD, Interval
+from podeval.version import __version__
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked

@@ -17,6 +17,7 @@ from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ INPUTS = {
 }
 """The inputs a metric may ask for, by parameter name."""
 
+ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
+"""By direction: which way is better."""
+
 _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -56,6 +60,13 @@ class Key:
     about: str = ""
     zh: str = ""
     """What the column is called in Chinese, where the English title is not used there too."""
+    reach: Reach | None = None
+    """What people and good systems reach; None where nothing comparable is known."""
+
+    @property
+    def unit_text(self) -> str:
+        """Unit and arrow, which says what is better: `MOS ↑`, `LUFS ↔`."""
+        return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,8 @@ class Metric:
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
     dimension_zh: str = ""
+    only_for: str = ""
+    """What a recording has to have for the metric to say anything; empty where every recording of speech will do."""
 
     @property
     def group(self) -> DimensionGroup:
@@ -251,6 +264,7 @@ def metric(
     needs: tuple[str, ...] = (),
     asks: JudgeUse | None = None,
     dimension_zh: str = "",
+    only_for: str = "",
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
@@ -264,6 +278,8 @@ def metric(
         needs: the model jobs it uses; their weights become part of the protocol.
         asks: what it asks of a judge, if it asks one.
         dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
+        only_for: what a recording has to have for the metric to say anything, such as music; without it, a recording
+            that is unscored is none that failed.
 
     Raises:
         ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
@@ -294,6 +310,7 @@ def metric(
             ),
             asks=asks,
             dimension_zh=dimension_zh,
+            only_for=only_for,
         )
         _registered[name] = declared
         return declared

@@ -16,6 +16,7 @@ import math
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens
@@ -37,6 +38,7 @@ MOST_POINTS = 300
             "",
             (0, 1),
             about="distinct by all word pairs (`distinct_3` for n = 3)",
+            reach=Reach(PODEVAL_TEXTS, people=(0.92, 0.92), systems=(0.91, 0.97)),
         ),
     ),
     paper="PodEval",

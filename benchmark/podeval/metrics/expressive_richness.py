@@ -21,6 +21,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score, Timeline
 
 PROTOCOL = """\
@@ -87,7 +88,17 @@ STRETCH, SHORTEST = 10.0, 3.0
     version="1.0",
     dimension="expressiveness.richness",
     dimension_zh="丰富性",
-    keys=(Key("expressive_richness", "higher", "", (1, 5), about="the mean over stretches of 10 s", zh="表现丰富性"),),
+    keys=(
+        Key(
+            "expressive_richness",
+            "higher",
+            "",
+            (1, 5),
+            about="the mean over stretches of 10 s",
+            zh="表现丰富性",
+            reach=Reach(LFS_JUDGED, people=(4.35, 4.42), systems=(3.03, 3.51)),
+        ),
+    ),
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),

@@ -23,6 +23,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import (
     MUSIC,
@@ -188,7 +189,19 @@ _ABOUT = {
     dimension="human.experience",
     dimension_zh="体验",
     keys=(
-        Key("mos", "higher", "", (1, 5), about="mean over the questions", zh="问卷 MOS"),
+        Key(
+            "mos",
+            "higher",
+            "",
+            (1, 5),
+            about="mean over the questions",
+            zh="问卷 MOS",
+            reach=Reach(
+                "PodEval, Table 10: real podcasts and NotebookLM, Q scores, the mean over the questions",
+                people=(3.6, 3.6),
+                systems=(3.5, 3.5),
+            ),
+        ),
         *(Key(question, "higher", "", (1, 5), about=_ABOUT[question]) for question in RATED),
     ),
     paper="PodEval",

@@ -27,6 +27,7 @@ from podeval.audio.srmr import srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 
@@ -48,6 +49,7 @@ WINDOW, STRIDE = 3.0, 2.0
             (0, None),
             about="spread of SRMR over time: how much the room changes",
             zh="混响一致性",
+            reach=Reach(CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded"),
         ),
         Key(
             "reverb_consistency_norm",
@@ -56,8 +58,16 @@ WINDOW, STRIDE = 3.0, 2.0
             (0, None),
             about="the same, depending less on the voice",
             zh="混响一致性（归一化）",
+            reach=Reach(CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded"),
         ),
-        Key("srmr", "informative", "", (0, None), about="mean SRMR: how dry the speech sounds, higher is drier"),
+        Key(
+            "srmr",
+            "informative",
+            "",
+            (0, None),
+            about="mean SRMR: how dry the speech sounds, higher is drier",
+            reach=Reach(CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded"),
+        ),
     ),
     needs=speech_track.NEEDS,
     paper="LFS-Bench",

@@ -10,6 +10,7 @@ Differs from the paper in taking every piece of a run together, so that long pie
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.generation_log import GenerationLog
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Score
 
 UNSTATED = "unstated"
@@ -21,7 +22,17 @@ UNSTATED = "unstated"
     version="1.0",
     dimension="efficiency.speed",
     dimension_zh="速度",
-    keys=(Key("rtf", "lower", "s/s", (0, None), about="seconds of work for a second of audio", zh="实时率"),),
+    keys=(
+        Key(
+            "rtf",
+            "lower",
+            "s/s",
+            (0, None),
+            about="seconds of work for a second of audio",
+            zh="实时率",
+            reach=Reach("LFS-Bench, Table 9: ten open systems, one speaker", systems=(0.17, 3.8)),
+        ),
+    ),
     paper="LFS-Bench",
 )
 def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:

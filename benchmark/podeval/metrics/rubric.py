@@ -25,6 +25,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import LEVELS, Criterion, Level, SpokenDialogue
 
@@ -186,7 +187,15 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     dimension="dialogue.rubric",
     dimension_zh="评分细则",
     keys=(
-        Key("rubric", "higher", "%", (0, 100), about="all criteria", zh="评分细则"),
+        Key(
+            "rubric",
+            "higher",
+            "%",
+            (0, 100),
+            about="all criteria",
+            zh="评分细则",
+            reach=Reach("MTalk-Bench, Table 2: all dialogues, by people and by three judges", people=(51.1, 70.0)),
+        ),
         Key("general", "higher", "%", (0, 100), about="criteria for every dialogue"),
         Key("dimension", "higher", "%", (0, 100), about="criteria of the dialogue's dimension"),
         Key("sample", "higher", "%", (0, 100), about="criteria written for the dialogue"),

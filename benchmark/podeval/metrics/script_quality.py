@@ -26,6 +26,7 @@ from podeval.metrics.citations import require_found
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, cut_script, sampling
+from podeval.metrics.reach import PODBENCH, Reach
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 
@@ -303,10 +304,39 @@ def _evidence(script: Script) -> Callable[[Any], None]:
     dimension="script.quality",
     dimension_zh="质量",
     keys=(
-        Key("script_quality", "higher", "points", (0, 100), about="the three together", zh="脚本质量"),
-        Key("substance", "higher", "points", (0, 45), about="content, argument, information, views, warmth"),
-        Key("narrative", "higher", "points", (0, 30), about="opening, structure, rhythm, ending"),
-        Key("naturalness", "higher", "points", (0, 25), about="spoken language, vividness"),
+        Key(
+            "script_quality",
+            "higher",
+            "points",
+            (0, 100),
+            about="the three together",
+            zh="脚本质量",
+            reach=Reach(PODBENCH, systems=(63.3, 69.6)),
+        ),
+        Key(
+            "substance",
+            "higher",
+            "points",
+            (0, 45),
+            about="content, argument, information, views, warmth",
+            reach=Reach(PODBENCH, systems=(25.4, 28.6)),
+        ),
+        Key(
+            "narrative",
+            "higher",
+            "points",
+            (0, 30),
+            about="opening, structure, rhythm, ending",
+            reach=Reach(PODBENCH, systems=(19.4, 21.5)),
+        ),
+        Key(
+            "naturalness",
+            "higher",
+            "points",
+            (0, 25),
+            about="spoken language, vividness",
+            reach=Reach(PODBENCH, systems=(18.4, 19.6)),
+        ),
     ),
     paper="PodBench",
     asks=JudgeUse(prompts=lambda _: (QUALITY,), sampling=sampling),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.text.language import read_tokens
 
@@ -41,6 +42,7 @@ WINDOW = 100
             (0, 2),
             about="mean distance in meaning between parts of 100 words",
             zh="语义多样性",
+            reach=Reach(PODEVAL_TEXTS, people=(0.17, 0.17), systems=(0.13, 0.14), profile="reference"),
         ),
     ),
     needs=("sentence_encoder",),

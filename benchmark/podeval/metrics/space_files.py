@@ -10,12 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from podeval import __version__
 from podeval.hub_sources import hub_source
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import arguments, facts, own_profile
 from podeval.models.card import PROFILES
+from podeval.version import __version__
 
 _PREDICTION = {
     "system": '"aria"',

@@ -24,6 +24,7 @@ from podeval.analysis.speaker_turns import find_speaker_turns
 from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score
 from podeval.text.script import Script
 
@@ -35,11 +36,20 @@ from podeval.text.script import Script
     dimension="speech.timbre_difference",
     dimension_zh="音色差异",
     keys=(
-        Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices", zh="音色差异"),
+        Key(
+            "sptd",
+            "higher",
+            "1 − cosine",
+            (0, 2),
+            about="distance between the voices",
+            zh="音色差异",
+            reach=Reach(CLIPS, people=(0.43, 0.55), systems=(0.45, 0.53), profile="embedded"),
+        ),
         Key("speakers", "informative", "speakers", (2, None), about="speakers the pairs are made of"),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="PodEval",
+    only_for="two speakers or more",
 )
 def sptd(
     recording: Recording,

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, SpeakerVoice, speech_track
-from podeval.analysis.recording import VOICE_WINDOW
 from podeval.analysis.speaker_turns import find_speaker_turns
+from podeval.analysis.speaker_voices import VOICE_WINDOW
 from podeval.analysis.speech_windows import find_sounding, require_speech
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import STUDY, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import SpeakerTurn
 from podeval.text.script import Script
@@ -46,6 +47,7 @@ LFS_RATE = 24_000
             (-1, 1),
             about="likeness of a voice to itself over time",
             zh="音色一致性",
+            reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from podeval.analysis import Recording, speech_track
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score
 from podeval.text.language import identify_language, read_as
 from podeval.text.normalise import bracketed_share
@@ -37,8 +38,24 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     dimension="speech.accuracy",
     dimension_zh="准确性",
     keys=(
-        Key("wer", "lower", "", (0, None), about="word error rate, normalised", zh="词错误率"),
-        Key("cer", "lower", "", (0, None), about="character error rate, normalised", zh="字错误率"),
+        Key(
+            "wer",
+            "lower",
+            "",
+            (0, None),
+            about="word error rate, normalised",
+            zh="词错误率",
+            reach=Reach(LFS, people=(0.074, 0.137), systems=(0.103, 0.164)),
+        ),
+        Key(
+            "cer",
+            "lower",
+            "",
+            (0, None),
+            about="character error rate, normalised",
+            zh="字错误率",
+            reach=Reach(LFS, people=(0.05, 0.07), systems=(0.065, 0.129)),
+        ),
         Key(
             "wer_raw",
             "lower",

@@ -227,6 +227,6 @@ def _find_parent(path: Path) -> str:
 
 
 def _version() -> str:
-    from podeval import __version__
+    from podeval.version import __version__
 
     return __version__

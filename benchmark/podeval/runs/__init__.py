@@ -2,6 +2,7 @@
 
 __all__ = [
     "aggregate",
+    "asks",
     "board_tables",
     "composite_scores",
     "executor",
@@ -10,8 +11,10 @@ __all__ = [
     "hub_figures",
     "measure",
     "multi_gpu",
+    "own_system",
     "ray_executor",
     "run",
     "run_folder",
     "spot_check_report",
+    "submission_draft",
 ]

@@ -27,6 +27,7 @@ from podeval.runs.run_folder import Output, RunFolder, RunPlan
 DIED = Unscored("the measuring process died twice on this item; it may be short of memory", "ours")
 
 _JUDGED_AT_ONCE = 64
+_NOTHING = "the system produced no "
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ def measure(
     finished = 0
     seen: list[Task] = []
 
-    def missing(item: Item, names: Iterable[str]) -> tuple[MetricUse, ...]:
-        return tuple(uses[name] for name in names if not _is_final(before.get((item.id, current[name].id))))
+    def missing(item: Item, output: Output, names: Iterable[str]) -> tuple[MetricUse, ...]:
+        return tuple(uses[n] for n in names if not _is_final(before.get((item.id, current[n].id)), output))
 
     def keep(item: Item, results: Mapping[str, Result]) -> None:
         pairs = [(current[name], result) for name, result in results.items()]
@@ -135,7 +136,7 @@ def measure(
                 finished += 1
                 done(finished)
                 continue
-            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, unjudged))
+            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, output, unjudged))
             seen.append(task)
             if task.uses:
                 yield task
@@ -151,7 +152,7 @@ def measure(
     # What judges say; they are asked from here, about many items at a time.
     for name in uses:
         if name not in unjudged:
-            some = [task for task in seen if missing(task.item, [name])]
+            some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench):
                 keep(task.item, {name: result})
     # Figures that are made of the others.
@@ -204,7 +205,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
         "write": (output.script and output.failed is None, "script"),
         "respond": (output.answers, "answers"),
     }[task.track]
-    return None if content else Unscored(f"the system produced no {name}: {output.failed}", "system")
+    return None if content else Unscored(f"{_NOTHING}{name}: {output.failed}", "system")
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
@@ -246,6 +247,12 @@ def _describe_judge_failure(error: PodevalError) -> Unscored:
     return Unscored(f"judging failed: {error}", "ours")
 
 
-def _is_final(result: Result | None) -> bool:
-    """Tell whether a result stands; what failed by our fault is tried again on the next run."""
-    return result is not None and not (isinstance(result, Unscored) and result.cause == "ours")
+def _is_final(result: Result | None, output: Output) -> bool:
+    """Tell whether a result stands.
+
+    What failed by our fault is tried again on the next run; that there was nothing to measure stands until there is.
+    """
+    if not isinstance(result, Unscored):
+        return result is not None
+    nothing_then = result.reason.startswith(_NOTHING) and output.failed is None
+    return result.cause != "ours" and not nothing_then

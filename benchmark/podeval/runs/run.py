@@ -69,6 +69,8 @@ class RunRequest:
     """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""
     bench: JudgeConfig = NOBODY
     """Who judges."""
+    name: str = ""
+    """Of the run's folder, where it is not the system's own name."""
 
 
 def run_system(
@@ -150,7 +152,7 @@ def _plan(system: SpeakingSystem, title: str, request: RunRequest) -> RunPlan:
         split=request.split,
         dataset="",
         track=request.track,
-        system=system.name,
+        system=request.name or system.name,
         system_title=title,
         system_kind=system.kind,
         generation=system.generation,

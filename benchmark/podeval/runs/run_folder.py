@@ -153,7 +153,7 @@ class RunFolder:
         if differing:
             raise BadInput(
                 f"{self.path} holds a run that differs in {', '.join(differing)}; "
-                "choose another folder with --out, or delete it to start afresh"
+                "choose another folder with --out, another --name, or delete it to start afresh"
             )
 
     def plan(self) -> RunPlan:
@@ -185,18 +185,21 @@ class RunFolder:
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
-        """Keep an output, audio first; FLAC of 24 bits, or float WAV where samples pass ±1."""
+        """Keep an output, audio first; see `write_audio`."""
         if samples is not None:
-            import soundfile
-
-            fits = float(np.max(np.abs(samples), initial=0.0)) <= 1.0
-            name = f"{output.item}.flac" if fits else f"{output.item}.wav"
-            buffer = io.BytesIO()
-            kind, subtype = ("FLAC", "PCM_24") if fits else ("WAV", "FLOAT")
-            soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
-            write_whole(self.outputs / name, buffer.getvalue())
-            output = output.model_copy(update={"audio": name})
+            output = output.model_copy(update={"audio": self.write_audio(output.item, samples, rate)})
         write_json(self.output_path(output.item), output.model_dump())
+
+    def write_audio(self, name: str, samples: NDArray[np.float32], rate: int) -> str:
+        """Keep audio as FLAC of 24 bits, or float WAV where samples pass ±1; returns the file's name."""
+        import soundfile
+
+        fits = float(np.max(np.abs(samples), initial=0.0)) <= 1.0
+        kind, subtype, extension = ("FLAC", "PCM_24", "flac") if fits else ("WAV", "FLOAT", "wav")
+        buffer = io.BytesIO()
+        soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
+        write_whole(self.outputs / f"{name}.{extension}", buffer.getvalue())
+        return f"{name}.{extension}"
 
     def write_items(self, items: Sequence[Item]) -> None:
         """Keep what the board needs of the items: ids, topics and groups, none of their texts."""

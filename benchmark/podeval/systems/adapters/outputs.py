@@ -76,7 +76,7 @@ class Supplied:
 
     def _read(self, ask: Ask, seed: int) -> Product:
         begin = time.perf_counter()
-        entry = self._find_entry(ask, seed)
+        entry = self.find_entry(ask, seed)
         details: dict[str, Any] = {"supplied": True}
         if entry.hardware:
             details["hardware"] = entry.hardware
@@ -96,7 +96,12 @@ class Supplied:
         details["decode_seconds"] = round(time.perf_counter() - begin, 3)
         return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
-    def _find_entry(self, ask: Ask, seed: int) -> ManifestLine:
+    def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
+        """Find what was supplied for an item and a seed.
+
+        Raises:
+            SpeechFailed: nothing was.
+        """
         line = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
         if line is not None:
             return line
