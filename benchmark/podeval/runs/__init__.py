@@ -9,6 +9,7 @@ __all__ = [
     "generate",
     "hf_jobs",
     "hub_figures",
+    "item_inputs",
     "measure",
     "multi_gpu",
     "own_system",
