@@ -25,6 +25,15 @@ def on_config(config: Any) -> Any:
     return config
 
 
+def on_post_build(config: Any) -> None:
+    """Beside each page lies the Markdown that it is made of, for programs; `llms.txt` lists them."""
+    docs = Path(config["docs_dir"])
+    for path in docs.rglob("*.md"):
+        twin = Path(config["site_dir"]) / path.relative_to(docs)
+        twin.parent.mkdir(parents=True, exist_ok=True)
+        twin.write_bytes(path.read_bytes())
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """A link to a file outside docs/ leads to it in the repository; one to a page stays."""
     here = (REPOSITORY / "docs" / page.file.src_uri).parent
