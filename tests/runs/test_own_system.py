@@ -85,6 +85,22 @@ def test_a_manifest_names_files_and_times_that_count_apart(tiny: Any, tmp_path: 
     assert output.wall_seconds == 0.5
 
 
+def test_further_seeds_have_files_of_their_own(tiny: Any, tmp_path: Path) -> None:
+    for item in tiny.ITEMS:
+        write_wav(tmp_path / "mine" / f"{item}.wav")
+        write_wav(tmp_path / "mine" / f"{item}.1.wav", level=0.1)
+    run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    second = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", seed=1, repeats=True)
+    assert counts(second) == (3, 0, 0, True)
+    run = RunFolder(tmp_path / "runs", "tiny", "demo", "mine")
+    (repeat,) = run.repeats()
+    assert (repeat.path, repeat.plan().seed) == (run.path / "seeds" / "1", 1)
+    first, other = (next(iter(folder.results("embedded").values())) for folder in (run, repeat))
+    assert first != other
+    with pytest.raises(BadInput, match="none of 3 items"):
+        run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", seed=2, repeats=True)
+
+
 def test_a_folder_with_nothing_of_the_benchmark_is_refused_in_words(tiny: Any, tmp_path: Path) -> None:
     write_wav(tmp_path / "mine" / "episode 1.wav")
     with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*such as one.wav, or write"):
