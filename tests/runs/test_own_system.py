@@ -238,3 +238,25 @@ def test_one_line_leads_from_a_python_function_to_a_row(tmp_path: Path) -> None:
     assert "first" in done.stdout
     assert (tmp_path / "runs" / "tiny" / "demo" / "first" / "embedded" / "summary.json").is_file()
     shutil.rmtree(tmp_path / "runs")
+
+
+def test_a_log_of_the_submitters_own_is_another_protocol(tmp_path: Path) -> None:
+    from podeval import benchmarks
+    from podeval.runs.measure import protocols
+    from podeval.runs.run_folder import RunPlan
+
+    lfs = benchmarks.get("lfs_bench")
+    plan = RunPlan(
+        benchmark="lfs_bench",
+        split=lfs.first_split.name,
+        dataset="x",
+        track="voice",
+        system="mine",
+        system_title="Mine",
+        system_kind="model",
+        generation={},
+        seed=0,
+    )
+    ours = protocols(lfs, plan, "embedded", {})
+    theirs = protocols(lfs, plan.model_copy(update={"provenance": "outputs supplied"}), "embedded", {})
+    assert {name for name in ours if ours[name].id != theirs[name].id} == {"rtf"}

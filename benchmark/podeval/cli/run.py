@@ -228,9 +228,14 @@ def _evaluate(name: str, request: "RunRequest", seeds: int = 1) -> bool:
 
 def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> bool:
     """Run a system of the user's own; whether every item was scored, and if not, say why."""
-    from podeval.runs.own_system import run_own_system
+    from podeval.runs.own_system import describe_streaming, run_own_system
+    from podeval.runs.run_folder import RunFolder
 
-    return _repeat(system.title, request, seeds, partial(run_own_system, system))
+    complete = _repeat(system.title, request, seeds, partial(run_own_system, system))
+    run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
+    if (sentence := describe_streaming(run)) is not None:
+        _say(f"{system.title}: {sentence}")
+    return complete
 
 
 def _repeat(title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRequest, Steps], RunSummary]") -> bool:
