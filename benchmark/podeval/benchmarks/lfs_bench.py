@@ -125,7 +125,7 @@ BENCHMARK = Benchmark(
             title="Efficiency",
             description="How long a system works for a second of speech, on the hardware it ran on.",
             tracks=("voice",),
-            metrics=(MetricUse(name="rtf", keys=("rtf",)),),
+            metrics=(MetricUse(name="rtf", keys=("rtf", "p95", "time_to_first_audio", "underrun")),),
             main="rtf.rtf",
             needs_accurate_speech=True,
         ),

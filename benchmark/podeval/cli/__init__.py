@@ -1,6 +1,7 @@
 """The command line: a face without logic.
 
-Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence.
+Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence;
+3 a comparison failed.
 """
 
 import contextlib
@@ -63,6 +64,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "demo": "run:demo",
     "run": "run:run",
     "init": "init:init",
+    "compare": "compare:compare",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
     "submit": "submit:submit",

@@ -2,7 +2,9 @@
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -29,6 +31,7 @@ from podeval.cli.own_systems import (
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
+    from podeval.cli.progress_bar import Steps
     from podeval.runs.own_system import OwnSystem
     from podeval.runs.run import RunRequest
     from podeval.runs.run_folder import RunSummary
@@ -62,6 +65,7 @@ def run(
     metrics: Annotated[str, typer.Option(help="only these, with commas between: wer,dnsmos")] = "",
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, max=64, help="how many, from --seed on; for spread and worst case")] = 1,
     workers: Annotated[int, typer.Option(min=0, help="processes; 0 is one a core, or what a Ray cluster has")] = 0,
     executor: Annotated[Where, typer.Option(help="where it is done: on this machine or a Ray cluster")] = Where.LOCAL,
     address: Annotated[str, typer.Option(help="of the Ray cluster: host:port, auto; one is started by default")] = "",
@@ -111,7 +115,7 @@ def run(
     if own.is_own:
         mine = open_own_system(own, name, track)
         with spread(executor, workers, address, cpus_per_worker, gpus_per_worker) as (measuring, _):
-            complete = _evaluate_own(mine, replace(plain, executor=measuring))
+            complete = _evaluate_own(mine, replace(plain, executor=measuring), seeds)
         _show(out, profile, complete)
     plain = replace(plain, name=require_name(name) if name and name != system else "")
     together = group()
@@ -119,7 +123,7 @@ def run(
         speak_share(_load_system(system)[0], plain, together)
         return
     with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together) as (measuring, speaking):
-        complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking))
+        complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking), seeds)
     _show(out, profile, complete)
 
 
@@ -214,25 +218,40 @@ def _load_system(name: str) -> tuple["SpeakingSystem", str]:
     return registry.get(submission.source.runner), submission.system.name
 
 
-def _evaluate(name: str, request: "RunRequest") -> bool:
+def _evaluate(name: str, request: "RunRequest", seeds: int = 1) -> bool:
     """Run one system; whether every item was scored, and if not, say why."""
-    from podeval.cli.progress_bar import Steps
     from podeval.runs.run import run_system
 
     system, title = _load_system(name)
-    with Steps(title) as steps:
-        summary = run_system(system, title, request, steps)
-    return _tell_unscored(title, summary)
+    return _repeat(title, request, seeds, partial(run_system, system, title))
 
 
-def _evaluate_own(system: "OwnSystem", request: "RunRequest") -> bool:
+def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> bool:
     """Run a system of the user's own; whether every item was scored, and if not, say why."""
-    from podeval.cli.progress_bar import Steps
-    from podeval.runs.own_system import run_own_system
+    from podeval.runs.own_system import describe_streaming, run_own_system
+    from podeval.runs.run_folder import RunFolder
 
-    with Steps(system.title) as steps:
-        summary = run_own_system(system, request, steps)
-    return _tell_unscored(system.title, summary)
+    complete = _repeat(system.title, request, seeds, partial(run_own_system, system))
+    run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
+    if (sentence := describe_streaming(run)) is not None:
+        _say(f"{system.title}: {sentence}")
+    return complete
+
+
+def _repeat(title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRequest, Steps], RunSummary]") -> bool:
+    """Run a system with each seed, and say what is unscored; whether nothing is."""
+    from podeval.cli.progress_bar import Steps
+    from podeval.runs.reliability import write_reliability
+
+    complete = True
+    for number in range(seeds):
+        name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
+        with Steps(name) as steps:
+            summary = run(replace(request, seed=request.seed + number, repeats=number > 0), steps)
+        complete = _tell_unscored(name, summary) and complete
+    if seeds > 1:
+        write_reliability(request, summary.plan.system)
+    return complete
 
 
 def _tell_unscored(title: str, summary: "RunSummary") -> bool:

@@ -71,6 +71,8 @@ class RunRequest:
     """Who judges."""
     name: str = ""
     """Of the run's folder, where it is not the system's own name."""
+    repeats: bool = False
+    """Whether the run is of one more seed of a system that has a run; it then lies in that one's folder."""
 
 
 def run_system(
@@ -139,6 +141,7 @@ def _run(
         require: refuses before anything is written.
     """
     folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
+    folder = folder.repeat(plan.seed) if request.repeats else folder
     with lock_folder(folder.path):
         require(folder)
         folder.begin(plan.model_copy(update={"dataset": f"{request.benchmark.dataset.path}@{data.revision}"}))
