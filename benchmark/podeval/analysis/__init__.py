@@ -1,4 +1,4 @@
-"""One recording, decoded once, its derived facts computed once and kept on disk."""
+"""Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
 
 from podeval.analysis.recording import Recording, SpeakerVoice
 

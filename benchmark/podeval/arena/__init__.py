@@ -1,7 +1,7 @@
-"""The arena: listeners compare two outputs blindly, and their votes make ratings.
+"""The arena: listeners compare two outputs blindly, and ratings are computed from their votes.
 
-`Arena` serves battles and records votes, `ArenaSettings` is what an operator can set, `ArenaRefused` says why something
-was not taken.
+`Arena` serves battles and records votes, `ArenaSettings` holds what an operator can set, `ArenaRefused` says why
+something was not accepted.
 """
 
 from podeval.arena.audio_tokens import Audio

@@ -1,7 +1,7 @@
-"""Draw two systems' values item by item as SVG: one line per item, from one system's value to the other's.
+"""Draw two systems' values by item as SVG: one line for each item, from one system's value to the other's.
 
-It is made for a page, whose style fills the classes for light and dark; what colour says, shape says too. 360 units are
-wide enough for every word, so that it is read on a phone.
+The picture is for a page, whose style fills the classes for light and dark; whatever colour shows, shape shows too. 360
+units are wide enough to read every word on a phone.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from podeval.plots.axis import Axis
 
 WIDTH = 360
 MOST = 120
-"""Items that are drawn; those with the largest differences on either side."""
+"""Most items that are drawn: those with the largest differences on either side."""
 
 _ROW, _TOP, _SIDE = 11, 56, 14
 
 
 def differences(comparison: SystemComparison, column: Column, texts: Mapping[str, str]) -> str:
-    """The picture of one column, the items where a is furthest above b on top.
+    """Draw one column, the items where a is furthest above b on top.
 
     Args:
         comparison: the two systems.
-        column: whose values are drawn.
-        texts: `title`, said by screen readers, and `some`, said where not all items are drawn; with places for the
+        column: the column to draw.
+        texts: `title`, for screen readers, and `some`, shown where not all items are drawn; with places for the
             column's name and for numbers of items.
     """
     rows = [(item, *item.values(column)) for item in comparison.items]

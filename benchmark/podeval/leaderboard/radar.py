@@ -1,9 +1,9 @@
-"""The radar of several systems, every figure on one scale from 1 to 5, outward is better.
+"""A radar plot of several systems, every figure on one scale from 1 to 5, outward is better.
 
-Normalised as LFS-Bench's appendix G.2 says of its Figure 11: figures that are marks from 1 to 5 (the judges', and by
-the same reason opinion scores) stay as they are; the PESQ estimate, from -0.5 to 4.5, is moved by 0.5; every other is
-mapped so that its least value over all systems and all scenarios is 1 and its greatest 5, turned where lower is better.
-Controls are no systems in this sense: silence would be the least of everything.
+Normalised as LFS-Bench's appendix G.2 describes for its Figure 11: figures that are marks from 1 to 5 (the judges', and
+for the same reason opinion scores) stay as they are; the PESQ estimate, from -0.5 to 4.5, is moved by 0.5; every other
+is mapped so that its least value over all systems and all scenarios is 1 and its greatest 5, turned where lower is
+better. Controls are left out of these extremes: silence would be the least of everything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from podeval.plots.svg import SERIES, WIDTH, render_mark, render_picture, shorte
 SCENARIOS = ("scenario", "category", "domain")
 """Breakdowns whose slices count for the least and greatest value."""
 FEWEST, MOST = 3, 12
-"""Axes of a radar."""
+"""Fewest and most axes of a radar."""
 LEAST, GREATEST = 1.0, 5.0
 PESQ = "pesq_estimate"
 
@@ -31,14 +31,14 @@ _RADIUS, _MIDDLE, _HEIGHT = 98.0, (180.0, 142.0), 284.0
 
 @dataclass(frozen=True)
 class RadarAxis:
-    """One axis: how a figure comes on it. `extent` is the worst and the best of all, as `Column.badness`."""
+    """One axis and its scale; `extent` holds the worst and the best value of all, as `Column.badness`."""
 
     column: Column
     way: Way
     extent: tuple[float, float]
 
     def at(self, value: float) -> float:
-        """The value from 1 to 5; what lies outside (a control) is put on the edge."""
+        """Return the position of a value from 1 to 5; a value outside (of a control) is put on the edge."""
         if self.way == "spanned":
             worst, best = self.extent
             share = (worst - self.column.badness(value)) / (worst - best) if worst > best else 0.5
@@ -57,7 +57,7 @@ class Series:
 
 
 def spokes(columns: Sequence[Column], board: ProfileBoard, protocols: Mapping[str, str]) -> list[RadarAxis]:
-    """The axes for some columns: those with a direction and with values, at most twelve."""
+    """Return the axes for some columns: those with a direction and with values, at most twelve."""
     axes = []
     for column in columns:
         if column.better == "informative" or (column.better == "in range" and column.ideal is None):
@@ -70,17 +70,17 @@ def spokes(columns: Sequence[Column], board: ProfileBoard, protocols: Mapping[st
 
 
 def way_of(column: Column) -> Way:
-    """How a column comes on its axis."""
+    """Return how a column is mapped to its axis."""
     return "shifted" if column.key == PESQ else "as it is" if column.bounds == (LEAST, GREATEST) else "spanned"
 
 
 def draw(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title: str) -> str:
-    """The picture.
+    """Draw the picture.
 
     Args:
         axes: names and spokes, at least three.
         series: at most six systems.
-        title: said by screen readers.
+        title: text for screen readers.
     """
     count = len(axes)
     rings = "".join(
@@ -104,7 +104,7 @@ def draw(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title:
 
 
 def _series(one: Series, number: int, count: int) -> str:
-    """Marks, with a line between neighbours that both have a value."""
+    """Draw a system's marks, with a line between neighbours that both have a value."""
     path = ""
     marks = ""
     for axis, value in enumerate(one.values):

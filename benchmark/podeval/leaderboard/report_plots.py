@@ -1,8 +1,8 @@
 """The plots of a report as SVG that the server draws: a radar of dimensions, distributions over items, courses.
 
-A page's style fills the classes `own`, `people` and `median` for light, dark and paper. What colour says, shape says
-too: the system is round and its lines whole, people are diamonds and dashed, the median of the others is square and
-dotted.
+A page's style fills the classes `own`, `people` and `median` for light, dark and paper. Whatever colour shows, shape
+shows too: the system is round and its lines whole, people are diamonds and dashed, the median of the others is square
+and dotted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST, MOST = 1.0, 5.0
 """The scale of a radar, as LFS-Bench has it."""
 
 MOST_KEYS = 4
-"""Keys that a timeline shows."""
+"""Most keys in a timeline."""
 
 _DOTS = 400
 _DOTTED = 60
@@ -31,7 +31,7 @@ _DOTTED = 60
 
 @dataclass(frozen=True)
 class DimensionAxis:
-    """One dimension of a radar: its name, and where each series lies from 1 to 5; None where it has no value."""
+    """One dimension of a radar: its name, and the value of each series from 1 to 5; None where it has none."""
 
     name: str
     system: float | None
@@ -40,11 +40,11 @@ class DimensionAxis:
 
 
 def radar(spokes: Sequence[DimensionAxis], title: str) -> str:
-    """A radar; empty with fewer than three spokes, which make no area.
+    """Draw a radar; return an empty text with fewer than three spokes, which make no area.
 
     Args:
         spokes: clockwise from the top.
-        title: said by screen readers.
+        title: text for screen readers.
     """
     if len(spokes) < 3:
         return ""
@@ -75,14 +75,14 @@ def radar(spokes: Sequence[DimensionAxis], title: str) -> str:
 def distribution(
     system: Sequence[float], people: Sequence[float], others: Sequence[float], names: Mapping[str, str], title: str
 ) -> str:
-    """Values over items: of the system, of people where there are any, and the means of the other systems.
+    """Draw values over items: of the system, of people where there are any, and the means of the other systems.
 
     Args:
-        system: its own, one an item.
-        people: of the reference, one an item.
-        others: one mean a system.
-        names: of the rows: `own`, `people`, `others`.
-        title: said by screen readers.
+        system: its own values, one for each item.
+        people: values of the recordings of people, one for each item.
+        others: one mean for each other system.
+        names: names of the rows: `own`, `people`, `others`.
+        title: text for screen readers.
     """
     rows = [(name, values) for name, values in (("own", system), ("people", people), ("others", others)) if len(values)]
     axis = Axis.over([value for _, values in rows for value in values], 150, WIDTH - 16)
@@ -96,14 +96,14 @@ def distribution(
 def courses(
     system: Sequence[Interval | None], people: Sequence[Interval | None], title: str, unit: str, names: tuple[str, str]
 ) -> str:
-    """A windowed value over the length of the recordings, from their beginning to their end, with its interval.
+    """Draw a windowed value over the length of the recordings, from beginning to end, with its interval.
 
     Args:
-        system: its own, one a part of equal length.
-        people: of the reference; empty without one.
-        title: said by screen readers.
-        unit: of the value.
-        names: of the beginning and of the end of the axis.
+        system: its own values, one for each part of equal length.
+        people: values of the recordings of people; empty without them.
+        title: text for screen readers.
+        unit: unit of the value.
+        names: names of the beginning and of the end of the axis.
     """
     bounds = [
         value for part in (*system, *people) if part for value in (part.mean, part.low, part.high) if value is not None
@@ -129,12 +129,12 @@ def courses(
 
 
 def timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
-    """A windowed metric of one recording over its time: a line a key, at the middle of its windows.
+    """Draw a windowed metric of one recording over its time: a line for each key, at the middle of its windows.
 
     Args:
-        track: of the metric; at most `MOST_KEYS` of its keys are drawn.
-        title: said by screen readers.
-        names: of the keys, in the order of the track.
+        track: the metric's timeline; at most `MOST_KEYS` of its keys are drawn.
+        title: text for screen readers.
+        names: names of the keys, in the order of the track.
     """
     keys = list(track.values)[:MOST_KEYS]
     values = [value for key in keys for value in track.values[key] if value is not None]
@@ -160,7 +160,7 @@ def timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
 
 
 def _along(last: float) -> float:
-    """A round distance of time between marks."""
+    """Return a round distance in time between marks."""
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
     return float(next((step for step in steps if last / step <= 8), max(3600.0, last / 8)))
 
@@ -178,7 +178,7 @@ def _course(name: str, parts: Sequence[Interval | None], across: Callable[[int, 
 
 
 def _spread(name: str, label: str, values: Sequence[float], y: float, axis: Axis) -> str:
-    """A row of dots with the box of their quartiles behind it; where there are many values, some of them."""
+    """Draw a row of dots with the box of their quartiles behind it; of many values, only some are drawn."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     sample = ordered[np.linspace(0, len(ordered) - 1, min(len(ordered), _DOTS)).round().astype(int)]
     kind = "median" if name == "others" else name
@@ -219,7 +219,7 @@ def _mark(name: str, x: float, y: float, half: float) -> str:
 
 
 def _label(name: str, x: float, y: float, middle: float) -> str:
-    """A name beside the end of its spoke, in one line or, at a dot between its parts, in two."""
+    """Draw a name beside the end of its spoke, in one line or, at a dot between its parts, in two."""
     anchor = "middle" if abs(x - middle) < 20 else "start" if x > middle else "end"
     words = [part.strip() for part in name.split("·")]
     top = y + 4 - 7 * (len(words) - 1)

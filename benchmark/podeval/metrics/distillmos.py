@@ -28,7 +28,7 @@ from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 
 SHORTEST = 0.5
-"""Seconds of speech that are needed."""
+"""Fewest seconds of speech."""
 
 RATE = 16_000
 WINDOW = 122_880
@@ -100,10 +100,10 @@ def distillmos(
 
 
 def window_starts(frames: int, spread: bool = False) -> list[int]:
-    """Where windows begin: the first at 0, the last where it ends with the recording, evenly spread, in samples.
+    """Return the first sample of each window: evenly spread, the first at 0, the last ending with the recording.
 
     Args:
-        frames: of the recording.
+        frames: length of the recording in samples.
         spread: `ENOUGH` windows may lie further apart than `UPSTREAM_HOP`, up to half a window, and `PLENTY` of them up
             to a whole one.
     """

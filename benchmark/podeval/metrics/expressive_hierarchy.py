@@ -77,7 +77,7 @@ Then give one score, in steps of 0.5:
 
 
 def hear_hierarchy(clip: AudioClip, seed: int = 0) -> Conversation[Hierarchy]:
-    """Ask once."""
+    """Ask the judge once about a clip."""
     answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed)]
     return values(Hierarchy, answers)[0]
 

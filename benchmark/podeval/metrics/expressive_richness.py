@@ -73,7 +73,7 @@ Describe the performance, then give one score, in steps of 0.5:
 
 
 def hear_richness(clips: Sequence[AudioClip], seed: int = 0) -> Conversation[list[Richness]]:
-    """Ask once a clip."""
+    """Ask the judge once about each clip."""
     answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed) for clip in clips]
     return values(Richness, answers)
 
@@ -128,7 +128,7 @@ def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] 
 
 
 def stretches(frames: int, rate: int) -> list[tuple[int, int]]:
-    """First and last frame of each stretch; together they are the whole recording."""
+    """Return the first and last frame of each stretch; together the stretches cover the whole recording."""
     size = round(STRETCH * rate)
     starts = list(range(0, frames, size))
     if len(starts) > 1 and frames - starts[-1] < SHORTEST * rate:

@@ -1,4 +1,4 @@
-"""A generation log: how long a system took for how much audio, and on what."""
+"""Generation logs: how long a system took to generate how much audio, and on what hardware."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from podeval.errors import BadInput
 
 @dataclass(frozen=True)
 class GenerationLog:
-    """Sums over the pieces that were generated, in seconds; `hardware` as the log names it."""
+    """The sums over all generated pieces, in seconds; `hardware` is the name given in the log."""
 
     wall_seconds: float
     audio_seconds: float
@@ -20,10 +20,10 @@ class GenerationLog:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | Iterable[Mapping[str, Any]] | GenerationLog") -> "GenerationLog":
-        """A log from an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`; or a list, or JSON of such.
+        """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of such, or JSON.
 
         Raises:
-            BadInput: not such a thing, a time that is no positive number, or more than one kind of hardware.
+            BadInput: it is none of these, a time is not a positive number, or there is more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
             return source

@@ -120,7 +120,9 @@ def _check_countables(counted: Counted) -> dict[str, float | None]:
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
-    """The script's languages where it is in more than one, and why a key has no value though something was asked."""
+    """Return notes on the languages of a script in more than one, and on why a key has no value though something was
+    asked.
+    """
     notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
     if request.language and counted.language_as_asked is None:
         notes["language_unscored"] = "the script is too short, or in no language that could be told"

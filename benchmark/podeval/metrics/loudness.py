@@ -20,7 +20,7 @@ from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 
 _TIMELINE_POINTS = 600
-"""At most."""
+"""Most points of a timeline."""
 
 
 @metric(

@@ -88,7 +88,7 @@ Then give one score, in steps of 0.5:
 
 
 def hear_prosody(clip: AudioClip, text: str, seeds: Sequence[int]) -> Conversation[list[Prosody]]:
-    """Ask once a seed."""
+    """Ask the judge about a clip, once for each seed."""
     answers = yield [JudgeRequest(HEAR, {"text": text, "recording": clip}, seed) for seed in seeds]
     return values(Prosody, answers)
 

@@ -32,7 +32,7 @@ from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 
 WINDOW, STRIDE = 3.0, 2.0
-"""Windows in which the room is looked at, seconds."""
+"""Length and stride of windows in seconds."""
 
 
 @metric(
@@ -93,6 +93,7 @@ def reverb_consistency(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
+    # Measure the windows that hold enough speech.
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and only speech tells how much a room reverberates")
@@ -104,6 +105,7 @@ def reverb_consistency(
         raise CannotScore(
             f"{few} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
         )
+    # Take the spread over time, also of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(track.mono()) - WINDOW * MODEL_RATE) // (STRIDE * MODEL_RATE)) + 1

@@ -60,7 +60,7 @@ class Verdicts(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _as_the_paper_writes(cls, data: Any) -> Any:
-        """`{"criteria_s_1": 1, …}`."""
+        """Read verdicts in the paper's form, `{"criteria_s_1": 1, …}`."""
         if isinstance(data, Mapping) and "verdicts" not in data and any(str(k).startswith("criteria_") for k in data):
             return {"verdicts": [{"criterion": name, "met": met} for name, met in data.items()]}
         return data
@@ -97,7 +97,7 @@ square brackets or parentheses.
 
 @cache
 def hearing(turns: int) -> Prompt:
-    """The prompt for a dialogue of so many turns that is heard."""
+    """Return the prompt for a dialogue of this many turns that is heard."""
     turns_text = "\n".join(
         f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
     )
@@ -114,7 +114,7 @@ def hearing(turns: int) -> Prompt:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What became of the criteria of a dialogue, and of the dialogue cut off at a turn."""
+    """The verdicts on the criteria of a dialogue, and of the dialogue cut off at a turn."""
 
     verdicts: Mapping[Criterion, Verdict]
     turns: Mapping[int, Mapping[Criterion, Verdict]]
@@ -122,13 +122,13 @@ class Assessment:
 
 
 def share(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
-    """How many criteria are met, and how many there are, of one level or of all."""
+    """Count the criteria that are met and all criteria, of one level or of all levels."""
     marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
     return sum(marks), len(marks)
 
 
 def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0) -> Conversation[Assessment]:
-    """Ask about the whole dialogue, and about each turn that criteria were written for."""
+    """Ask the judge about the whole dialogue, and about each turn that has criteria of its own."""
     parts = [dialogue, *(dialogue.until(turn) for turn in dialogue.turn_criteria if turn < len(dialogue.turns))]
     questions = [(part, group) for part in parts for group in _groups(part.criteria)]
     clips = dialogue.clips() if modality == "audio" else {}
@@ -142,7 +142,7 @@ def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: in
 
 
 def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
-    """What is asked together: the standing criteria, and those of the sample."""
+    """Group the criteria that are asked about together: the standing criteria, and those of the sample."""
     standing = [criterion for criterion in criteria if criterion.level != "sample"]
     sample = [criterion for criterion in criteria if criterion.level == "sample"]
     return [group for group in (standing, sample) if group]
@@ -172,7 +172,7 @@ def _complete(ids: list[str]) -> Callable[[Any], None]:
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
-    """For audio, the prompt for one turn stands for those of all lengths, which are made from the same words."""
+    """Return the prompts; for audio, the one for a single turn stands for all lengths, which share its wording."""
     return (hearing(1),) if parameters["modality"] == "audio" else (READ,)
 
 
@@ -235,7 +235,7 @@ def rubric(
 
 
 def _shares(dialogue: SpokenDialogue, assessment: Assessment) -> dict[str, tuple[int, int]]:
-    """Criteria met and criteria there are, by key."""
+    """Count the met criteria and all criteria, by key."""
     whole = share(assessment.verdicts)
     shares: dict[str, tuple[int, int]] = {"rubric": whole}
     shares |= {level: share(assessment.verdicts, level) for level in LEVELS}

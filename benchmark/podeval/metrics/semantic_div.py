@@ -25,7 +25,7 @@ from podeval.metrics.score import Score, Timeline
 from podeval.text.language import read_tokens
 
 WINDOW = 100
-"""Tokens."""
+"""Length of a window in tokens."""
 
 
 @metric(
@@ -91,7 +91,7 @@ def semantic_div(
 
 
 def _distances(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Of every vector, the mean of 1 − cosine to all others; their mean is the mean over distinct pairs."""
+    """Return for each vector the mean of 1 − cosine to all others; their mean is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     distances: NDArray[np.float64] = 1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1)

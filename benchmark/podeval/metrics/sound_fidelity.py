@@ -29,7 +29,7 @@ RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
 SHORTEST = 1.0
 QUIET = -40.0
-"""Decibels below the loudest window."""
+"""Decibels below the loudest window at which a window counts as a pause."""
 
 
 @metric(
@@ -88,7 +88,7 @@ def sound_fidelity(
 
 
 def _windows(model: WindowScorer, samples: Samples) -> NDArray[np.float64]:
-    """Of every window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
+    """Return for each window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
     size, stride = round(WINDOW * RATE), round(STRIDE * RATE)
     last = max(0, len(samples) - size)
     starts = [*range(0, last, stride), last]

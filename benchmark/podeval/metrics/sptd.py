@@ -96,10 +96,10 @@ def sptd(
 
 
 def _expected_speakers(speakers: int, script: Script | None) -> int:
-    """How many speakers there should be, 0 where nobody says.
+    """Return the expected number of speakers, 0 where neither the caller nor a script gives one.
 
     Raises:
-        BadInput: a number that has no distance between speakers, or one that the script contradicts.
+        BadInput: a number for which there is no distance between speakers, or one that the script contradicts.
     """
     if speakers < 0 or speakers == 1:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
@@ -111,6 +111,6 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
 
 
 def voice_distance(embeddings: list[NDArray[np.float32]]) -> float:
-    """1 minus the mean cosine over all pairs of embeddings; at least two are needed."""
+    """Return 1 minus the mean cosine over all pairs of embeddings; at least two are needed."""
     units = [vector / np.linalg.norm(vector) for vector in embeddings]
     return float(1 - np.mean([a @ b for a, b in combinations(units, 2)]))

@@ -28,7 +28,7 @@ from podeval.text.normalise import bracketed_share
 from podeval.text.word_errors import word_errors
 
 _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
-"""By variant; the default takes its own."""
+"""Normaliser of a variant; the default variant uses the parameter `normaliser`."""
 
 
 @metric(
@@ -125,7 +125,9 @@ def wer(
 
 
 def _detect_language(text: str) -> dict[str, Any]:
-    """What the notes say of the text: its language if it is another, and the shares where it has several."""
+    """Return notes on the text's language where it is neither English nor Chinese, and on the shares where it has
+    several.
+    """
     language = identify_language(text)
     notes = {} if language.code in ("en", "zh") else {"text_language": language.code or "unknown"}
     return {**notes, **({"text_languages": language.noted} if language.noted else {})}

@@ -1,4 +1,4 @@
-"""The device that torch models of the reference profile run on: the GPU when there is one, else the processor."""
+"""The device that torch models of the reference profile run on: the GPU if there is one, otherwise the CPU."""
 
 import os
 
@@ -6,7 +6,7 @@ from podeval.errors import BadInput
 
 
 def device() -> str:
-    """`PODEVAL_DEVICE` (such as `cpu` or `cuda:1`), else `cuda` where there is a usable GPU, else `cpu`.
+    """Return `PODEVAL_DEVICE` (such as `cpu` or `cuda:1`), otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.

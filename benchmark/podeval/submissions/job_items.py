@@ -1,4 +1,4 @@
-"""The task of a model for each item of a run, written as a folder that adapters read inside a sandbox."""
+"""Write the task of a model for each item of a run, as a folder that adapters read inside a sandbox."""
 
 import shutil
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def preset_of(entry: RunEntry) -> str:
 
 
 def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
-    """Write the items with their recordings; returns the file of items."""
+    """Write the items with their recordings; return the file of items."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
     file = folder / ITEMS
@@ -31,7 +31,7 @@ def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
 
 
 def write_job(path: Path, job: Job) -> Path:
-    """Write a job as the program that generates reads it."""
+    """Write a job in the form that the generating program reads; return its path."""
     path.write_text(job.model_dump_json(exclude_none=True), encoding="utf-8")
     return path
 

@@ -22,15 +22,15 @@ from podeval.submissions.states import LEASED, change_state, get_row, note_step
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]
-"""What else happens in the transaction of a change."""
+"""A function that runs in the transaction of a change."""
 Row = TypeVar("Row")
 
 _CLOCKS_AGREE = timedelta(minutes=1)
-"""How far the clocks of workers may be apart."""
+"""Largest difference between the clocks of workers."""
 
 
 class LeaseLost(PodevalError):
-    """This worker's claim is not valid any more: it was cancelled, or taken back after it fell silent."""
+    """This worker's claim is not valid any more: the submission was cancelled, or the claim was taken back."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Queue:
         """Store a document as a new submission; when this returns, it is on the disk.
 
         Args:
-            document: valid, as plain data.
-            owner: who submits it.
-            profile: whose models measure it.
+            document: a valid document, as plain data.
+            owner: name of the submitter.
+            profile: profile whose models measure it.
             document_folder: folder of the document, where it names files beside it.
-            priority: higher ones are worked on first.
+            priority: submissions of higher priority are worked on first.
             owner_proven: whether the submitter was shown to own what is submitted.
             quotas: whether the owner's quotas apply.
 
@@ -128,7 +128,7 @@ class Queue:
         """Claim the next submission for this worker alone; None if there is none. Lapsed claims are taken back first.
 
         Args:
-            worker: who works on it.
+            worker: name of the worker.
             without: submissions that it leaves to others.
         """
         now = self._clock()
@@ -197,13 +197,13 @@ class Queue:
         self.database.write(change)
 
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
-        """Give a claimed submission back to the queue; returns its new state.
+        """Give a claimed submission back to the queue; return its new state.
 
         Args:
-            claim: which.
+            claim: the claim.
             reason: why it is not done.
-            failed: whether that counts as a failure, after so many of which it is given up.
-            pause: seconds before it can be claimed again, where it does not.
+            failed: whether that counts as a failure; after a number of failures the submission is given up.
+            pause: seconds before it can be claimed again, where it does not count.
 
         Raises:
             LeaseLost: the claim is not valid any more.
@@ -218,7 +218,7 @@ class Queue:
         return self.database.write(back)
 
     def sweep(self) -> list[str]:
-        """Take back every claim whose worker fell silent; returns the ids of the submissions."""
+        """Take back every claim whose worker fell silent; return the ids of the submissions."""
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 
@@ -226,13 +226,13 @@ class Queue:
         """Cancel a submission that is not published; its worker notices at its next beat.
 
         Args:
-            id: of the submission.
-            by: who stops it.
+            id: id of the submission.
+            by: who cancels it.
             reason: shown with it.
-            also: done in the same transaction.
+            also: runs in the same transaction.
 
         Raises:
-            BadInput: there is none, or it cannot be cancelled any more.
+            BadInput: there is no such submission, or it cannot be cancelled any more.
         """
 
         def stop(session: Session) -> SubmissionRow:
@@ -252,13 +252,13 @@ class Queue:
         """Queue a failed or cancelled submission once more; its finished items are kept.
 
         Args:
-            id: of the submission.
+            id: id of the submission.
             by: who wants it.
             reason: kept in its history.
-            also: done in the same transaction.
+            also: runs in the same transaction.
 
         Raises:
-            BadInput: there is none, it never passed the gate, or it is in another state.
+            BadInput: there is no such submission, it never passed the gate, or it is in another state.
         """
         now = self._clock()
 
@@ -280,7 +280,7 @@ class Queue:
         """Return a submission.
 
         Raises:
-            BadInput: there is none.
+            BadInput: there is no such submission.
         """
         return self._read(lambda session: [get_row(session, id)])[0]
 
@@ -332,7 +332,7 @@ class Queue:
                 refuse_too_many(session, owner, now, self.policy)
 
     def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Read rows that stay readable after the session is over."""
+        """Read rows that stay readable after the session has ended."""
         with self.database.reading() as session:
             result = rows(session)
             session.expunge_all()
@@ -359,7 +359,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten times that a clock which was ahead has put far into the future, so that nothing waits for them."""
+        """Shorten times that a fast clock has put far into the future, so that nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):
