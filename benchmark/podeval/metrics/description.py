@@ -37,6 +37,9 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
     rows.append(
         Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
     )
+    rows.append(
+        Argument("timelines", _list_values((False, True)), "whether each item has its values over time, which are long")
+    )
     if metric.asks:
         rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
     if metric.needs:
