@@ -41,8 +41,8 @@ class GenerationLog:
         it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: it is none of these, a time is not a positive number, work took no time at all, or there is more than
-                one kind of hardware.
+            BadInput: it is none of these, a time is not a positive number, work took no time at all, or there is
+                more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
             return source
