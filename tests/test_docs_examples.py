@@ -28,6 +28,7 @@ ELSEWHERE = {
     "models": "tests/metrics and tests/analysis run the same calls with models",
     "a judge": "tests/judges/test_docs_example.py runs it against a scripted server",
     "a site": "tests/space/test_site.py reads a running site by the same lines",
+    "a system": "tests/systems/test_python_file.py calls functions of these forms",
     "a program": "tests/space/test_mcp.py asks by the same client",
 }
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask, JobTurn, RecordedUserTurn, Reference
+from podeval.systems.ask import Ask, RecordedUserTurn, Reference
 from podeval.systems.python_file import PythonSystem, open_python
 from podeval.systems.speech import Speech, SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.text.script import Turn
 
 SPEAK = Ask(
     id="one",
-    script=(JobTurn(speaker="Ann", text="Hello."), JobTurn(speaker="Ben", text="Good day.")),
+    script=(Turn(speaker="Ann", text="Hello."), Turn(speaker="Ben", text="Good day.")),
     voices={"Ann": Reference(audio="/voices/ann.wav", text="I am Ann.")},
 )
 WRITE = Ask(id="two", prompt="Write about tea.")

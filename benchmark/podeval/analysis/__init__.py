@@ -1,6 +1,7 @@
-"""One recording, decoded once, its derived facts computed once and kept on disk."""
+"""Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
 
-from podeval.analysis.recording import Recording, SpeakerVoice
+from podeval.analysis.recording import Recording
+from podeval.analysis.speaker_voices import SpeakerVoice
 
 __all__ = [
     "Recording",
@@ -11,6 +12,7 @@ __all__ = [
     "recording",
     "reference_voices",
     "speaker_turns",
+    "speaker_voices",
     "speech_track",
     "speech_windows",
     "text_embeddings",

@@ -1,4 +1,4 @@
-"""The leaderboard as plain data: views, tables, pictures, comparisons and reports. It imports no page, no command."""
+"""The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports no page and no command."""
 
 __all__ = [
     "build",

@@ -1,4 +1,4 @@
-"""A generation log: how long a system took for how much audio, and on what."""
+"""Generation logs: how long a system took to generate how much audio, and on what hardware."""
 
 import json
 import math
@@ -11,15 +11,15 @@ from podeval.errors import BadInput
 
 @dataclass(frozen=True)
 class GenerationLog:
-    """What was generated, and in what time.
+    """Sums over all generated pieces.
 
     Attributes:
-        wall_seconds: of work, over all pieces.
-        audio_seconds: of audio, over all pieces.
-        pieces: how many.
-        hardware: as the log names it.
-        ratios: of each piece or part of a piece, wall over audio seconds.
-        speech_seconds: of the audio, where every piece says how much of it is speech.
+        wall_seconds: seconds of work over all pieces.
+        audio_seconds: seconds of audio over all pieces.
+        pieces: number of pieces.
+        hardware: the name given in the log.
+        ratios: wall over audio seconds of each piece or part of a piece.
+        speech_seconds: seconds of speech in the audio, where every piece says how much of it is speech.
         first_audio: seconds until each streamed piece began to play.
         underruns: the longest stall of each streamed piece, in seconds.
     """
@@ -35,14 +35,14 @@ class GenerationLog:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | Iterable[Mapping[str, Any]] | GenerationLog") -> "GenerationLog":
-        """A log from an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`; or a list, or JSON of such.
+        """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of such, or JSON.
 
         An object may have `speech_seconds`; of what was streamed `time_to_first_audio` and `underrun`, and the `parts`
         it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: not such a thing, a time that is no positive number, work that took no time at all, or more than
-                one kind of hardware.
+            BadInput: it is none of these, a time is not a positive number, work took no time at all, or there is
+                more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
             return source

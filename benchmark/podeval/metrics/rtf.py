@@ -15,6 +15,7 @@ import numpy as np
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.generation_log import GenerationLog
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Score
 
 UNSTATED = "unstated"
@@ -27,7 +28,15 @@ UNSTATED = "unstated"
     dimension="efficiency.speed",
     dimension_zh="速度",
     keys=(
-        Key("rtf", "lower", "s/s", (0, None), about="seconds of work for a second of audio", zh="实时率"),
+        Key(
+            "rtf",
+            "lower",
+            "s/s",
+            (0, None),
+            about="seconds of work for a second of audio",
+            zh="实时率",
+            reach=Reach("LFS-Bench, Table 9: ten open systems, one speaker", systems=(0.17, 3.8)),
+        ),
         Key("speech_rtf", "lower", "s/s", (0, None), about="the same for a second of speech", zh="语音实时率"),
         Key("p50", "lower", "s/s", (0, None), about="median over the pieces", zh="中位数"),
         Key("p95", "lower", "s/s", (0, None), about="95th percentile over the pieces", zh="95 百分位"),

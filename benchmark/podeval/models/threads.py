@@ -1,4 +1,4 @@
-"""The number of cores that models may use."""
+"""The number of CPU cores that models may use."""
 
 import os
 
@@ -6,7 +6,7 @@ from podeval.errors import BadInput
 
 
 def threads(otherwise: int | None = None) -> int:
-    """`PODEVAL_THREADS`; without it `otherwise`, or the cores this process may run on.
+    """Return `PODEVAL_THREADS`; without it `otherwise`, or the number of cores this process may run on.
 
     Raises:
         BadInput: the variable is not a whole number of at least 1.

@@ -1,21 +1,18 @@
 """An item asks something of a system: to speak a script, to write one, or to answer a person's turns."""
 
-from dataclasses import asdict
-
 from podeval.benchmarks.benchmark import Item
-from podeval.systems.ask import Ask, JobTurn, RecordedUserTurn, Reference
+from podeval.systems.ask import Ask, RecordedUserTurn, Reference
 
 
 def ask_of(track: str, item: Item) -> Ask:
     """Ask for an item as systems in our own processes are asked: recordings by their paths on this machine."""
     match track:
         case "voice" if item.script is not None:
-            spoken = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
             voices = {
                 speaker: Reference(audio=str(voice.recording()), text=voice.words)
                 for speaker, voice in item.reference_voices.items()
             }
-            return Ask(id=item.id, language=item.language, script=spoken, voices=voices)
+            return Ask(id=item.id, language=item.language, script=item.script.turns, voices=voices)
         case "write":
             return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
     turns = tuple(RecordedUserTurn(id=turn.id, words=turn.words, audio=turn.audio) for turn in item.user)

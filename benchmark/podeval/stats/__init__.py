@@ -1,4 +1,4 @@
-"""Statistics: intervals, rank ranges. No models, no files."""
+"""Statistics: intervals, rank ranges, agreement, ratings. No models, no files."""
 
 __all__ = [
     "agreement",

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
-"""Of the board, where `PODEVAL_BOARD_URL` names no other."""
+"""Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
 
 _APART = timedelta(minutes=10)
-"""Between two tries of the same; who tries it has it for so long."""
+"""Time between two attempts at a proposal, for which one worker holds it."""
 
 
 def forms_of(document: Submission) -> tuple[str, ...]:
@@ -85,10 +85,10 @@ class Proposals:
     """The proposals of a board, waiting and opened.
 
     Attributes:
-        queue: of the submissions.
-        board: folder of runs that are shown.
+        queue: queue of the submissions.
+        board: folder of the runs on the board.
         api: the Hub's client, with a token that may open pull requests.
-        clock: what time it is.
+        clock: returns the time.
     """
 
     queue: Queue
@@ -113,13 +113,13 @@ class Proposals:
         return self._read(HubProposal.submission == id)
 
     def settle_all(self) -> list[HubProposal]:
-        """Open every waiting proposal; returns those that still wait because the Hub did not answer."""
+        """Open every waiting proposal; return those that still wait because the Hub did not answer."""
         for waiting in self._read(HubProposal.state == "waiting"):
             self.settle(waiting)
         return self._read(HubProposal.state == "waiting")
 
     def settle(self, waiting: HubProposal) -> None:
-        """Open one proposal, unless another worker does."""
+        """Open one proposal, unless another worker does so."""
         if not self._take(waiting):
             return
         row = self.queue.get(waiting.submission)
@@ -145,10 +145,10 @@ class Proposals:
             self._record(waiting, "open" if url else "there", url=url or "", digest=digest)
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose results now, also in forms that were refused or not asked for at first; returns the proposals.
+        """Propose results now, also in forms that were refused or not asked for at first; return the proposals.
 
         Raises:
-            BadInput: the submission is not published, its source is no model, or no form is named.
+            BadInput: the submission is not published, its source is not a model, or no form is named.
         """
         row = self.queue.get(id)
         if row.state != "published":

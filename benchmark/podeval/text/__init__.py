@@ -11,6 +11,7 @@ __all__ = [
     "redaction",
     "script",
     "script_format",
+    "short_names",
     "terminal_safe",
     "text_file",
     "tokens",

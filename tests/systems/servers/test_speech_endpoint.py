@@ -8,13 +8,14 @@ import pytest
 from loopback_speech import Plan, Reply, SpeechServer, pcm, wav
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask, JobTurn
+from podeval.systems.ask import Ask
 from podeval.systems.servers.connection import RequestPace, ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import Speech, SpeechFailed
+from podeval.text.script import Turn
 
-ASK = Ask(id="one", script=(JobTurn(speaker="Ann", text="Hello there."), JobTurn(speaker="Ben", text="Good day.")))
-ALONE = Ask(id="alone", script=(JobTurn(speaker="Ann", text="Hello there."),))
+ASK = Ask(id="one", script=(Turn(speaker="Ann", text="Hello there."), Turn(speaker="Ben", text="Good day.")))
+ALONE = Ask(id="alone", script=(Turn(speaker="Ann", text="Hello there."),))
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_speaker_can_have_a_voice_by_name(speak: Any) -> None:
 
 
 def test_a_script_with_more_speakers_than_voices_is_refused_in_words(speak: Any) -> None:
-    three = Ask(id="three", script=tuple(JobTurn(speaker=name, text="Hi.") for name in ("A", "B", "C")))
+    three = Ask(id="three", script=tuple(Turn(speaker=name, text="Hi.") for name in ("A", "B", "C")))
     with pytest.raises(BadInput, match=r"speakers A, B, C, and 2 voices are named .* --voice"):
         speak(lambda request: whole(wav(0.2)), three)
 

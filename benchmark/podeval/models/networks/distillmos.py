@@ -1,11 +1,11 @@
-"""DistillMOS: how good speech sounds to listeners, on a scale of 1 to 5, by one small network.
+"""DistillMOS: an estimate of the quality of speech as heard by listeners, on a scale of 1 to 5, by one small network.
 
 Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions that halve
 the frequency axis five times, and the time axis once, then through a transformer of seven layers, and are pooled by
 attention.
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
-assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is another implementation
-of its network; values agree within float32 rounding.
+assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a separate
+implementation of its network; values agree within float32 rounding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 WINDOW = 122_880
-"""Samples the network looks at: 7.68 s."""
+"""Number of samples in the network's input: 7.68 s."""
 
 _FRAME, _HOP = 320, 160
 _CHANNELS = (2, 64, 64, 128, 256, 256, 256)
@@ -54,7 +54,7 @@ _PREFIXES = {
 
 
 class DistillMos(WindowScorer):
-    """A scorer of windows.
+    """A window scorer with DistillMOS.
 
     Args:
         files: `distill_mos_v7.pt`, the weights.
@@ -67,14 +67,14 @@ class DistillMos(WindowScorer):
         network: Any = _build_network()
         network.load_state_dict({_rename_weight(name): tensor for name, tensor in stored.items()})
         self._device = device()
-        # In this order of memory the convolutions take a sixth less time.
+        # In this memory layout the convolutions take a sixth less time.
         self._parts = network.eval().to(self._device, memory_format=torch.channels_last)
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
-        """One value a window, 1..5, shape (windows,).
+        """Return one value per window, 1..5, shape (windows,).
 
         Args:
-            windows: mono, 16 kHz; zeros are put behind one shorter than 7.68 s, what is beyond is not looked at.
+            windows: mono, 16 kHz; a window shorter than 7.68 s is zero-padded at its end, a longer one is truncated.
         """
         import torch
 
@@ -88,13 +88,13 @@ class DistillMos(WindowScorer):
         return values
 
     def _judge(self, samples: Tensor) -> Tensor:
-        """1..5 of `(windows, WINDOW)` samples."""
+        """Return the values, 1..5, of `(windows, WINDOW)` samples."""
         import torch
 
         parts = self._parts
         loudest = samples.abs().amax(dim=1, keepdim=True)
         maps = parts["convolutions"](_compress_spectra(samples / (loudest + 1e-8)))
-        # One vector a step in time: the frequencies of the first channel, then of the next.
+        # One vector per time step: the frequencies of the first channel, then of the next.
         features = parts["norm_again"](parts["norm_features"](maps.flatten(1, 2))).mT
         encoded = parts["encoder"](parts["project"](features) + parts["positions"].pe)
         encoded = parts["norm_encoded"](encoded.mT).mT
@@ -104,14 +104,16 @@ class DistillMos(WindowScorer):
 
 
 def _build_network() -> Module:
-    """The network's parts, with weights that mean nothing yet."""
+    """Build the network's modules with untrained weights."""
     import torch
     from torch import nn
 
+    # All convolutions but the first halve the frequency axis, the last one also the time axis.
     convolutions: list[Module] = []
     for number, (inputs, outputs) in enumerate(pairwise(_CHANNELS)):
         stride = (1 if number == 0 else 2, 2 if number == len(_CHANNELS) - 2 else 1)
         convolutions += [nn.Conv2d(inputs, outputs, 3, stride, padding=(0, 1)), nn.LeakyReLU(0.1)]
+    # The transformer and the pooling after it.
     layer = nn.TransformerEncoderLayer(_WIDTH, _HEADS, 2 * _WIDTH, dropout=0.0, batch_first=True)
     positions = nn.Module()
     positions.register_buffer("pe", torch.empty(1, _STEPS, _WIDTH))
@@ -145,7 +147,7 @@ def _fit_to_window(window: Samples) -> Samples:
 
 
 def _compress_spectra(samples: Tensor) -> Tensor:
-    """Real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
+    """Return the real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
     import torch
 
     edge = (_FRAME - _HOP) // 2
