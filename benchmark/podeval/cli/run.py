@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from podeval.systems.speech import SpeakingSystem
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
+MORE_SYSTEMS = ("kokoro",)
+"""Systems of `podeval demo --more`: better, and slower."""
+SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
+"""The demo's system with several seeds, how many it gets, and on how many items."""
+NOT_TO_BE_HAD = {"a second Piper voice": "no package on the index carries one but joe, which hibari_piper has"}
 RUNS = Path("runs")
 
 Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work in it is not repeated")]
@@ -139,11 +144,14 @@ def _show(out: Path, profile: str, complete: bool) -> NoReturn:
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="folder of runs; a second call resumes")] = Path(".demo/runs"),
+    more: Annotated[bool, typer.Option("--more", help="with Kokoro too; 66 MB to download, some minutes more")] = False,
     serve: Annotated[bool, typer.Option(help="serve the board when done")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="of the board on 127.0.0.1")] = 7860,
     workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
 ) -> None:
-    """Evaluate two baseline voices and three controls on six short podcasts, then show the board.
+    """Evaluate baseline voices and three controls on six short podcasts, then show the board.
+
+    Two baselines, or with --more three; one of them with several seeds on two of the podcasts.
 
     Example: podeval demo --no-serve
     """
@@ -157,14 +165,17 @@ def demo(
     if serve:
         require_board("127.0.0.1", port)
     benchmark = known.get("real_pod")
-    _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
+    systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
+    _say(f"Evaluating {len(systems)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
     _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
     complete = True
     with Workers(workers or _cores()) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
-        for system in DEMO_SYSTEMS:
+        for system in systems:
             try:
                 complete = _evaluate(system, request) and complete
+                if system == SEEDED:
+                    _show_seeds(request)
             except ModelMissing as absence:
                 complete = False
                 _say(f"{system}: left out: {absence}")
@@ -175,6 +186,28 @@ def demo(
         open_board(out, "127.0.0.1", port)
     elif not complete:
         _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
+
+
+def _install_more() -> tuple[str, ...]:
+    """Download what the better systems of the demo need; returns those that can be had, and names the others."""
+    from podeval.models import weights
+
+    missing = weights.install(MORE_SYSTEMS, _say)
+    for name, reason in {**missing, **NOT_TO_BE_HAD}.items():
+        _say(f"{name}: left out: {reason}")
+    return tuple(name for name in MORE_SYSTEMS if name not in missing)
+
+
+def _show_seeds(request: "RunRequest") -> None:
+    """Run the demo's seeded system with further seeds on a few items, in what is quickly measured."""
+    from podeval.benchmarks.chosen_metrics import keep_metrics
+    from podeval.runs.reliability import write_reliability
+
+    some = tuple(item.id for item in request.benchmark.items("demo")[:SEEDED_ITEMS])
+    quick = keep_metrics(request.benchmark, ["wer", "dnsmos", "timbre_consistency"], request.track)
+    for seed in range(1, SEEDS):
+        _evaluate(SEEDED, replace(request, benchmark=quick, seed=seed, repeats=True, only=some))
+    write_reliability(request, SEEDED)
 
 
 def _add_to_arena(runs: Path) -> None:
@@ -247,7 +280,8 @@ def _repeat(title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRe
     for number in range(seeds):
         name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
         with Steps(name) as steps:
-            summary = run(replace(request, seed=request.seed + number, repeats=number > 0), steps)
+            more = request.repeats or number > 0
+            summary = run(replace(request, seed=request.seed + number, repeats=more), steps)
         complete = _tell_unscored(name, summary) and complete
     if seeds > 1:
         write_reliability(request, summary.plan.system)

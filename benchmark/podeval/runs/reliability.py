@@ -112,8 +112,9 @@ def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> R
         if (trouble := _explain_catastrophe(item, seed, folders[seed], results))
     }
     figures = _aggregate(columns, by_item, results, clusters)
-    fallen = [float((item.id, seed) in troubles) for item in items for seed in seeds]
-    share = mean_ci(fallen, [clusters[item.id] for item in items for _ in seeds], bounds=(0.0, 1.0))
+    pairs = [(item.id, seed) for item in items for seed in seeds if folders[seed].output(item.id) is not None]
+    fallen = [float(pair in troubles) for pair in pairs]
+    share = mean_ci(fallen, [clusters[item] for item, _ in pairs], bounds=(0.0, 1.0))
     figures = {CATASTROPHIC: KeyAggregate(mean=share.mean, low=share.low, high=share.high), **figures}
     content = json.dumps([len(seeds), sorted(protocols.values())])
     return Reliability(

@@ -73,6 +73,8 @@ class RunRequest:
     """Of the run's folder, where it is not the system's own name."""
     repeats: bool = False
     """Whether the run is of one more seed of a system that has a run; it then lies in that one's folder."""
+    only: tuple[str, ...] = ()
+    """Ids of the items that are run; all where there are none."""
 
 
 def run_system(
@@ -173,7 +175,8 @@ def read_items(request: RunRequest) -> Items:
     if request.track not in split.tracks:
         raise BadInput(f"the split {split.name} serves {', '.join(split.tracks)}, not {request.track}")
     registry.require_profile(request.profile)
-    return items_of(request.benchmark, split.name, request.data)
+    data = items_of(request.benchmark, split.name, request.data)
+    return Items(tuple(item for item in data.items if not request.only or item.id in request.only), data.revision)
 
 
 def _measure_outputs(
