@@ -47,6 +47,7 @@ def _report() -> typer.Typer:
 
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "measure": "measure:measure",
+    "defects": "defects:defects",
     "demo": "run:demo",
     "run": "run:run",
     "serve": "board:serve",
