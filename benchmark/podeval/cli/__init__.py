@@ -62,6 +62,7 @@ def _report() -> typer.Typer:
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "score": "score:score",
     "measure": "measure:measure",
+    "defects": "defects:defects",
     "demo": "run:demo",
     "run": "run:run",
     "init": "init:init",
