@@ -9,6 +9,8 @@ __all__ = [
     "executor",
     "generate",
     "hf_jobs",
+    "hub_figures",
+    "item_inputs",
     "measure",
     "multi_gpu",
     "own_system",
