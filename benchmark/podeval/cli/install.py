@@ -95,7 +95,7 @@ def list_models(as_json: AsJson = False) -> None:
 @models.command("install")
 def install_models(
     profile: Annotated[
-        str, typer.Option(help="embedded, reference, or baselines for the voices of the baseline systems")
+        str, typer.Option(help="embedded, reference, or baselines or kokoro for the voices of baseline systems")
     ],
     job: Annotated[list[str] | None, typer.Option(help="only the models for this job; may be repeated")] = None,
 ) -> None:
