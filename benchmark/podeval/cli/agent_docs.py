@@ -111,8 +111,7 @@ def write_llms(checkout: Path) -> str:
     ]
     return (
         "# podeval\n\n> The benchmark for long-form spoken audio made by machines: metrics, datasets, runs, an arena, "
-        "listening tests and a leaderboard, each number with its protocol, its interval and what could not be scored.\n\n"
-        "Each page of the site lies beside itself as Markdown, under the same name with `.md`.\n\n## Pages\n\n"
-        + "\n".join(links)
-        + "\n"
+        "listening tests and a leaderboard, each number with its protocol, its interval and what could not be "
+        "scored.\n\nEach page of the site lies beside itself as Markdown, under the same name with `.md`.\n\n"
+        "## Pages\n\n" + "\n".join(links) + "\n"
     )
