@@ -9,6 +9,7 @@ anew. Two processes may share one folder: at worst both compute the same entry.
 import contextlib
 import functools
 import hashlib
+import io
 import json
 import os
 import tempfile
@@ -16,7 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import platformdirs
+from numpy.typing import NDArray
 
 from podeval.errors import BadInput
 
@@ -113,6 +116,19 @@ def derive_content(content: str, *how: Any) -> str:
 
 def _make_prefix(content: str) -> str:
     return hashlib.sha256(content.partition(_DERIVED)[0].encode()).hexdigest()[:16]
+
+
+def array_to_bytes(array: NDArray[Any]) -> bytes:
+    """Write an array as `Cache.put` takes it."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def array_from_bytes(payload: bytes) -> NDArray[Any]:
+    """Read what `array_to_bytes` wrote."""
+    array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
+    return array
 
 
 @functools.cache

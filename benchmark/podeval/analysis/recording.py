@@ -7,26 +7,25 @@ needs (mono, 16 kHz) is derived from them once per rate.
 
 import contextlib
 import hashlib
-import io
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from podeval.analysis.cache import Cache, default_cache, derive_content
+from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
+from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
-from podeval.audio.windows import Clip, Span, windows_over
+from podeval.audio.windows import Clip, Span
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models import registry
-from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcript
+from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Transcript, Word
 
 if TYPE_CHECKING:
     from podeval.text.script import Script
@@ -36,42 +35,14 @@ T = TypeVar("T")
 MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
-VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
-"""Length and stride of the windows over a speaker's speech, seconds."""
-
-SHORTEST_VOICE = 0.5
-"""Minimum seconds of speech for a voice to be described."""
-
 CANCELLED = 1e6
 """Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
 
+_PAUSE = 0.8
+"""Seconds between stretches that are listened to again."""
+
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
-
-
-@dataclass(frozen=True, eq=False)
-class SpeakerVoice:
-    """The voice of one speaker of a recording.
-
-    Attributes:
-        speaker: label, valid in this recording only.
-        clips: windows over the speaker's joined speech.
-        embeddings: one per window, shape (windows, dimensions), not normalised.
-        seconds: seconds of speech.
-        left_out: number of windows that were excluded because they are mostly silence.
-    """
-
-    speaker: str
-    clips: tuple[Clip, ...]
-    embeddings: NDArray[np.float32]
-    seconds: float
-    left_out: int = 0
-
-    @property
-    def embedding(self) -> NDArray[np.float32]:
-        """The mean embedding over windows, shape (dimensions,)."""
-        mean: NDArray[np.float32] = self.embeddings.mean(axis=0)
-        return mean
 
 
 class Recording:
@@ -303,6 +274,31 @@ class Recording:
             language=language,
         )
 
+    def listen_again(self, spans: Sequence[Span], language: str | None = None) -> tuple[Word, ...]:
+        """Transcribe stretches once more, without what lies around them; words in the recording's time, in order.
+
+        They are heard one after the other with pauses between them, so that many short ones cost little.
+        """
+        bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
+        if not bounds:
+            return ()
+
+        def ask(model: Transcriber) -> tuple[Word, ...]:
+            pause = np.zeros(round(_PAUSE * MODEL_RATE), np.float32)
+            samples = self.mono()
+            parts = [part for start, end in bounds for part in (samples[start:end], pause)]
+            begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
+            placed = []
+            for word in model.transcribe(np.concatenate(parts), language).words:
+                at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
+                shift = (bounds[at][0] - begins[at]) / MODEL_RATE
+                placed.append(Word(word.text, float(word.start + shift), float(word.end + shift)))
+            return tuple(placed)
+
+        spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
+        form = TypeAdapter(tuple[Word, ...])
+        return self._derive_fact("transcriber", form, ask, language=language, again=spans_digest)
+
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""
         return self._derive_fact(
@@ -332,7 +328,7 @@ class Recording:
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
         return self.array_from(
             "speaker_encoder",
-            lambda model: model.embed(_Clips(samples, bounds)),
+            lambda model: model.embed(JoinedClips(samples, bounds)),
             clips=hashlib.sha256(repr(bounds).encode()).hexdigest(),
         )
 
@@ -341,21 +337,7 @@ class Recording:
 
         A speaker's speech is joined and divided into windows of 3 s every 2 s, or used whole if it is shorter.
         """
-        spans: dict[str, list[Span]] = {}
-        for turn in turns:
-            if min(turn.end, self.duration) > turn.start:
-                spans.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, self.duration)))
-        seconds = {speaker: sum(span.duration for span in of_speaker) for speaker, of_speaker in spans.items()}
-        windows = {
-            speaker: windows_over(of_speaker, VOICE_WINDOW, VOICE_STRIDE) or [tuple(of_speaker)]
-            for speaker, of_speaker in spans.items()
-            if seconds[speaker] >= SHORTEST_VOICE
-        }
-        vectors = iter(self.embeddings([clip for clips in windows.values() for clip in clips]) if windows else ())
-        return tuple(
-            SpeakerVoice(speaker, tuple(clips), np.stack([next(vectors) for _ in clips]), seconds[speaker])
-            for speaker, clips in windows.items()
-        )
+        return find_voices(turns, self.duration, self.embeddings)
 
     def speech_quality(self, windows: str) -> NDArray[np.float64]:
         """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808."""
@@ -396,7 +378,7 @@ class Recording:
             ask: takes the model and returns the array.
             parameters: everything besides the recording and the model that can change the result.
         """
-        return self._read_or_compute(job, _array_from_bytes, _array_to_bytes, ask, parameters)
+        return self._read_or_compute(job, array_from_bytes, array_to_bytes, ask, parameters)
 
     def _read_or_compute(
         self,
@@ -431,33 +413,3 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
 def _energy(samples: Samples) -> float:
     blocks = (samples[start : start + _BLOCK] for start in range(0, len(samples), _BLOCK))
     return sum(float(np.sum(np.square(block, dtype=np.float64))) for block in blocks)
-
-
-class _Clips(Sequence[Samples]):
-    """Spans of samples joined to clips, each on access: together they are longer than the recording."""
-
-    def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
-        self._samples, self._bounds = samples, bounds
-
-    def __len__(self) -> int:
-        return len(self._bounds)
-
-    @overload
-    def __getitem__(self, index: int) -> Samples: ...
-    @overload
-    def __getitem__(self, index: slice) -> "_Clips": ...
-    def __getitem__(self, index: int | slice) -> "Samples | _Clips":
-        if isinstance(index, slice):
-            return _Clips(self._samples, self._bounds[index])
-        return np.concatenate([self._samples[start:end] for start, end in self._bounds[index]])
-
-
-def _array_to_bytes(array: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _array_from_bytes(payload: bytes) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
-    return array

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW, Recording
+from podeval.analysis.recording import Recording
+from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import SpeakerTurn

@@ -14,7 +14,8 @@ from podeval.errors import CannotScore
 from podeval.models.interfaces import SpeakerTurn
 
 if TYPE_CHECKING:
-    from podeval.analysis.recording import Recording, SpeakerVoice
+    from podeval.analysis.recording import Recording
+    from podeval.analysis.speaker_voices import SpeakerVoice
 
 MOST_SILENCE = 0.6
 """Windows with a larger share of silence than this are left out (LFS-Bench's rule for reverberation)."""

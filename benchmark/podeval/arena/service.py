@@ -3,20 +3,21 @@
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 from cachetools import TTLCache, cachedmethod
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from podeval.arena import refusal, review, voting
-from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens, whole_seconds
-from podeval.arena.matchmaking import Matchmaker, read_spans
+from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens
+from podeval.arena.battle_view import BattleView, make_view
+from podeval.arena.matchmaking import Matchmaker
+from podeval.arena.open_battles import find_unjudged, keep_battle, reopen_battle
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
@@ -27,86 +28,12 @@ from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
-from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
+from podeval.store.tables import Battle, Erasure, Flag, Vote
 
 Clock = Callable[[], datetime]
 
 _FREEZING_SECONDS = 1.0
 """Seconds until a freeze set in one process stops votes in every process on the database."""
-
-
-# Statements that every battle asks are made once: making one takes longer than asking it.
-_IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
-_STANDING_OF_VOTER = select(
-    exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
-    # What was served by a clock that was ahead was not served in this hour.
-    select(func.count())
-    .where(Battle.voter == bindparam("voter"), Battle.served_at.between(bindparam("since"), bindparam("now")))
-    .scalar_subquery()
-    .label("this_hour"),
-    exists()
-    .where(
-        Battle.voter == bindparam("voter"),
-        Battle.low == bindparam("low"),
-        Battle.high == bindparam("high"),
-        Battle.item == bindparam("item"),
-        Battle.purpose == bindparam("purpose"),
-    )
-    .label("served_before"),
-    select(func.count())
-    .select_from(Battle)
-    .outerjoin(Vote, Vote.battle == Battle.id)
-    .where(*_IS_OPEN)
-    .scalar_subquery()
-    .label("unjudged"),
-)
-"""Whether a voter was erased, how many battles they had this hour, whether they were given this one already, and how
-many wait for their judgement."""
-
-_UNJUDGED_OF_VOTER = (
-    select(Battle)
-    .outerjoin(Vote, Vote.battle == Battle.id)
-    .where(Battle.voter == bindparam("voter"), Battle.purpose == "rating", Vote.number.is_(None))
-    .order_by(Battle.served_at)
-)
-_OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(*_IS_OPEN).order_by(Battle.served_at)
-
-
-@dataclass(frozen=True)
-class BattleSide:
-    """One side as a listener sees it: two opaque names of audio, and their lengths in seconds.
-
-    Both lengths are whole seconds, as are the sounds behind the names: an exact length would identify the recording.
-    """
-
-    excerpt: str
-    whole: str
-    seconds: float
-    whole_seconds: float
-
-
-@dataclass(frozen=True)
-class BattleView:
-    """Everything that leaves the service about a battle: nothing in it reveals the systems."""
-
-    token: str
-    dimension: str
-    capability: str
-    title: str
-    instructions: str
-    language: str
-    turns: list[Any]
-    """The user's turns: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
-    a: BattleSide
-    b: BattleSide
-    rule: str
-    """The rule by which the excerpts were chosen."""
-    served_at: datetime
-    expires_at: datetime
-    heard_share: float
-    comment_required: bool
-    loudness: float | None
-    """Loudness in LUFS to which both sides are brought; None where they are played unchanged."""
 
 
 class Arena:
@@ -227,15 +154,17 @@ class Arena:
                 except ArenaRefused as error:
                     if (
                         error.reason != refusal.NOTHING_LEFT
-                        or (left := self._unjudged(session, voter, dimension)) is None
+                        or (left := find_unjudged(session, voter, dimension, self._matchmaker.shows)) is None
                     ):
                         raise
                     break
                 view = self._view(session, battle)
-            if self.database.write(partial(self._keep, battle, now), about=voter):
+            keep = partial(keep_battle, battle=battle, now=now, settings=self.settings)
+            if self.database.write(keep, about=voter):
                 self._matchmaker.count(battle)
                 return view
-        return self.database.write(lambda session: self._view(session, self._opened(session, left, now)), about=voter)
+        reopen = partial(reopen_battle, id=left, now=now, settings=self.settings)
+        return self.database.write(lambda session: self._view(session, reopen(session)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
         """Return the open battle of a token again, to the same voter, for example after a page was reloaded.
@@ -391,84 +320,14 @@ class Arena:
         with self.database.reading() as session:
             return rating_table(session, dimension=dimension, excluded=excluded)
 
+    def _view(self, session: Session, battle: Battle) -> BattleView:
+        return make_view(session, battle, self._sounds, self._secret.sign("battle", battle.id), self.settings)
+
     def _battle_of(self, token: str) -> str:
         parts = self._secret.verify("battle", token) if isinstance(token, str) else None
         if parts is None or len(parts) != 1:
             raise ArenaRefused(refusal.FORGED, "this is not a token of this arena; take a new battle")
         return parts[0]
-
-    def _keep(self, battle: Battle, now: datetime, session: Session) -> bool:
-        """Record a battle; return False where the same voter was given the same one meanwhile.
-
-        Battles an hour are limited; where too many are open, the oldest lapse.
-        """
-        about = {"voter": battle.voter, "since": now - timedelta(hours=1), "now": now}
-        same = {"low": battle.low, "high": battle.high, "item": battle.item, "purpose": battle.purpose}
-        standing = session.execute(_STANDING_OF_VOTER, {**about, **same}).one()
-        if standing.erased:
-            raise ArenaRefused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
-        if standing.this_hour >= self.settings.most_an_hour:
-            raise ArenaRefused(
-                refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later"
-            )
-        if (too_many := standing.unjudged + 1 - self.settings.most_open) > 0:
-            for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
-                lapsing.expires_at = now - timedelta(microseconds=1)
-        if standing.served_before:
-            return False
-        session.add(battle)
-        session.flush()
-        return True
-
-    def _unjudged(self, session: Session, voter: str, dimension: str | None) -> str | None:
-        """Return the first playable battle that a voter opened and left, in another tab or on another day."""
-        battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
-        playable = (
-            each for each in battles if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)
-        )
-        return next((battle.id for battle in playable), None)
-
-    def _opened(self, session: Session, id: str, now: datetime) -> Battle:
-        """Return a battle, opened again where it had lapsed."""
-        battle = session.get_one(Battle, id)
-        if battle.expires_at < now:
-            battle.served_at, battle.expires_at = now, now + timedelta(seconds=self.settings.vote_within)
-        return battle
-
-    def _view(self, session: Session, battle: Battle) -> BattleView:
-        item = session.get_one(ArenaItem, battle.item)
-        lengths = [session.get_one(ArenaOutput, output).seconds for output in (battle.output_a, battle.output_b)]
-        a, b = (
-            BattleSide(
-                excerpt=self._sounds.name_side(battle.id, side, "excerpt"),
-                whole=self._sounds.name_side(battle.id, side, "whole"),
-                seconds=whole_seconds(end - begin),
-                whole_seconds=whole_seconds(length),
-            )
-            for side, (begin, end), length in zip("ab", read_spans(battle), lengths, strict=True)
-        )
-        return BattleView(
-            token=self._secret.sign("battle", battle.id),
-            dimension=battle.dimension,
-            capability=battle.capability,
-            title=item.title,
-            instructions=item.instructions,
-            language=item.language,
-            turns=[self._turn(battle, number, turn) for number, turn in enumerate(item.turns)],
-            a=a,
-            b=b,
-            rule=str(battle.excerpt["rule"]),
-            served_at=battle.served_at,
-            expires_at=battle.expires_at,
-            heard_share=self.settings.heard_share,
-            comment_required=self.settings.comment_required,
-            loudness=self.settings.loudness,
-        )
-
-    def _turn(self, battle: Battle, number: int, turn: dict[str, Any]) -> dict[str, str]:
-        here = turn.get("audio") and "://" not in turn["audio"]
-        audio = self._sounds.name_turn(battle.id, number) if here else ""
-        return {"text": str(turn.get("text") or ""), "audio": audio}
 
 
 def loses_its_disk(database: Database) -> bool:

@@ -18,7 +18,6 @@ from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, 
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Text = Annotated[str, Field(max_length=300)]
 _Key = Annotated[str, Field(min_length=1, max_length=64)]
 
 

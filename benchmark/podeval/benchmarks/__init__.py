@@ -14,7 +14,7 @@ from typing import Any
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 
-__all__ = ["Benchmark", "benchmark", "get", "item_maker", "names", "real_pod", "records", "spoken"]
+__all__ = ["Benchmark", "benchmark", "chosen_metrics", "get", "item_maker", "names", "real_pod", "records", "spoken"]
 
 
 def names() -> tuple[str, ...]:

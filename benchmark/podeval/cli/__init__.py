@@ -1,6 +1,7 @@
 """The command line: a face without logic.
 
-Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence.
+Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence;
+3 a comparison failed.
 """
 
 import contextlib
@@ -35,25 +36,41 @@ def _judge() -> typer.Typer:
 
 
 @cache
+def _arena() -> typer.Typer:
+    from podeval.cli import arena, arena_log
+
+    arena.arena.command()(arena_log.erase)
+    arena.arena.command()(arena_log.export)
+    arena.arena.command("import")(arena_log.take_in)
+    arena.arena.command()(arena_log.mirror)
+    arena.arena.command()(arena_log.verify)
+    return arena.arena
+
+
+@cache
 def _report() -> typer.Typer:
-    from podeval.cli import board, report_evaluators, report_judge, report_system, report_validity
+    from podeval.cli import board, report_evaluators, report_export, report_judge, report_system, report_validity
 
     board.report.command("judge")(report_judge.audit)
     board.report.command()(report_validity.validity)
     board.report.command()(report_evaluators.evaluators)
     board.report.command()(report_evaluators.papers)
     board.report.command("system")(report_system.system)
+    board.report.command()(report_export.export)
     return board.report
 
 
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "score": "score:score",
     "measure": "measure:measure",
+    "defects": "defects:defects",
     "demo": "run:demo",
     "run": "run:run",
+    "init": "init:init",
+    "compare": "compare:compare",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
-    "submit": "submissions:submit",
+    "submit": "submit:submit",
     "queue": "submissions:queue",
     "worker": "worker:worker",
     "backup": "backup:backup",
@@ -65,7 +82,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "models": "install:models",
     "report": _report,
     "listening": "listening:listening",
-    "arena": "arena:arena",
+    "arena": _arena,
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }

@@ -19,6 +19,7 @@ from podeval.metrics.space_files import sources
 from podeval.scoring.standing import span_text
 from podeval.systems.adapters.tables import adapters_table, presets_table
 
+
 def pages(checkout: Path) -> dict[Path, str]:
     """Every generated file of a checkout with the content it should have."""
     contents = {

@@ -1,6 +1,5 @@
 """`podeval measure`: one metric on files."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.judge_refresh import Refresh
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def measure(
         bool, typer.Option("--allow-upsampling", help="score recordings below a model's rate all the same")
     ] = False,
     timeline: Annotated[bool, typer.Option("--timeline", help="with --json, the values of every window too")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a file on standard output")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score files with one metric.
 
@@ -105,7 +105,7 @@ def measure(
             line = {"file": str(file), **result.to_json(), "protocol": protocol}
             if not timeline or not line.get("timeline"):
                 line.pop("timeline", None)
-            print(json.dumps(line, ensure_ascii=False, allow_nan=False), flush=True)
+            emit(line, allow_nan=False)
         else:
             print(f"{short_name}: {problem or _describe_result(metric, result)}", flush=True)
     if not as_json:

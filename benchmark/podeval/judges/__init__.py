@@ -2,6 +2,7 @@
 
 __all__ = [
     "answer_model",
+    "answer_validation",
     "budget",
     "client",
     "exchange_records",

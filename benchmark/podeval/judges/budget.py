@@ -7,10 +7,13 @@ therefore be exceeded only by a call that is unlike those before it.
 """
 
 import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from podeval.errors import BadInput
 from podeval.judges.judge import Price
+from podeval.judges.materials import AudioClip
 from podeval.models.chat import ChatAnswer
 
 BYTES_A_TOKEN = 3.0
@@ -136,3 +139,14 @@ def used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
     question_tokens = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
     length = round(len((answer.text or "").encode("utf-8", "replace")) / BYTES_A_TOKEN)
     return question_tokens, length if answer.answer_tokens is None else answer.answer_tokens
+
+
+def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> int:
+    """Estimate the tokens of a request, too many rather than too few."""
+    size = 0
+    for message in messages:
+        content = message["content"]
+        texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+        size += sum(len(text.encode("utf-8", "replace")) for text in texts)
+    seconds = sum(value.seconds for value in inputs if isinstance(value, AudioClip))
+    return round(size / BYTES_A_TOKEN + seconds * TOKENS_A_SECOND)

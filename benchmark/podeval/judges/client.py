@@ -20,12 +20,13 @@ import pydantic
 
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.judges.budget import BYTES_A_TOKEN, TOKENS_A_SECOND, Account, Budget
+from podeval.judges.answer_validation import UnreadableAnswer
+from podeval.judges.budget import Account, Budget, estimate_tokens
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
 from podeval.judges.exchange_records import JudgeExchange, Records, key_of
 from podeval.judges.judge import Judge
-from podeval.judges.materials import AudioClip
-from podeval.judges.parsing import UnreadableAnswer, read_answer
+from podeval.judges.materials import AudioClip, strip_audio
+from podeval.judges.parsing import read_answer
 from podeval.judges.prompt import Prompt, break_control_words, inputs_digest
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
 
@@ -278,7 +279,7 @@ class JudgeClient:
                 judge=self.judge.id,
                 seed=request.seed,
                 inputs={name: _describe_input(value) for name, value in request.inputs.items()},
-                messages=[_strip_audio(message) for message in messages],
+                messages=[strip_audio(message) for message in messages],
                 answer=answer,
                 asked=started.isoformat(timespec="milliseconds"),
                 seconds=round(time.monotonic() - began, 3),
@@ -301,7 +302,7 @@ class JudgeClient:
         """
         judge = self.judge
         sampling = judge.sampling.with_seed(request.seed)
-        reckoned = _estimate_tokens(messages, request)
+        reckoned = estimate_tokens(messages, request.inputs.values())
         for failed in range(1, self._patience.tries + 1):
             with self.pace.call(halt.event) as begun:
                 reservation = None
@@ -391,35 +392,6 @@ def _describe_input(value: str | AudioClip) -> dict[str, Any]:
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": inputs_digest({"": value}), "characters": len(value)}
-
-
-def _strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
-    import base64
-    import hashlib
-
-    content = message["content"]
-    if isinstance(content, str):
-        return dict(message)
-    kept = []
-    for part in content:
-        if part["type"] == "input_audio":
-            data = base64.b64decode(part["input_audio"]["data"])
-            digest = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-            part = {"type": "input_audio", "input_audio": digest | {"format": part["input_audio"]["format"]}}
-        kept.append(part)
-    return {"role": message["role"], "content": kept}
-
-
-def _estimate_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
-    """Estimate the tokens of a request, too many rather than too few."""
-    size = 0
-    for message in messages:
-        content = message["content"]
-        texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
-        size += sum(len(text.encode("utf-8", "replace")) for text in texts)
-    seconds = sum(value.seconds for value in request.inputs.values() if isinstance(value, AudioClip))
-    return round(size / BYTES_A_TOKEN + seconds * TOKENS_A_SECOND)
 
 
 def answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:

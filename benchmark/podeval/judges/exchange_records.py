@@ -8,8 +8,6 @@ An exchange is looked up by its key: prompt, inputs, judge and seed. What is sto
 interpretation; parsing is repeated each time, with the current parser.
 """
 
-import contextlib
-import errno
 import fcntl
 import hashlib
 import json
@@ -20,8 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from podeval.errors import BadInput, PodevalError
+from podeval.errors import BadInput
 from podeval.models.chat import ChatAnswer
+from podeval.store.files import append_synced, writing
 
 FILE = "records.jsonl"
 VERSION = 1
@@ -232,39 +231,14 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _append_line(path: Path, line: bytes) -> int:
-    """Append a line, sync it and return its offset; a half-written line of a killed process is cut off first."""
-    try:
+    """Append a line, sync it and return its offset; other processes wait for their turn.
+
+    Raises:
+        DiskFull: no space is left.
+        BadInput: the place cannot be written to.
+    """
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            end = _end_of_last_line(file.fileno())
-            file.truncate(end)
-            try:
-                rest = memoryview(line)
-                while rest:
-                    rest = rest[file.write(rest) :]
-                os.fsync(file.fileno())
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.truncate(path, end)
-                raise
-            return end
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise PodevalError(
-                f"the disk is full, or a quota is used up, while writing {path}; every answer so far is kept: "
-                "free some space and run the same command again"
-            ) from error
-        raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
-
-
-def _end_of_last_line(file: int) -> int:
-    """Return the offset after the last newline; only the tail of the file is read."""
-    end = os.lseek(file, 0, os.SEEK_END)
-    while end > 0:
-        start = max(0, end - 65536)
-        newline = os.pread(file, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
+            return append_synced(file, line)

@@ -31,7 +31,6 @@ from podeval.text.yaml_text import read_yaml_file
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
 
-BACKENDS = ("endpoint", "gguf", "transformers", "records")
 ROUTER = "router.huggingface.co"
 KEY = "PODEVAL_JUDGE_KEY"
 

@@ -4,6 +4,7 @@ import base64
 import functools
 import hashlib
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,3 +116,18 @@ class AudioClip:
                 f"choose audio.format {' or '.join(f for f in FORMATS if f != kind)} in the judge's YAML file"
             ) from None
         return file.getvalue()
+
+
+def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
+    content = message["content"]
+    if isinstance(content, str):
+        return dict(message)
+    kept = []
+    for part in content:
+        if part["type"] == "input_audio":
+            data = base64.b64decode(part["input_audio"]["data"])
+            digest = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+            part = {"type": "input_audio", "input_audio": digest | {"format": part["input_audio"]["format"]}}
+        kept.append(part)
+    return {"role": message["role"], "content": kept}

@@ -12,8 +12,8 @@ from html import escape
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.compare import SystemComparison
 from podeval.plots.axis import Axis
+from podeval.plots.svg import WIDTH, render_picture
 
-WIDTH = 360
 MOST = 120
 """Most items that are drawn: those with the largest differences on either side."""
 
@@ -48,10 +48,7 @@ def differences(comparison: SystemComparison, column: Column, texts: Mapping[str
         f'<text class="quiet" x="{WIDTH - _SIDE}" y="16" text-anchor="end">{escape(some)}</text>'
     )
     marks = f'<g class="axis">{axis.render(_TOP - 4, high)}</g>'
-    return (
-        f'<svg class="pairs" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" role="img" '
-        f'font-size="12"><title>{escape(caption)}</title>{names}{marks}{lines}</svg>'
-    )
+    return render_picture(caption, high, f"{names}{marks}{lines}", css_class="pairs", font_size=12)
 
 
 def _line(title: str, a: float, b: float, y: float, axis: Axis) -> str:

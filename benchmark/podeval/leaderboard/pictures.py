@@ -290,11 +290,11 @@ def _radar(scene: _Scene) -> Drawn:
     keys = _radar_keys(scene)
     if not keys:
         return Drawn(None, words["none_value"])
-    series = [radar.Series(scene.name(key), tuple(_on_axis(scene, axis, key) for axis in axes)) for key in keys]
+    systems = [(scene.name(key), tuple(_on_axis(scene, axis, key) for axis in axes)) for key in keys]
     titled = [(scene.title(axis.column), axis) for axis in axes]
-    rows = [(one.name, *(MISSING if value is None else f"{value:.2f}" for value in one.values)) for one in series]
+    rows = [(name, *(MISSING if value is None else f"{value:.2f}" for value in values)) for name, values in systems]
     headers = (words["system"], *(title for title, _ in titled))
-    svg = radar.draw(titled, series, words["radar"])
+    svg = radar.draw([title for title, _ in titled], radar.Series.of_systems(systems), words["radar"])
     return Drawn(Picture(svg, words["radar"], _radar_notes(scene, titled), headers, tuple(rows)))
 
 

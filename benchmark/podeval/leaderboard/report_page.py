@@ -15,6 +15,7 @@ import yaml
 
 from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
+from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
@@ -197,11 +198,21 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
 
 
 def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
-    spokes = [
-        plots.DimensionAxis(dimension_title(spoke.column.dimension), spoke.system, spoke.people, spoke.median)
-        for spoke in chapter.radar
+    """The radar of a system, with people and the median of the others; empty where too few axes make no area."""
+    if len(chapter.radar) < radar.FEWEST:
+        return _picture("")
+    names = [dimension_title(spoke.column.dimension) for spoke in chapter.radar]
+    values = {
+        "median": tuple(spoke.median for spoke in chapter.radar),
+        "people": tuple(spoke.people for spoke in chapter.radar),
+        "own": tuple(spoke.system for spoke in chapter.radar),
+    }
+    series = [
+        radar.Series("", of, plots.SHAPES[kind], line=f"line {kind}", mark=f"mark {kind}")
+        for kind, of in values.items()
     ]
-    return _picture(plots.radar(spokes, texts["radar_title"].format(system=title)))
+    caption = texts["radar_title"].format(system=title)
+    return _picture(radar.draw(names, series, caption, radar.ON_PAPER, "drawn radar"))
 
 
 def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:

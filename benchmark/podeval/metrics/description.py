@@ -128,7 +128,8 @@ _FORMS = {
     "or JSON",
     "dialogue": "each an object `{'id', 'dimension', 'turns': [{'user', 'answer'}]}` as data or JSON",
     "reference_voices": f"each `{{speaker: recording}}` or one recording, a recording being {_AUDIO}",
-    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them",
+    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them; "
+    "perhaps with `speech_seconds`, and of a stream with `time_to_first_audio` and `underrun`",
     "system": "each a string",
     "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}"),
     "reference_marks": _LINES.format("{'rater', 'page', 'stimulus', 'value'}"),

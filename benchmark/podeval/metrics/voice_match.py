@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, SpeakerVoice
-from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.analysis.speaker_turns import find_speaker_turns
+from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.speech_windows import require_speech, select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import Score, Timeline

@@ -87,11 +87,14 @@ class Days:
         return [(self.at(max(time, self.least)), date) for time, date in zip(starts, dates, strict=True)]
 
 
-def render_picture(title: str, height: float, content: str) -> str:
+def render_picture(
+    title: str, height: float, content: str, *, css_class: str = "", width: int = WIDTH, font_size: int = 11
+) -> str:
     """Render a figure with a title, which screen readers announce."""
+    css = f' class="{css_class}"' if css_class else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" font-size="11">'
-        f"<title>{escape(title)}</title>{content}</svg>"
+        f'<svg{css} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" role="img" '
+        f'font-size="{font_size}"><title>{escape(title)}</title>{content}</svg>'
     )
 
 
@@ -122,11 +125,11 @@ def render_axis_below(axis: Axis | Logarithmic | Days, top: float, bottom: float
     return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
-def render_axis_beside(axis: Axis, left: float, right: float, title: str) -> str:
+def render_axis_beside(axis: Axis, left: float, right: float, title: str = "") -> str:
     """Render a vertical axis: a line from `left` to `right` at each tick, the title above."""
     lines = "".join(f'<line x1="{left:g}" x2="{right:g}" y1="{at}" y2="{at}"/>' for at, _ in axis.marks)
     texts = "".join(f'<text x="{left - 5:g}" y="{at + 4:g}" text-anchor="end">{text}</text>' for at, text in axis.marks)
-    caption = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>'
+    caption = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>' if title else ""
     return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 

@@ -9,7 +9,9 @@ __all__ = [
     "elo",
     "evaluators",
     "intervals",
+    "multiple",
     "mushra_scores",
     "questionnaire_scores",
     "screening",
+    "sequential",
 ]

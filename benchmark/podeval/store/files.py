@@ -69,19 +69,28 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered, so that data that did not fit is not written when the file is closed.
         with path.open("a+b", buffering=0) as file:
-            end = _end_of_last_line(file)
-            file.truncate(end)
-            try:
-                rest = memoryview(text)
-                while rest:
-                    rest = rest[file.write(rest) :]
-                os.fsync(file.fileno())
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.truncate(path, end)
-                raise
+            end = append_synced(file, text)
         if not end:
             sync_folder(path.parent)
+
+
+def append_synced(file: io.FileIO, lines: bytes) -> int:
+    """Append whole lines to a file open for that, all or none, and sync them; returns the offset where they begin.
+
+    A half-written last line of a killed process is cut off first.
+    """
+    end = _end_of_last_line(file)
+    file.truncate(end)
+    try:
+        rest = memoryview(lines)
+        while rest:
+            rest = rest[file.write(rest) :]
+        os.fsync(file.fileno())
+    except OSError:
+        with contextlib.suppress(OSError):
+            file.truncate(end)
+        raise
+    return end
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,13 +2,13 @@
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 from podeval.benchmarks.benchmark import Item
+from podeval.runs.asks import prompt_of
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.systems.adapters.job import Job
-from podeval.systems.ask import Ask, JobTurn, RecordedUserTurn, Reference
+from podeval.systems.ask import Ask, RecordedUserTurn, Reference
 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
 """Settings of generation by benchmark, as the papers have them; of others, the model's own."""
@@ -40,8 +40,7 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
     """Return one item as a task for a model."""
     match entry.track:
         case "voice" if item.script is not None:
-            spoken = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
-            return Ask(id=item.id, language=item.language, script=spoken, voices=_voices(item, folder))
+            return Ask(id=item.id, language=item.language, script=item.script.turns, voices=_voices(item, folder))
         case "write":
             return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
     turns = tuple(
@@ -49,14 +48,6 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
         for turn in item.user
     )
     return Ask(id=item.id, language=item.language, user=turns)
-
-
-def prompt_of(item: Item) -> str:
-    """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
-    if item.instruction:
-        return "\n\n".join([item.instruction, *item.sources])
-    request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
-    return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:

@@ -5,25 +5,25 @@ lease that its worker keeps alive and that is taken back when it lapses. The cod
 """
 
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
-from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue_order import QueuePosition, last_position, list_positions, order_submissions
+from podeval.store.submission_tables import Lease, SubmissionRow
+from podeval.submissions.queue_order import order_submissions
+from podeval.submissions.queue_reader import QueueReader
 from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
 from podeval.submissions.states import LEASED, change_state, get_row, note_step
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]
-"""A function that runs in the transaction of a change."""
-Row = TypeVar("Row")
+"""What else happens in the transaction of a change."""
 
 _CLOCKS_AGREE = timedelta(minutes=1)
 """Largest difference between the clocks of workers."""
@@ -42,13 +42,13 @@ class Claim:
     worker: str
 
 
-class Queue:
+class Queue(QueueReader):
     """The queue of submissions; any number of threads and processes may use it on one database."""
 
     def __init__(
         self, database: Database, policy: Policy | None = None, *, clock: Clock = lambda: datetime.now(UTC)
     ) -> None:
-        self.database = database
+        super().__init__(database)
         self.policy = policy or Policy()
         self._clock = clock
 
@@ -276,41 +276,6 @@ class Queue:
 
         return self.database.write(again)
 
-    def get(self, id: str) -> SubmissionRow:
-        """Return a submission.
-
-        Raises:
-            BadInput: there is no such submission.
-        """
-        return self._read(lambda session: [get_row(session, id)])[0]
-
-    def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
-        """List submissions, newest first."""
-        query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
-        query = query.where(SubmissionRow.owner == owner) if owner else query
-        query = query.where(SubmissionRow.state.in_(states)) if states else query
-        return self._read(lambda session: list(session.scalars(query)))
-
-    def history(self, id: str) -> list[SubmissionHistory]:
-        """List every change of a submission's state, in order."""
-        self.get(id)
-        query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._read(lambda session: list(session.scalars(query)))
-
-    def leases(self) -> list[Lease]:
-        """List the leases: which worker works on which submission."""
-        return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
-
-    def standings(self) -> dict[str, QueuePosition]:
-        """List the position and estimate of every queued submission, in order."""
-        with self.database.reading() as session:
-            return list_positions(session)
-
-    def end(self) -> QueuePosition:
-        """Return the last position that a submission would get now."""
-        with self.database.reading() as session:
-            return last_position(session)
-
     def admit(
         self,
         document: Mapping[str, Any],
@@ -330,13 +295,6 @@ class Queue:
             refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
             if quotas:
                 refuse_too_many(session, owner, now, self.policy)
-
-    def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Read rows that stay readable after the session has ended."""
-        with self.database.reading() as session:
-            result = rows(session)
-            session.expunge_all()
-        return result
 
     def _require_claim(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
         lease, row = session.get(Lease, claim.id), get_row(session, claim.id)

@@ -31,6 +31,8 @@ _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 class Turn:
     """One turn: the uninterrupted words of one speaker."""
 
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
+
     speaker: str
     text: str
 
@@ -128,6 +130,8 @@ def _read(text: str) -> Any:
 
 
 def _parse_turn(entry: Any, number: int) -> Turn:
+    if isinstance(entry, Turn):
+        return entry
     if isinstance(entry, list | tuple) and len(entry) == 2:
         entry = dict(zip(("speaker", "text"), entry, strict=True))
     if not isinstance(entry, Mapping):
