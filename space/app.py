@@ -11,11 +11,10 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import gradio_app
-import gradio_routes
 from auth import sign_in
 from fastapi import FastAPI
 from services import NOWHERE, open_services
-from website import NAV, Site, build_site
+from website import Site, build_site
 
 
 def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> FastAPI:
@@ -27,13 +26,8 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
         database: a file of SQLite or an address; `DATABASE_URL`, else `podeval.db` in the folder of runs.
     """
     how = sign_in(host)
-    services = open_services(runs, database, closed=NOWHERE if how.mode == "none" else None)
-    site = Site(services, how)
-    names = site.texts["en"]["site"]
-    links = [(address, names[name]) for address, name in NAV if address != gradio_routes.TRY]
-    return gradio_app.mount(
-        build_site(site), gradio_app.build(site.results, gradio_routes.measures(how.mode == "local"), links)
-    )
+    site = Site(open_services(runs, database, closed=NOWHERE if how.mode == "none" else None), how)
+    return gradio_app.mount(build_site(site), site)
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.moderation import ArenaModeration
@@ -97,6 +98,14 @@ class Services:
     desk: SubmissionService | None = None
     decisions: Decisions | None = None
     only_votes: str | None = None
+
+    def who_works(self, texts: Mapping[str, Any]) -> str:
+        """In one sentence, whether anybody works on submissions, and what is missing where nobody does.
+
+        Args:
+            texts: of submissions, in the reader's language.
+        """
+        return ""
 
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
