@@ -300,7 +300,8 @@ def build_site(site: Site) -> FastAPI:
 def parts_style() -> str:
     """The rules of documents as they hold within parts of tabs, and there alone."""
     rules = "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
-    return f".podeval-part {{\n{rules}\n}}\n"
+    # Gradio's own rules name a class and an attribute: these weigh more.
+    return f".podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
 
 
 class PartRoute(APIRoute):

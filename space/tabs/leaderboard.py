@@ -59,9 +59,11 @@ class LeaderboardTab:
         app.load(self.arrive, where, every, js=_WHERE, **EVENT)
         view.select(self.follow, None, every, **EVENT)
         for name, field in self.fields.items():
-            typed = {"trigger_mode": "always_last"} if name == "q" else {}
-            how = self.search if name == "q" else self.change
-            field.input(how, [where, *every], [view, *every], js=_WITH_WHERE, **EVENT, **typed)
+            if name != "q":
+                field.input(self.change, [where, *every], [view, *every], js=_WITH_WHERE, **EVENT)
+        # `change`, as what is pasted or composed is no input to Gradio; what the site itself filled in changes nothing.
+        typed = self.fields["q"].change
+        typed(self.search, [where, *every], [view, *every], js=_WITH_WHERE, trigger_mode="always_last", **EVENT)
 
     def _place_choices(self) -> None:
         words, fields = self._words, self.fields
@@ -116,11 +118,11 @@ class LeaderboardTab:
         address = str(event._data.get("address", "")) if isinstance(event._data, dict) else ""
         return self._updates(self.settle(urlsplit(address[:20_000]).query))
 
-    def change(self, query: Any, *given: Any, request: gr.Request) -> list[Any]:
+    def change(self, request: gr.Request, query: Any, *given: Any) -> list[Any]:
         """The address that the fields say, and what there is to choose there."""
         return self._moved("push", query, given, request)
 
-    def search(self, query: Any, *given: Any, request: gr.Request) -> list[Any]:
+    def search(self, request: gr.Request, query: Any, *given: Any) -> list[Any]:
         """The same for what is typed: the field stays as it is, since its reader may be further."""
         updates = self._moved("replace", query, given, request)
         updates[1 + list(self.fields).index("q")] = gr.skip()
@@ -133,6 +135,8 @@ class LeaderboardTab:
             return [gr.skip()] * (1 + len(self.fields))
         view = choose(before.view, dict(zip(self.fields, given, strict=True)))
         settled = resolve_view(view, self._site.results.index())
+        if settled.view == before.view:
+            return [gr.skip()] * (1 + len(self.fields))
         return [{"query": settled.view.to_query(), "how": how}, *self._updates(settled)]
 
     def _updates(self, settled: ResolvedView | None) -> list[Any]:

@@ -129,7 +129,7 @@ class SubmitTab:
         used = [(field, value) for group, field, value in rows if group in (SYSTEM, kind)]
         return as_document(str(kind), tracks if isinstance(tracks, list) else [], used)
 
-    def fill(self, kind: Any, tracks: Any, *given: Any, request: gr.Request) -> list[Any]:
+    def fill(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
         """The fields of a model as the Hub knows it by its repo; those that were filled in stay."""
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
         try:
@@ -145,7 +145,7 @@ class SubmitTab:
             updates.append(gr.skip() if keeps else known)
         return ["", *updates]
 
-    def check(self, kind: Any, tracks: Any, *given: Any, request: gr.Request) -> str:
+    def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> str:
         """What the gate says; nothing is queued."""
         try:
             self._site.limit(request.request, CHECK_RATE, "submit check")
@@ -154,7 +154,7 @@ class SubmitTab:
         except (PodevalError, NotSignedIn) as error:
             return self._say(request, error)
 
-    def submit(self, kind: Any, tracks: Any, *given: Any, request: gr.Request) -> tuple[str, Any]:
+    def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> tuple[str, Any]:
         """Hand in; the answer comes when it is on the disk, and says where it is shown."""
         try:
             self._site.limit(request.request, SUBMIT_RATE, "submit")

@@ -195,7 +195,7 @@ def test_nothing_is_done_twice_from_one_interaction_to_the_next(
     client, runs = large
     work = Work(monkeypatch)
     columns = "/?dimension=all&columns=wer.wer,wer.cer,rtf.rtf&plot=radar"
-    client.get(f"{columns}&rows=all")
+    client.get(f"{columns}&rows=all", headers=PART)
     for address in (
         "&rows=all",
         "&rows=all&sort=-wer.cer",
