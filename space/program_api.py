@@ -126,7 +126,7 @@ class ProgramApi:
         """
         if recording_file is None:
             return _score_inputs(dict.fromkeys(script.INPUTS, text), metrics or _offered(script.INPUTS), script.INPUTS)
-        with recording.decoded(Path(str(recording_file["path"]))) as copy:
+        with recording.decoded(_uploaded(recording_file)) as copy:
             sources = {"recording": copy, **({"reference_text": text} if text.strip() else {})}
             return _score_inputs(sources, metrics or list(recording.FIRST), recording.INPUTS)
 
@@ -224,6 +224,20 @@ def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
     signed = 0.0 if value is None else value if row["better"] == "lower" else -value
     unranked = row["rank_best"] is None
     return (row["metric"], row["key"], row["protocol"], unranked, row["rank_best"] or 0, value is None, signed)
+
+
+def _uploaded(file: Any) -> Path:
+    """The path of an upload, which the gate has looked at already; Gradio does not look at it here.
+
+    Raises:
+        BadInput: it is none.
+    """
+    from gradio.utils import get_upload_folder
+
+    path = Path(str(file.get("path") if isinstance(file, dict) else "")).resolve()
+    if not path.is_relative_to(Path(get_upload_folder()).resolve()):
+        raise BadInput("upload the recording first, and name it as the upload's answer does")
+    return path
 
 
 def _offered(inputs: tuple[str, ...]) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Any
 
 import gradio as gr
 
-_LOAD = "import(props.script).then((part) => part.start(element, props, trigger, watch))"
+# The whole address: browsers may take code that was compiled for a page of another origin for this one.
+_LOAD = "import(new URL(props.script, location.href).href).then((part) => part.start(element, props, trigger, watch))"
 _FORBIDDEN = ("${", "{{", "`", "\\", "<script")
 
 
