@@ -30,11 +30,16 @@ function dress() {
   document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light";
 }
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
-new MutationObserver((_, observer) => {
-  const main = document.querySelector("gradio-app main");
-  if (!main) return;
-  main.id = "content";
-  main.tabIndex = -1;
-  dress();
-  observer.disconnect();
+// What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
+new MutationObserver(() => {
+  const main = document.querySelector("gradio-app main:not(#content)");
+  if (main) {
+    main.id = "content";
+    main.tabIndex = -1;
+    dress();
+  }
+  for (const rows of document.querySelectorAll(".virtual-table-viewport:not([tabindex])")) {
+    rows.tabIndex = 0;
+    rows.setAttribute("role", "rowgroup");
+  }
 }).observe(document.body, { childList: true, subtree: true });

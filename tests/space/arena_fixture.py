@@ -176,7 +176,9 @@ class Site:
                 self.kill()
 
 
-def site_without_board(runs: Path, arena: Arena, mode: str = "header", closed: str | None = None, tabs: bool = False) -> Any:
+def site_without_board(
+    runs: Path, arena: Arena, mode: str = "header", closed: str | None = None, tabs: bool = False
+) -> Any:
     """The site's own pages over an arena, without the board; people are who the header `x-person` says they are.
 
     `mode` may be one of the real ways to sign in instead: `local`, `oidc`, `none`. With `tabs` the app of the tabs is

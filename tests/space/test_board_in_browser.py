@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 import pandas as pd
 import pytest
-from conftest import choose
 from fixture_runs import write_runs
+
+from conftest import choose
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
