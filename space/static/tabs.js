@@ -38,8 +38,5 @@ new MutationObserver(() => {
     main.tabIndex = -1;
     dress();
   }
-  for (const rows of document.querySelectorAll(".virtual-table-viewport:not([tabindex])")) {
-    rows.tabIndex = 0;
-    rows.setAttribute("role", "rowgroup");
-  }
+  for (const head of document.querySelectorAll(".virtual-table-viewport th:first-child:not([tabindex='0'])")) head.tabIndex = 0;
 }).observe(document.body, { childList: true, subtree: true });

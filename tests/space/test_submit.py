@@ -465,7 +465,7 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     link = page.wait_for_selector("#submit-answer a[href^='/submissions/']")
     (row,) = [row for row in Queue(database).all() if row.state == "queued"]
     assert row.document["source"]["revision"] == document["source"]["revision"]
-    page.wait_for_selector(f"#submit-own a[href='/submissions/{row.id}']")
+    page.wait_for_selector(f"#submit-own a[href='/submissions/{row.id}'] >> visible=true")
     link.click()
     page.wait_for_selector("#standing")
     looked_at(page, "submission")
@@ -473,7 +473,7 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     page.wait_for_selector("[data-state=cancelled]")
     assert Queue(database).get(row.id).state == "cancelled"
     page.goto(f"{address}/queue")
-    page.wait_for_selector(f"#queue-ended a[href='/submissions/{row.id}']")
+    page.wait_for_selector(f"#queue-ended a[href='/submissions/{row.id}'] >> visible=true")
     assert HOSTILE in page.inner_text("#queue-ended"), "names are text in Gradio's tables"
     looked_at(page, "queue")
     assert page.evaluate("window.hacked ?? null") is None
