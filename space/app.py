@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import gradio_app
 from auth import sign_in
 from fastapi import FastAPI
+from job_worker import JobWorker
 from services import NOWHERE, open_services
 from website import Site, build_site
 
@@ -27,7 +31,23 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
     """
     how = sign_in(host)
     site = Site(open_services(runs, database, closed=NOWHERE if how.mode == "none" else None), how)
-    return gradio_app.mount(build_site(site), site)
+    app = gradio_app.mount(build_site(site), site)
+    if site.services.evaluation and (worker := site.services.evaluation.worker):
+        _run_beside(app, worker)
+    return app
+
+
+def _run_beside(app: FastAPI, worker: JobWorker) -> None:
+    """Let a worker work for as long as the site is served."""
+    serving = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def life(served: FastAPI) -> AsyncIterator[Any]:
+        async with serving(served) as state:
+            with worker.running():
+                yield state
+
+    app.router.lifespan_context = life
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

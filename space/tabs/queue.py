@@ -26,7 +26,8 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
     """
     texts = site.texts[language]["submit"]
     gr.Markdown(f"# {texts['queue_title']}\n\n{texts['queue_intro']}", elem_id="queue-about")
-    if site.services.desk is None:
+    desk, evaluation = site.services.desk, site.services.evaluation
+    if desk is None:
         return
     who_works = gr.Markdown(elem_id="queue-worker")
     tables = [submissions_table(texts, texts[part], f"queue-{part}") for part in PARTS]
@@ -35,11 +36,11 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
     def refresh(request: gr.Request) -> list[Any]:
         try:
             site.limit(request.request, RATE, "queue")
-            assert site.services.desk
-            parts = queue_parts(site.services.desk.queue)
+            parts = queue_parts(desk.queue)
+            told = evaluation.sentence(texts) if evaluation else ""
         except PodevalError:
             return [gr.skip()] * (1 + len(tables))
-        return [site.services.who_works(texts), *(table_rows(parts[name], texts) for name in PARTS)]
+        return [told, *(table_rows(parts[name], texts) for name in PARTS)]
 
     for event in (tab.select, app.load, again.click):
         event(refresh, None, [who_works, *tables], **EVENT)
