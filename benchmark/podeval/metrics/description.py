@@ -70,6 +70,9 @@ def facts(metric: Metric) -> dict[str, Any]:
                 "range": range_text(k),
                 "ideal": _between(*k.ideal) if k.ideal else "",
                 "about": k.about,
+                "people": k.reach.people if k.reach else None,
+                "systems": k.reach.systems if k.reach else None,
+                "reach_source": k.reach.source if k.reach else "",
             }
             for k in metric.keys
         ],
