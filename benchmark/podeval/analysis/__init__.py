@@ -8,6 +8,7 @@ __all__ = [
     "SpeakerVoice",
     "cache",
     "diarised_transcript",
+    "overlapping_turns",
     "playback",
     "recording",
     "reference_voices",

@@ -277,6 +277,10 @@ class Recording:
             "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
         )
 
+    def segmentation(self) -> NDArray[np.uint8]:
+        """Return who speaks within each chunk; see `podeval.models.interfaces.Segmentation`."""
+        return self.array_from("segmentation", lambda model: model.segment(self.mono()))
+
     def turns(self, script: "Script | None" = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when: by aligning the script's words if there is a script, otherwise by diarisation.
 
