@@ -6,6 +6,7 @@ __all__ = [
     "formats",
     "loudness",
     "mixing",
+    "prosody",
     "resample",
     "sample_buffer",
     "srmr",

@@ -12,4 +12,5 @@ __all__ = [
     "mushra_scores",
     "questionnaire_scores",
     "screening",
+    "turn_taking",
 ]

@@ -12,6 +12,7 @@ __all__ = [
     "script",
     "script_format",
     "short_names",
+    "syllables",
     "terminal_safe",
     "text_file",
     "tokens",
