@@ -27,7 +27,7 @@ _PIECE = 30 * RATE
 
 
 @dataclass(frozen=True)
-class Prosody:
+class VoiceContour:
     """Pitch and level of each frame.
 
     Attributes:
@@ -38,13 +38,13 @@ class Prosody:
     pitch: NDArray[np.float64]
     level: NDArray[np.float64]
 
-    def inside(self, spans: Sequence[Span]) -> Prosody:
+    def inside(self, spans: Sequence[Span]) -> VoiceContour:
         """Return the frames whose middle lies inside one of the spans."""
         middles = np.arange(len(self.pitch)) * FRAME
         kept = np.zeros(len(middles), dtype=bool)
         for span in spans:
             kept[np.searchsorted(middles, span.start) : np.searchsorted(middles, span.end)] = True
-        return Prosody(self.pitch[kept], self.level[kept])
+        return VoiceContour(self.pitch[kept], self.level[kept])
 
     @property
     def voiced_seconds(self) -> float:
@@ -52,7 +52,7 @@ class Prosody:
         return float(np.isfinite(self.pitch).sum() * FRAME)
 
 
-def measure_prosody(samples: NDArray[np.float32]) -> Prosody:
+def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
     """Measure pitch and level of mono samples at 16 kHz.
 
     Raises:
@@ -72,7 +72,7 @@ def measure_prosody(samples: NDArray[np.float32]) -> Prosody:
         pitches.append(np.where(voiced, 12 * np.log2(frequency / 100), np.nan)[:frames])
         levels.append(20 * np.log10(np.maximum(power, 1e-6))[:frames])
         progress.report("following pitch", min(start + _PIECE, len(samples)), len(samples))
-    return Prosody(np.concatenate(pitches).astype(np.float64), np.concatenate(levels).astype(np.float64))
+    return VoiceContour(np.concatenate(pitches).astype(np.float64), np.concatenate(levels).astype(np.float64))
 
 
 def spread(values: NDArray[np.float64]) -> float:

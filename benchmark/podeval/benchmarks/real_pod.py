@@ -202,6 +202,23 @@ BENCHMARK = Benchmark(
             main="loudness.integrated_score",
             needs_accurate_speech=True,
         ),
+        Dimension(
+            name="beyond",
+            title="Beyond the papers",
+            description="What no paper measures: whether turns, pauses and pace are those of people who talk.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(
+                    name="turn_taking",
+                    keys=("human_distance", "gap_median", "overlap_share", "backchannels_per_minute"),
+                ),
+                MetricUse(name="pace", keys=("rate_cv", "speaking_rate", "pause_share", "rate_drift", "f0_range")),
+            ),
+            main="turn_taking.human_distance",
+            needs_accurate_speech=True,
+            # The scripts of the demo are too short for either.
+            splits=("topics",),
+        ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
     # own errors on hard voices; controls without the right words are near 1.
