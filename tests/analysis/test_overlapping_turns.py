@@ -25,7 +25,7 @@ def recording(duration: float, diarised: list[tuple[str, float, float]], *chunks
     return SimpleNamespace(
         duration=duration,
         diarization=lambda: tuple(SpeakerTurn(*turn) for turn in diarised),
-        segmentation=lambda: np.stack(chunks),
+        array_from=lambda job, ask: np.stack(chunks),
     )
 
 

@@ -85,6 +85,22 @@ def test_a_manifest_names_files_and_times_that_count_apart(tiny: Any, tmp_path: 
     assert output.wall_seconds == 0.5
 
 
+def test_further_seeds_have_files_of_their_own(tiny: Any, tmp_path: Path) -> None:
+    for item in tiny.ITEMS:
+        write_wav(tmp_path / "mine" / f"{item}.wav")
+        write_wav(tmp_path / "mine" / f"{item}.1.wav", level=0.1)
+    run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    second = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", seed=1, repeats=True)
+    assert counts(second) == (3, 0, 0, True)
+    run = RunFolder(tmp_path / "runs", "tiny", "demo", "mine")
+    (repeat,) = run.repeats()
+    assert (repeat.path, repeat.plan().seed) == (run.path / "seeds" / "1", 1)
+    first, other = (next(iter(folder.results("embedded").values())) for folder in (run, repeat))
+    assert first != other
+    with pytest.raises(BadInput, match="none of 3 items"):
+        run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", seed=2, repeats=True)
+
+
 def test_a_folder_with_nothing_of_the_benchmark_is_refused_in_words(tiny: Any, tmp_path: Path) -> None:
     write_wav(tmp_path / "mine" / "episode 1.wav")
     with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*such as one.wav, or write"):
@@ -222,3 +238,25 @@ def test_one_line_leads_from_a_python_function_to_a_row(tmp_path: Path) -> None:
     assert "first" in done.stdout
     assert (tmp_path / "runs" / "tiny" / "demo" / "first" / "embedded" / "summary.json").is_file()
     shutil.rmtree(tmp_path / "runs")
+
+
+def test_a_log_of_the_submitters_own_is_another_protocol(tmp_path: Path) -> None:
+    from podeval import benchmarks
+    from podeval.runs.measure import protocols
+    from podeval.runs.run_folder import RunPlan
+
+    lfs = benchmarks.get("lfs_bench")
+    plan = RunPlan(
+        benchmark="lfs_bench",
+        split=lfs.first_split.name,
+        dataset="x",
+        track="voice",
+        system="mine",
+        system_title="Mine",
+        system_kind="model",
+        generation={},
+        seed=0,
+    )
+    ours = protocols(lfs, plan, "embedded", {})
+    theirs = protocols(lfs, plan.model_copy(update={"provenance": "outputs supplied"}), "embedded", {})
+    assert {name for name in ours if ours[name].id != theirs[name].id} == {"rtf"}

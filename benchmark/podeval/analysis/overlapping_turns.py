@@ -39,7 +39,7 @@ def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:
     diarised = recording.diarization()
     if not diarised:
         return ()
-    chunks = recording.segmentation()
+    chunks = recording.array_from("segmentation", lambda model: model.segment(recording.mono()))
     middle = (SEGMENTATION_CHUNK - SEGMENTATION_STEP) / 2
     spoken: list[SpeakerTurn] = []
     for number, frames in enumerate(chunks):

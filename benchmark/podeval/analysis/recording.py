@@ -25,7 +25,7 @@ from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models import registry
-from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcript
+from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Transcript, Word
 
 if TYPE_CHECKING:
     from podeval.text.script import Script
@@ -37,6 +37,9 @@ MODEL_RATE = 16_000
 
 CANCELLED = 1e6
 """Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
+
+_PAUSE = 0.8
+"""Seconds between stretches that are listened to again."""
 
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
@@ -271,15 +274,36 @@ class Recording:
             language=language,
         )
 
+    def listen_again(self, spans: Sequence[Span], language: str | None = None) -> tuple[Word, ...]:
+        """Transcribe stretches once more, without what lies around them; words in the recording's time, in order.
+
+        They are heard one after the other with pauses between them, so that many short ones cost little.
+        """
+        bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
+        if not bounds:
+            return ()
+
+        def ask(model: Transcriber) -> tuple[Word, ...]:
+            pause = np.zeros(round(_PAUSE * MODEL_RATE), np.float32)
+            samples = self.mono()
+            parts = [part for start, end in bounds for part in (samples[start:end], pause)]
+            begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
+            placed = []
+            for word in model.transcribe(np.concatenate(parts), language).words:
+                at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
+                shift = (bounds[at][0] - begins[at]) / MODEL_RATE
+                placed.append(Word(word.text, float(word.start + shift), float(word.end + shift)))
+            return tuple(placed)
+
+        spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
+        form = TypeAdapter(tuple[Word, ...])
+        return self._derive_fact("transcriber", form, ask, language=language, again=spans_digest)
+
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""
         return self._derive_fact(
             "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
         )
-
-    def segmentation(self) -> NDArray[np.uint8]:
-        """Return who speaks within each chunk; see `podeval.models.interfaces.Segmentation`."""
-        return self.array_from("segmentation", lambda model: model.segment(self.mono()))
 
     def turns(self, script: "Script | None" = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when: by aligning the script's words if there is a script, otherwise by diarisation.

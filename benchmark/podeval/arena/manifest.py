@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
+from podeval.text.yaml_text import read_yaml_file
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 
@@ -83,14 +83,7 @@ def read_manifest(file: Path) -> Manifest:
     Raises:
         BadInput: it cannot be read, or lacks or misstates a field; the message names the place.
     """
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(
-            f"cannot read {file}: {error.strerror}; name a manifest of systems, items and outputs"
-        ) from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{file} is not YAML or JSON: {str(error).partition(chr(10))[0]}") from None
+    content = read_yaml_file(file, trusted=True)
     # Check the fields, and name the first that is wrong.
     try:
         manifest = Manifest.model_validate(content or {})

@@ -125,9 +125,21 @@ BENCHMARK = Benchmark(
             title="Efficiency",
             description="How long a system works for a second of speech, on the hardware it ran on.",
             tracks=("voice",),
-            metrics=(MetricUse(name="rtf", keys=("rtf",)),),
+            metrics=(MetricUse(name="rtf", keys=("rtf", "p95", "time_to_first_audio", "underrun")),),
             main="rtf.rtf",
             needs_accurate_speech=True,
+        ),
+        Dimension(
+            name="defects",
+            title="Defects (beyond the papers)",
+            description="What is left out, repeated or made up, and where the sound is broken.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="content_errors", keys=("errors_per_1000", "longest_run")),
+                MetricUse(name="integrity", keys=("faults_per_hour",)),
+            ),
+            main="content_errors.errors_per_1000",
+            needs_accurate_speech=False,
         ),
     ),
     # As in real_pod: the embedded transcriber adds errors of its own; the paper sets no ceiling.

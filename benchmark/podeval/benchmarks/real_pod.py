@@ -203,8 +203,8 @@ BENCHMARK = Benchmark(
             needs_accurate_speech=True,
         ),
         Dimension(
-            name="beyond",
-            title="Beyond the papers",
+            name="rhythm",
+            title="Rhythm (beyond the papers)",
             description="What no paper measures: whether turns, pauses and pace are those of people who talk.",
             tracks=("voice",),
             metrics=(
@@ -218,6 +218,20 @@ BENCHMARK = Benchmark(
             needs_accurate_speech=True,
             # The scripts of the demo are too short for either.
             splits=("topics",),
+        ),
+        Dimension(
+            name="defects",
+            title="Defects (beyond the papers)",
+            description="Who says what, what is left out or made up, and where the sound is broken.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="speaker_attribution", keys=("attribution_accuracy", "cpwer", "swapped_turns")),
+                MetricUse(name="content_errors", keys=("errors_per_1000", "longest_run")),
+                MetricUse(name="integrity", keys=("faults_per_hour",)),
+            ),
+            main="content_errors.errors_per_1000",
+            needs_accurate_speech=False,
+            splits=("demo", "topics"),
         ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's

@@ -50,6 +50,12 @@ def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its 
         unit = f", {key['unit']}" if key["unit"] else ""
         span = f", {key['range']}" if key["range"] else ""
         print(f"  {key['name']} ({key['better']}{unit}{span}): {key['about']}")
+        for who in ("people", "systems"):
+            if key[who]:
+                low, high = key[who]
+                print(f"    {'good systems' if who == 'systems' else who} reach {low:g} to {high:g}")
+    for source in dict.fromkeys(key["reach_source"] for key in description["keys"] if key["reach_source"]):
+        print(f"  people and good systems: {source}")
     inputs = {**description["inputs"], **{k: f"{v} (optional)" for k, v in description["optional_inputs"].items()}}
     print("\nTakes:" + "".join(f"\n  {input_}: {about}" for input_, about in inputs.items()))
     for choice in description["parameters"]:
@@ -95,7 +101,7 @@ def list_models(as_json: AsJson = False) -> None:
 @models.command("install")
 def install_models(
     profile: Annotated[
-        str, typer.Option(help="embedded, reference, or baselines for the voices of the baseline systems")
+        str, typer.Option(help="embedded, reference, or baselines or kokoro for the voices of baseline systems")
     ],
     job: Annotated[list[str] | None, typer.Option(help="only the models for this job; may be repeated")] = None,
 ) -> None:

@@ -25,6 +25,7 @@ from podeval.construction.staged_rows import StagedRow, describe_validation_erro
 from podeval.datasets.mtalk_turns import split_tags
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
+from podeval.text.yaml_text import read_yaml_file
 
 RATE = 24_000
 """Sample rate in Hz of the source's audio column."""
@@ -71,16 +72,10 @@ def read_voices(path: Path) -> dict[str, VoiceProfile]:
     Raises:
         BadInput: the file cannot be used.
     """
-    import yaml
-
     if not path.is_file():
         return {}
     try:
-        profiles = TypeAdapter(dict[str, VoiceProfile]).validate_python(
-            yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        )
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
+        profiles = TypeAdapter(dict[str, VoiceProfile]).validate_python(read_yaml_file(path, trusted=True) or {})
     except ValidationError as error:
         raise BadInput(
             f"{path}: {describe_validation_error(error)}; a profile has command, reference and perhaps about"

@@ -16,6 +16,7 @@ from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
+from podeval.hub.parquet import HUB_PARQUET
 from podeval.store.files import write_json, writing
 from podeval.version import __version__
 
@@ -143,7 +144,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
                 if writer is not None:
                     writer.close()
                 paths.append(folder / f"{split}-{len(paths):05d}.part")
-                writer, size = pq.ParquetWriter(paths[-1], schema, compression="zstd"), 0
+                writer, size = pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET), 0
             writer.write_table(table.cast(schema), row_group_size=max(1, len(table)))
             rows += len(table)
             size += table.nbytes
@@ -151,7 +152,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
         # A split without rows still has a file with the columns.
         if writer is None:
             paths.append(folder / f"{split}-00000.part")
-            writer = pq.ParquetWriter(paths[-1], schema, compression="zstd")
+            writer = pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET)
             writer.write_table(pa.Table.from_pylist([], schema=schema))
     finally:
         if writer is not None:

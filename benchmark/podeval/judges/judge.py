@@ -27,6 +27,7 @@ import pydantic
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.materials import FORMATS, AudioLimits
 from podeval.models.chat import ChatModel, Sampling
+from podeval.text.yaml_text import read_yaml_file
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
 
@@ -290,14 +291,10 @@ class _JudgeFields(pydantic.BaseModel):
 
 def _read_file(path: Path) -> Judge:
     """Read a judge from its YAML file; the path of a GGUF file is given in `endpoint`, relative to the YAML file."""
-    import yaml
-
+    if not path.exists():
+        raise BadInput(f"there is no file {path}; {_WAYS}")
     try:
-        read = _JudgeFields.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise BadInput(f"there is no file {path}; {_WAYS}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
+        read = _JudgeFields.model_validate(read_yaml_file(path))
     except pydantic.ValidationError as error:
         # The message omits the value, which may be a key.
         first = error.errors(include_input=False, include_url=False)[0]

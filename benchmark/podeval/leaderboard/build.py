@@ -30,6 +30,8 @@ from podeval.runs.board_tables import (
     ItemRow,
     write_table,
 )
+from podeval.runs.reliability import DIMENSION, read_reliability
+from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary, run_folders
 from podeval.runs.spot_check_report import spot_check_of
 from podeval.stats.intervals import paired_bootstrap_ranks
@@ -70,7 +72,7 @@ def write_tables(runs: Path, into: Path) -> None:
     """Write the tables of a folder of runs into a folder, which may be another one, with no other writer."""
     runs_read = list(_runs(runs))
     shipped = list(load_all(hub_source("submissions")).values())
-    write_table([*_measured_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
+    write_table([*_measured_rows(runs_read), *_reliability_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
     write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
     write_table(system_info.system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
@@ -130,6 +132,43 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     values=len(values),
                     clusters=ranked.clusters if ranked and rank else run.clusters(values),
                 )
+
+
+def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
+    """What the seeds of each run have in common, and the worst of them; shown without ranks."""
+    for run in runs:
+        plan, figures = run.summary.plan, read_reliability(run.folder, run.summary.profile)
+        if figures is None:
+            continue
+        content = {"metric": RELIABILITY, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
+        for name, value in figures.figures.items():
+            yield BoardRow(
+                benchmark=plan.benchmark,
+                split=plan.split,
+                profile=run.summary.profile,
+                system=plan.system,
+                system_title=plan.system_title,
+                system_kind=plan.shown_kind,
+                provenance=plan.provenance,
+                dimension=DIMENSION,
+                metric=RELIABILITY,
+                key=name,
+                protocol=figures.protocol,
+                slice="",
+                value=value.mean,
+                low=value.low,
+                high=value.high,
+                rank_best=None,
+                rank_worst=None,
+                rankable=False,
+                scored=figures.outputs,
+                unscored_system=0,
+                unscored_ours=0,
+                reasons="{}",
+                protocol_json=json.dumps(content, ensure_ascii=False),
+                source=str(run.folder.path.relative_to(run.folder.runs)),
+                created=run.summary.created,
+            )
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from functools import cache
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Better, Metric
+from podeval.metrics.declaration import Better, Key, Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
-from podeval.runs import composite_scores
+from podeval.runs import composite_scores, reliability
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """Mark in a header for the direction that is better."""
@@ -93,6 +93,8 @@ Offers = Mapping[str, tuple[Offer, ...]]
 
 def column(metric: str, key: str, dimension: str) -> Column:
     """Return the column of a key, by its metric's declaration where there is one."""
+    if metric == reliability.NAME:
+        return _reliability_column(key, dimension)
     declared = _declaration(metric)
     keys = {key.name: key for key in declared.keys} if declared else {}
     position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
@@ -107,6 +109,14 @@ def column(metric: str, key: str, dimension: str) -> Column:
     title = key if key.startswith(metric) else f"{declared.title if declared else metric} {key}"
     better: Better = "lower" if key.startswith(composite_scores.SPREAD) else "informative"
     return Column(metric, key, dimension, title.replace("_", " "), better, "", None, (position, len(keys)))
+
+
+def _reliability_column(name: str, dimension: str) -> Column:
+    """The column of a figure over seeds; the share of catastrophic outputs comes first."""
+    key = reliability.declare(name) or Key(name, "informative", about=name.replace("_", " "))
+    order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
+    facts = (key.better, key.unit, key.ideal, order, key.bounds, key.zh)
+    return Column(reliability.NAME, name, dimension, key.about, *facts)
 
 
 def order_columns(columns: Iterable[Column]) -> list[Column]:

@@ -25,7 +25,7 @@ def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list
     """
     by_folder: dict[Path, list[RunFolder]] = {}
     for path in folders:
-        run = _run(path)
+        run = find_run(path)
         by_folder.setdefault(run.runs, []).append(run)
     return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile)]
 
@@ -46,7 +46,7 @@ def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list
         return [report(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
 
 
-def _run(path: Path) -> RunFolder:
+def find_run(path: Path) -> RunFolder:
     """Open the run in a folder.
 
     Raises:

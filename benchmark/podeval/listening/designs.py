@@ -32,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from podeval.errors import BadInput
 from podeval.listening import questionnaire
 from podeval.stats.screening import HIGH, LOW
-from podeval.text.yaml_text import read_yaml
+from podeval.text.yaml_text import read_yaml_file
 
 Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference"]
 Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
@@ -275,13 +275,7 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
     """
     content: Any = source
     if isinstance(source, str | Path):
-        path = Path(source)
-        try:
-            content = read_yaml(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"cannot read the design {path}: {error}") from None
-        except BadInput as error:
-            raise BadInput(f"{path} {error}") from None
+        content = read_yaml_file(Path(source))
     try:
         return TypeAdapter(Design).validate_python(content)
     except ValidationError as error:

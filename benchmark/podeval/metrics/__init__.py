@@ -6,6 +6,7 @@ __all__ = [
     "checklists",
     "compute",
     "declaration",
+    "defects",
     "demo_page",
     "description",
     "dialogue_judge",

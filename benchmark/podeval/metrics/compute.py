@@ -140,6 +140,7 @@ def compute(
     profile: str = "embedded",
     groups: Sequence[str] | None = None,
     bench: JudgeConfig = NOBODY,
+    timelines: bool = True,
 ) -> dict[str, Any]:
     """Score items and return values, intervals, items and protocol in one flat dict.
 
@@ -151,6 +152,7 @@ def compute(
         profile: the profile whose models are used.
         groups: for each item, the group (such as its episode) by which intervals are clustered.
         bench: the judge, for a metric that asks one.
+        timelines: whether each item has its values over time, which are long.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.
@@ -174,7 +176,7 @@ def compute(
         "ci95": {key: _bounds(interval) for key, interval in summary.intervals.items()},
         "scored": summary.scored,
         "unscored": summary.unscored,
-        "items": [_describe_item(result) for result in results],
+        "items": [_describe_item(result, timelines) for result in results],
         "protocol": describe_protocol(metric, chosen, input_names, profile, bench),
     }
 
@@ -185,9 +187,10 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high]
 
 
-def _describe_item(result: Result) -> dict[str, Any]:
+def _describe_item(result: Result, timelines: bool) -> dict[str, Any]:
     if isinstance(result, Score):
-        return result.to_json()
+        data = result.to_json()
+        return data if timelines else {name: value for name, value in data.items() if name != "timeline"}
     # `reason` is what `unscored` was called in version 0.1; it goes with the next version.
     return {**result.to_json(), "reason": result.reason}
 

@@ -37,6 +37,9 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
     rows.append(
         Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
     )
+    rows.append(
+        Argument("timelines", _list_values((False, True)), "whether each item has its values over time, which are long")
+    )
     if metric.asks:
         rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
     if metric.needs:
@@ -67,6 +70,9 @@ def facts(metric: Metric) -> dict[str, Any]:
                 "range": range_text(k),
                 "ideal": _between(*k.ideal) if k.ideal else "",
                 "about": k.about,
+                "people": k.reach.people if k.reach else None,
+                "systems": k.reach.systems if k.reach else None,
+                "reach_source": k.reach.source if k.reach else "",
             }
             for k in metric.keys
         ],
@@ -122,7 +128,8 @@ _FORMS = {
     "or JSON",
     "dialogue": "each an object `{'id', 'dimension', 'turns': [{'user', 'answer'}]}` as data or JSON",
     "reference_voices": f"each `{{speaker: recording}}` or one recording, a recording being {_AUDIO}",
-    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them",
+    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them; "
+    "perhaps with `speech_seconds`, and of a stream with `time_to_first_audio` and `underrun`",
     "system": "each a string",
     "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}"),
     "reference_marks": _LINES.format("{'rater', 'page', 'stimulus', 'value'}"),

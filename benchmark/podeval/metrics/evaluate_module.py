@@ -96,6 +96,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         references: list[str] | None = None,
         scripts: Sequence[Any] | None = None,
         groups: Sequence[str] | None = None,
+        timelines: bool = False,
         profile: str = "embedded",
         allow_upsampling: bool = False,
         judge: str = "",
@@ -117,6 +118,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             profile=profile,
             groups=groups,
             bench=bench,
+            timelines=timelines,
         )
 
     def _as_string(self, item: Any) -> str:

@@ -282,10 +282,24 @@ def _read_voices(metric: Metric, references: Sequence[Path], options: Mapping[st
     Raises:
         BadInput: the metric needs voices and there are none, or there are several without their speakers' names.
     """
-    if metric.reference != "reference_voices":
+    if "reference_voices" not in (*metric.inputs, *metric.optional_inputs):
         return {}
-    if not references:
+    if not references and "reference_voices" in metric.inputs:
         raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
+    return read_voices(references, options)
+
+
+def read_voices(references: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read reference voices as a person names them: one recording, SPEAKER=FILE for each, or a JSON file of them.
+
+    Returns:
+        The input `reference_voices`; nothing where none is named.
+
+    Raises:
+        BadInput: several without their speakers' names, or one cannot be read.
+    """
+    if not references:
+        return {}
     pairs = [str(path).partition("=") for path in references if not path.exists()]
     if not pairs and len(references) == 1:
         source: Any = str(references[0])
@@ -314,6 +328,8 @@ def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -
         raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
         raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
+    if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
+        raise BadInput(f"{metric.name} needs the words and who says them: add --text FILE (a script with its speakers)")
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
     return files, texts

@@ -28,7 +28,7 @@ import numpy as np
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.speech_windows import require_speech
 from podeval.audio.prosody import VoiceContour, measure_prosody, spread
-from podeval.audio.windows import Clip, Span, seconds_inside, windows_over
+from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import READERS, Reach
@@ -202,15 +202,13 @@ def _make_timeline(
     """Return the course of rate, pauses, melody and dynamics."""
     inside = [prosody.inside(clip) for clip in windows]
     whole = [Span(clip[0].start, clip[-1].end) for clip in windows]
-    spoken = seconds_inside(windows, [Span(0.0, windows[-1][-1].end)]) if windows else []
+    spoken = [sum(span.duration for span in clip) for clip in windows]
     return Timeline(
         starts=list(starts),
         window=max(span.duration for span in whole),
         values={
             "articulation_rate": [round(rate, 4) for rate in rates],
-            "pause_share": [
-                round(1 - float(seconds) / span.duration, 4) for seconds, span in zip(spoken, whole, strict=True)
-            ],
+            "pause_share": [round(1 - seconds / span.duration, 4) for seconds, span in zip(spoken, whole, strict=True)],
             "f0_range": [
                 round(spread(frames.pitch), 3) if frames.voiced_seconds >= SHORTEST_VOICED else None
                 for frames in inside

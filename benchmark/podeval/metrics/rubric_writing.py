@@ -24,6 +24,7 @@ from podeval.metrics.checklists import derive
 from podeval.metrics.citations import letters
 from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest
+from podeval.text.yaml_text import read_yaml_file
 
 FEWEST, MOST = 3, 5
 """Criteria written for a sample; with the four standing ones they are the paper's seven to nine."""
@@ -177,12 +178,8 @@ def load_review(path: Path) -> ReviewFile:
     Raises:
         BadInput: it is not a review file; the message says where it differs.
     """
-    import yaml
-
     try:
-        return ReviewFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{path} cannot be read as a review file: {str(error).splitlines()[0]}") from None
+        return ReviewFile.model_validate(read_yaml_file(path, trusted=True))
     except pydantic.ValidationError as error:
         raise BadInput(f"{path} is no review file: {'; '.join(_places(error))}") from None
 

@@ -47,6 +47,7 @@ WINDOW = 100
     ),
     needs=("sentence_encoder",),
     paper="PodEval",
+    only_for="a text of two hundred words or more",
 )
 def semantic_div(
     passage: EmbeddedText,

@@ -29,6 +29,7 @@ _PREDICTION = {
 _REFERENCE = {
     "reference_text": '"Why is the sea salty?"',
     "reference_voices": '"voice.wav"',
+    "script": '"Host 1: So, why is the sea salty?\\nHost 2: Rivers carry salt, and the sea keeps it."',
     "reference_script": '"Host 1: Today we talk about the sea.\\nHost 2: It is salty."',
     "request": '"A short podcast for two hosts on why the sea is salty."',
     "reference_votes": '[{"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}]',

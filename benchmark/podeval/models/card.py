@@ -21,6 +21,7 @@ JOBS = {
     "segmentation": "who speaks at once",
     "speech_quality": "speech quality as listeners would rate it",
     "naturalness": "how natural speech sounds to listeners",
+    "loss_quality": "how well listeners hear no lost packets",
     "pesq_estimator": "PESQ as it would be with a clean reference",
     "separator": "speech apart from music",
     "music_detector": "music or not",

@@ -1,4 +1,8 @@
-"""The device that torch models of the reference profile run on: the GPU if there is one, otherwise the CPU."""
+"""The device that torch models of the reference profile run on: the GPU if there is one, otherwise the CPU.
+
+On a GPU float32 is float32: TF32, which rounds the factors of products to 10 bits, is turned off, so that a model's
+values are those it has on a CPU, but for the order of sums.
+"""
 
 import os
 
@@ -6,7 +10,10 @@ from podeval.errors import BadInput
 
 
 def device() -> str:
-    """Return `PODEVAL_DEVICE` (such as `cpu` or `cuda:1`), otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
+    """Return `PODEVAL_DEVICE`, such as `cuda:1`, otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
+
+    A CPU is `cpu` by whatever number it was asked for.
+
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -15,8 +22,15 @@ def device() -> str:
 
     chosen = os.environ.get("PODEVAL_DEVICE")
     if not chosen:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return require_device(chosen, f"PODEVAL_DEVICE={chosen}", "unset it")
+        chosen = "cuda" if torch.cuda.is_available() else "cpu"
+    else:
+        require_device(chosen, f"PODEVAL_DEVICE={chosen}", "unset it")
+    if torch.device(chosen).type == "cpu":
+        return "cpu"
+    # cuDNN has it on unless told otherwise.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return chosen
 
 
 def require_device(name: str, title: str, remedy: str) -> str:

@@ -13,14 +13,14 @@ share only once, in bounded memory, with values equal within float32 rounding.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,15 +38,13 @@ from podeval.models.networks.dnsmos import (
     run_stack,
     wrap_seamless,
 )
-from podeval.models.threads import threads
+from podeval.models.threads import run_ahead, threads
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     # Features of seconds of a recording, and what windows have in place of their first and last frames.
     _Parts: TypeAlias = tuple[Tensor, Tensor, Tensor]
-
-T = TypeVar("T")
 
 RATE = 16_000
 WINDOW_SECONDS = 9.01
@@ -145,7 +143,7 @@ class Dnsmos:
         rated: list[Future[tuple[Tensor, npt.NDArray[np.float32]]]] = []
         with _start_workers() as pool, torch.inference_mode():
             for first, (powers, mels) in zip(
-                blocks, _run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
+                blocks, run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
             ):
                 # Windows that this block completes are rated while the next blocks are computed.
                 complete = range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS)
@@ -320,14 +318,3 @@ def _start_workers() -> Iterator[ThreadPoolExecutor]:
             yield pool
     finally:
         torch.set_num_threads(before)
-
-
-def _run_ahead(pool: ThreadPoolExecutor, work: Callable[[int], T], items: Iterable[int]) -> Iterator[T]:
-    """Yield results in order, with only as much work in progress as keeps the workers busy, so memory stays bounded."""
-    waiting: deque[Future[T]] = deque()
-    for item in items:
-        waiting.append(pool.submit(work, item))
-        if len(waiting) > threads():
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()

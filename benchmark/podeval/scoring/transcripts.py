@@ -19,7 +19,7 @@ _NOBODY = ""
 
 
 @dataclass(frozen=True)
-class HeardTurn:
+class TranscribedTurn:
     """One speaker's words, with the time of each; `speaker` is empty where nobody knows who speaks."""
 
     speaker: str
@@ -33,7 +33,7 @@ class HeardTurn:
         return " ".join(word.text.strip() for word in self.words)
 
 
-def read_turns(scores: RecordingResults) -> tuple[HeardTurn, ...]:
+def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
     """The turns that were heard in a recording whose words metrics have asked for; empty for one of which none has.
 
     Raises:
@@ -61,16 +61,16 @@ def read_turns(scores: RecordingResults) -> tuple[HeardTurn, ...]:
     return join_turns(words, speakers)
 
 
-def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[HeardTurn, ...]:
+def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
     """Words in turns: a new one where another speaker has most of a word, or after a pause of a second."""
-    turns: list[HeardTurn] = []
+    turns: list[TranscribedTurn] = []
     for word in words:
         who = _speaker_at(word, speakers, turns[-1].speaker if turns else _NOBODY)
         if turns and turns[-1].speaker == who and (who or word.start - turns[-1].end < 1.0):
             last = turns[-1]
-            turns[-1] = HeardTurn(who, last.start, max(last.end, word.end), (*last.words, word))
+            turns[-1] = TranscribedTurn(who, last.start, max(last.end, word.end), (*last.words, word))
         else:
-            turns.append(HeardTurn(who, word.start, word.end, (word,)))
+            turns.append(TranscribedTurn(who, word.start, word.end, (word,)))
     return tuple(turns)
 
 

@@ -9,8 +9,10 @@ __all__ = [
     "elo",
     "evaluators",
     "intervals",
+    "multiple",
     "mushra_scores",
     "questionnaire_scores",
     "screening",
+    "sequential",
     "turn_taking",
 ]

@@ -7,7 +7,7 @@ opened twice.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.hub import eval_results
 from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
-from podeval.runs.run_folder import RunFolder, RunSummary
+from podeval.runs.hub_figures import hub_figures
+from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import HubProposal, SubmissionRow
 from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.queue import Queue
@@ -55,29 +55,8 @@ def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
             continue
         for summary in run.summaries():
             if summary.profile == row.profile:
-                figures += _figures(summary)
+                figures += hub_figures(summary)
     return figures
-
-
-def _figures(summary: RunSummary) -> Iterator[HubFigure]:
-    plan = summary.plan
-    benchmark = benchmarks.get(plan.benchmark)
-    path, _, revision = plan.dataset.partition("@")
-    commit = revision if len(revision) == 40 and set(revision) <= set("0123456789abcdef") else None
-    for dimension in benchmark.dimensions:
-        if plan.track not in dimension.tracks:
-            continue
-        metric, _, key = dimension.main.partition(".")
-        for whole in summary.metrics:
-            value = whole.keys.get(key) if (whole.metric, whole.slice, whole.rankable) == (metric, "", True) else None
-            if value is None:
-                continue
-            note = f"{summary.profile} profile, protocol {whole.protocol}, {whole.scored} items"
-            if value.low is not None and value.high is not None:
-                note += f", 95 % interval {value.low:.4g} to {value.high:.4g}"
-            task = eval_results.task_of(plan.split, dimension.name)
-            about = (benchmark.name, path, task, dimension.main, round(value.mean, 6), summary.created[:10])
-            yield HubFigure(*about, note=note, revision=commit)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,13 @@ class OwnOutputs(Supplied):
         """How the outputs came about, as far as anybody here knows."""
         return {"system": "outputs", "kind": "outputs"}
 
+    def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
+        """Find what there is for an item and a seed; beside the first, `<item>.<seed>.wav` or a line with that seed."""
+        line = self.manifest.get((ask.id, seed))
+        if line is not None or not seed:
+            return line or super().find_entry(ask, seed)
+        return super().find_entry(ask.model_copy(update={"id": f"{ask.id}.{seed}"}), 0)
+
     def fingerprint(self, ask: Ask, seed: int) -> str | None:
         """Return the SHA-256 of an item's files together; None where there is nothing for it yet."""
         try:
@@ -48,19 +55,20 @@ class OwnOutputs(Supplied):
                 return None
         return digest.hexdigest() if files else None
 
-    def require_some(self, asks: Sequence[Ask]) -> None:
+    def require_some(self, asks: Sequence[Ask], seed: int) -> None:
         """Refuse a folder in which nothing is of these items.
 
         Raises:
             BadInput: says what a file should be called and what is there.
         """
-        if any(self.fingerprint(ask, 0) is not None for ask in asks):
+        if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return
         names = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("."))
         content = f"it holds {', '.join(names[:3])}{' …' if names[3:] else ''}" if names else "it is empty"
         first = asks[0]
         kind = "json" if first.prompt is not None else "wav"
-        file = f"{first.id}/{first.user[0].id}.wav" if first.user else f"{first.id}.{kind}"
+        name = f"{first.id}.{seed}" if seed else first.id
+        file = f"{name}/{first.user[0].id}.wav" if first.user else f"{name}.{kind}"
         raise BadInput(
             f"{self.folder} has an output for none of {len(asks)} items ({content}); name each file by its item, such "
             f"as {file}, or write a {MANIFEST} with lines like "

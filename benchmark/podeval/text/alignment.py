@@ -87,7 +87,9 @@ class Alignment:
 
 
 @dataclass(frozen=True)
-class _Word:
+class HeardWord:
+    """A word as it is compared, with the seconds at which it is heard."""
+
     text: str
     start: float
     end: float
@@ -126,8 +128,8 @@ def speaker_turns(
     written = [word for turn in turns for word in turn]
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")
-    heard_words = _split_timed_words(words, language)
-    partners = _match_words(written, [word.text for word in heard_words])
+    heard_words = split_timed_words(words, language)
+    partners = match_words(written, [word.text for word in heard_words])
     # Where each turn lies.
     extents: list[_Extent] = []
     offset = 0
@@ -166,9 +168,13 @@ def _say_number(digits: str, language: str) -> str:
     return say_number(digits, language)
 
 
-def _split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:
-    """Return the heard words in order of time, split as the script's are, each part with its share of the time."""
-    timed: list[_Word] = []
+def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:
+    """Split heard words as the script's are, each part with its share of the word's time; in order of time.
+
+    Raises:
+        BadInput: a word's times are not finite numbers in order.
+    """
+    timed: list[HeardWord] = []
     for text, start, end in words:
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
@@ -176,13 +182,13 @@ def _split_timed_words(words: Iterable[tuple[str, float, float]], language: str)
         size, done = sum(map(len, parts)), 0
         for part in parts:
             begins, ends = (start + (end - start) * at / size for at in (done, done + len(part)))
-            timed.append(_Word(part, begins, ends))
+            timed.append(HeardWord(part, begins, ends))
             done += len(part)
     return sorted(timed, key=lambda word: (word.start, word.end))
 
 
-def _match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
-    """Return, for each written word, the index of the heard word in its place, equal or not; None if none was heard."""
+def match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
+    """Find per written word the heard word in its place, the same or another; None where none was heard."""
     partners: list[int | None] = [None] * len(written)
     for edit in Levenshtein.opcodes(written, heard_words):
         if edit.tag in ("equal", "replace"):
@@ -191,7 +197,7 @@ def _match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int
 
 
 def _find_extent(
-    index: int, turn: Sequence[str], partners: Sequence[int | None], heard_words: Sequence[_Word]
+    index: int, turn: Sequence[str], partners: Sequence[int | None], heard_words: Sequence[HeardWord]
 ) -> _Extent | None:
     """Return the extent of a turn, or None if too little of it was heard."""
     chain = _drop_strays(
@@ -225,7 +231,7 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
 
 
 def _extend_to_unheard_words(
-    extents: Sequence[_Extent], heard_words: Sequence[_Word], duration: float | None
+    extents: Sequence[_Extent], heard_words: Sequence[HeardWord], duration: float | None
 ) -> list[_Extent]:
     """Extend the turns by the usual length of the words missing at their edges, at most up to the pause."""
     if not extents:

@@ -5,6 +5,7 @@ checked first.
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -33,15 +34,53 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
     """
     if len(text) > longest:
         raise BadInput(f"has {len(text):,} characters; at most {longest:,} of YAML are read: split it into parts")
+    return _load(text, bounded=True)
+
+
+def _load(text: str, *, bounded: bool) -> Any:
+    """Load a document, and first refuse one that would grow without bound."""
     try:
-        _refuse_endless(text)
+        if bounded:
+            _refuse_endless(text)
         return yaml.load(text, _LOADER)
     except RecursionError:
         raise BadInput("is nested too deeply") from None
     # Untrusted YAML makes its parser raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for
     # `!!int ""`, ValueError for a date that is none, TypeError for a list as a key.
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise BadInput(f"is not YAML: {error}") from None
+        raise BadInput(f"is not YAML{_describe_place(error)}") from None
+
+
+def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
+    """Read a file of YAML as plain data.
+
+    Args:
+        path: of the file.
+        trusted: whether it is the operator's own and may be as large as it likes.
+
+    Raises:
+        BadInput: it cannot be read, or is not YAML; the message names the file, and of an error its line and column.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is no text in UTF-8; save it as plain text") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({(error.strerror or str(error)).lower()}); check the path") from None
+    try:
+        return _load(text, bounded=False) if trusted else read_yaml(text)
+    except BadInput as error:
+        raise BadInput(f"{path} {error}") from None
+
+
+def _describe_place(error: Exception) -> str:
+    """Describe an error by its line and column, counted from 1, where it has a place."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return f": {error}"
+    reasons = [getattr(error, "context", None), getattr(error, "problem", None)]
+    reason = ", ".join(reason for reason in reasons if reason)
+    return f": line {mark.line + 1}, column {mark.column + 1}: {reason}"
 
 
 def _refuse_endless(text: str) -> None:

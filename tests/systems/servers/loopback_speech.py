@@ -71,6 +71,8 @@ class SpeechServer:
         self.plan, self.voices = plan, voices
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.departures: list[float] = []
+        """When the chunks of the last reply left, in seconds after its request came: the plan, as it was kept."""
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -126,8 +128,10 @@ def _handler(server: SpeechServer) -> type[BaseHTTPRequestHandler]:
             else:
                 self.send_header("Content-Length", str(reply.length))
             self.end_headers()
+            server.departures = []
             for at, data in reply.chunks:
                 self._wait_until(begin + at)
+                server.departures.append(time.perf_counter() - begin)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data) if reply.length is None else data)
                 self.wfile.flush()
             if reply.hang_up:

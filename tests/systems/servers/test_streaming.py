@@ -27,8 +27,9 @@ def test_what_is_buffered_pays_for_a_late_chunk() -> None:
 
 def test_a_listener_waits_for_the_first_response_and_hears_the_worst_of_all() -> None:
     summary = summarise_playback(
-        [play([StreamedChunk(0.3, 1.0)]), play([StreamedChunk(0.9, 1.0), StreamedChunk(2.4, 1.0)])]
+        [play([StreamedChunk(0.3, 1.0)]), play([StreamedChunk(0.9, 1.0), StreamedChunk(2.4, 1.0)])], [0.4, 2.5]
     )
+    assert [(piece["wall_seconds"], piece["audio_seconds"]) for piece in summary["pieces"]] == [(0.4, 1), (2.5, 2)]
     assert summary["time_to_first_audio"] == 0.3
     assert summary["underrun"] == pytest.approx(0.5)
     assert summary["continuous_playback"] == pytest.approx(3 / 3.5, abs=1e-4)

@@ -68,7 +68,7 @@ class Supplied:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
-        self._manifest = read_manifest(self._folder)
+        self.manifest = read_manifest(self._folder)
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
         """Decode what was supplied for each item."""
@@ -102,10 +102,10 @@ class Supplied:
         Raises:
             SpeechFailed: nothing was.
         """
-        line = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
+        line = self.manifest.get((ask.id, seed)) or self.manifest.get((ask.id, None))
         if line is not None:
             return line
-        if self._manifest:
+        if self.manifest:
             raise SpeechFailed(f"the manifest has no line for {ask.id}")
         if ask.user is not None:
             answers = {turn.id: self._find_file(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}

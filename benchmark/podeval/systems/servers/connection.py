@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -143,7 +144,7 @@ class ServerConnection:
             BadInput: nothing answers at the address, whatever it would answer.
         """
         try:
-            httpx.get(self.url, headers=self._headers(), timeout=10.0)
+            self._client.get(self.url, headers=self._headers(), timeout=10.0)
         except httpx.HTTPError as error:
             reason = self.hide_key(str(error)) or type(error).__name__
             raise BadInput(f"nobody answers at {self.url} ({reason}); start the server, or check the address") from None
@@ -183,7 +184,7 @@ class ServerConnection:
     def get(self, path: str) -> Any:
         """Return what a path answers as JSON; None where it does not."""
         try:
-            response = httpx.get(f"{self.url.rstrip('/')}/{path}", headers=self._headers(), timeout=10.0)
+            response = self._client.get(f"{self.url.rstrip('/')}/{path}", headers=self._headers(), timeout=10.0)
             return response.json() if response.status_code == 200 else None
         except (httpx.HTTPError, ValueError):
             return None
@@ -197,25 +198,22 @@ class ServerConnection:
         address = f"{self.url.rstrip('/')}/{path}"
         arrivals: list[tuple[float, int]] = []
         parts: list[bytes] = []
-        limits = httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0))
+        client = self._client  # made before the clock starts: loading certificates is no work of the server
+        begin = time.perf_counter()
         try:
-            with httpx.Client(timeout=limits, headers=self._headers()) as client:
-                begin = time.perf_counter()
-                with client.stream("POST", address, json=dict(body)) as response:
-                    if response.status_code != 200:
-                        response.read()
-                        raise self._explain_status(response, path)
-                    size = 0
-                    for part in response.iter_raw():
-                        arrivals.append((time.perf_counter() - begin, len(part)))
-                        parts.append(part)
-                        size += len(part)
-                        if size > MOST_BYTES:
-                            raise SpeechFailed(
-                                f"{address} sent more than {MOST_BYTES // 2**20} MiB; ask for less at once"
-                            )
-                    seconds = time.perf_counter() - begin
-                    headers = {name.lower(): value for name, value in response.headers.items()}
+            with client.stream("POST", address, json=dict(body), headers=self._headers()) as response:
+                if response.status_code != 200:
+                    response.read()
+                    raise self._explain_status(response, path)
+                size = 0
+                for part in response.iter_raw():
+                    arrivals.append((time.perf_counter() - begin, len(part)))
+                    parts.append(part)
+                    size += len(part)
+                    if size > MOST_BYTES:
+                        raise SpeechFailed(f"{address} sent more than {MOST_BYTES // 2**20} MiB; ask for less at once")
+                seconds = time.perf_counter() - begin
+                headers = {name.lower(): value for name, value in response.headers.items()}
         except httpx.ConnectError as error:
             raise ServerBusy(
                 f"nobody answers at {self.url} ({error}); start the server, or check the address"
@@ -226,6 +224,11 @@ class ServerConnection:
             reason = self.hide_key(str(error)) or type(error).__name__
             raise ServerBroke(f"the connection to {address} broke ({reason})") from None
         return ServerResponse(b"".join(parts), headers, tuple(arrivals), seconds, tries)
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        """One client, whose connection is kept open: who listens to a server greets it once."""
+        return httpx.Client(timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0)))
 
     def _headers(self) -> dict[str, str]:
         # Without compression, so that what arrives is audio and can be timed.

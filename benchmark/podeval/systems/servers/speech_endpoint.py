@@ -119,7 +119,7 @@ class SpeechEndpoint:
                 "seed": seed,
                 "voices": voices,
                 "requests": sum(response.tries for response in responses),
-                "playback": summarise_playback([sound.playback for sound, _ in served]),
+                "playback": summarise_playback([sound.playback for sound, _ in served], [r.seconds for r in responses]),
                 **({"rates": rates} if len(rates) > 1 else {}),
                 **({"cost": round(sum(costs), 8)} if costs else {}),
                 **({"headers_wrong": list(dict.fromkeys(lies))} if lies else {}),

@@ -80,8 +80,8 @@ def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
     )
 
 
-def summarise_playback(pieces: Sequence[StreamedPlayback]) -> dict[str, Any]:
-    """Summarise the responses that an item was made of, for its generation log.
+def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequence[float]) -> dict[str, Any]:
+    """Summarise the responses that an item was made of, each with the seconds it took, for its generation log.
 
     A listener waits for the first response alone, so that `time_to_first_audio` is its; the underrun is the worst of
     all, and the share of continuous playback that of all their audio.
@@ -93,5 +93,8 @@ def summarise_playback(pieces: Sequence[StreamedPlayback]) -> dict[str, Any]:
         "chunk_cadence": round(float(np.median(cadences)), 4) if cadences else None,
         "underrun": round(max(piece.underrun for piece in pieces), 4),
         "continuous_playback": round(seconds / (seconds + stalled), 4) if seconds else 0.0,
-        "pieces": [piece.to_json() for piece in pieces],
+        "pieces": [
+            {**piece.to_json(), "wall_seconds": round(wall, 4), "audio_seconds": round(piece.seconds, 4)}
+            for piece, wall in zip(pieces, wall_seconds, strict=True)
+        ],
     }
