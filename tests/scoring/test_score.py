@@ -20,6 +20,7 @@ RELATIVE = {
     "mushra": "marks are relative to the stimuli of one test",
     "dialogue_judge": "0 is the script it is compared with",
     "info_dens": "it grows with the length of the text",
+    "dialogue_naturalness": "it is not shown to agree with people",
     "content_density": "its paper prints no values by system",
 }
 """Metrics without values of people or systems to set them against, with the reason."""
