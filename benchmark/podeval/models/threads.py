@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from podeval.errors import BadInput
 
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 def threads(otherwise: int | None = None) -> int:

@@ -114,7 +114,7 @@ def _load_network(weights: Path) -> Any:
 
 def _build_example(weights: Path) -> Network:
     """Return the network, and spectra of the shape that it takes."""
-    return _load_network(weights), _compute_spectra(np.zeros((2, WINDOW), np.float32), "cpu").contiguous()
+    return _load_network(weights), _compute_spectra([np.zeros(WINDOW, np.float32)] * 2, "cpu").contiguous()
 
 
 def _judge(parts: Any, spectra: Tensor) -> Tensor:
