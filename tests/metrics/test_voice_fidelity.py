@@ -117,6 +117,14 @@ def test_the_timeline_has_every_window_s_cosine_with_the_reference_of_its_speake
         assert halved.values[name] == pytest.approx([(1 + value) / 2 for _, value in sorted(expected)], abs=1e-4)
 
 
+def test_the_worst_window_is_the_least_alike_of_all() -> None:
+    cosines = [cosine(window, REFERENCES[name]) for name, of in (("Ann", ANN), ("Ben", BEN)) for window in of]
+    for name in ("sim", "timbre_similarity"):
+        assert measured(name, TALK, REFERENCES).values["worst_window"] == pytest.approx(min(cosines), abs=1e-6)
+    halved = measured("sim", TALK, REFERENCES, variant="podeval").values["worst_window"]
+    assert halved == pytest.approx((1 + min(cosines)) / 2, abs=1e-6)
+
+
 def test_wsim_weighs_each_speaker_by_its_seconds() -> None:
     found = measured("wsim", TALK, REFERENCES)
     assert found.values["wsim"] == pytest.approx((10 * COSINES["Ann"] + 20 * COSINES["Ben"]) / 30, abs=1e-6)

@@ -1,7 +1,7 @@
 """What mkdocs is told besides mkdocs.yml: pages made of other files, and where links of theirs lead.
 
-Tutorials are scripts (Jupytext's percent format), each also a page; the cards of the metrics are pages too. A link out
-of docs/ goes to the repository, and decisions are listed by themselves.
+Tutorials are scripts (Jupytext's percent format), each also a page; the cards of the metrics are pages too.
+A link out of docs/ goes to the repository, and decisions are listed by themselves.
 """
 
 from __future__ import annotations

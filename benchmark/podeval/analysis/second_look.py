@@ -25,7 +25,7 @@ SPOKEN = 0.5
 """Of the time of words that has to be speech, and of that of words left out that may be."""
 
 SHORTEST_WORD = 3
-"""Letters of a single English word below which its absence is the recogniser's: it skips "a" and "of" by itself."""
+"""Letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by itself."""
 
 HEARD_AGAIN = 0.5
 """Share of a stretch's words that are heard again."""
@@ -79,13 +79,13 @@ def _is_plausible(
     duration = max(speech[-1].end if speech else 0.0, alignment.heard[-1].end if alignment.heard else 0.0)
     span = find_span(difference, alignment, duration)
     voiced = float(seconds_inside([(span,)], speech)[0])
-    if difference.kind != "omitted":
-        return voiced >= SPOKEN * span.duration
-    words = [word.text for word in alignment.written[difference.first : difference.last]]
+    omitted = difference.kind == "omitted"
+    first, last = (difference.first, difference.last) if omitted else (difference.start, difference.end)
+    words = [word.text for word in (alignment.written if omitted else alignment.heard)[first:last]]
     letters = sum(map(len, words))
     if len(words) == 1 and words[0].isascii() and letters < SHORTEST_WORD:
         return False
-    return voiced < SPOKEN * letters * pace
+    return voiced < SPOKEN * letters * pace if omitted else voiced >= SPOKEN * span.duration
 
 
 def _merge(spans: Sequence[Span]) -> list[Span]:

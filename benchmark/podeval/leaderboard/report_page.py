@@ -52,7 +52,9 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
         raise BadInput(f"there is no language {language!r}; choose {' or '.join(LANGUAGES)}")
     space = hub_source("space")
     texts = {name: _texts(space, name, language) for name in ("site", "compare", "report", "board")}
-    style = "\n".join((space / "static" / name).read_text(encoding="utf-8") for name in ("site.css", "report.css"))
+    style = "\n".join(
+        (space / "static" / name).read_text(encoding="utf-8") for name in ("tokens.css", "site.css", "report.css")
+    )
     templates = Environment(loader=FileSystemLoader(space / "templates"), autoescape=True, undefined=StrictUndefined)
     return templates.get_template("report.html").render(
         t=texts,

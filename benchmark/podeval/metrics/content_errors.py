@@ -9,8 +9,8 @@ hundred. The notes list every stretch with its time.
 A recogniser's errors are not the system's: words that sound alike stand for each other, and so do up to three words
 for as many others. Every other difference gets a second look: words where nobody speaks, and words that the
 recogniser does not hear again when it hears the stretch alone, were its invention; omitted words that it hears then,
-or for which there is voice enough, were not left out. Single English words of one or two letters are never counted as
-omitted. What remains on undamaged recordings, the floor, is in docs/defects-study.md.
+or for which there is voice enough, were not left out. Single English words of one or two letters are never counted.
+What remains on undamaged recordings, the floor, is in docs/defects-study.md.
 
 Source: ours, beyond PodEval and LFS-Bench.
 
@@ -32,6 +32,9 @@ from podeval.text.tokens import detect_language
 
 PER = 1000
 """Words (characters in Chinese) that errors are counted by."""
+
+SHORTEST = 0.5
+"""Seconds that a recording lasts at least."""
 
 SENTENCE = 4
 """Words from which on no listener misses a stretch."""
@@ -63,7 +66,7 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
         script: the words that should be heard, as text or a script.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
     """
-    recording.require_sound()
+    recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
     alignment, language = align_recording(track, script)
     candidates = find_content_differences(alignment)

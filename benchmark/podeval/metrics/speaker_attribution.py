@@ -27,6 +27,7 @@ import numpy as np
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.defects import TimedDefect
 from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.speaker_voices import SHORTEST_VOICE
 from podeval.analysis.spoken_script import align_recording, require_spoken
 from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.errors import CannotScore
@@ -79,7 +80,7 @@ def speaker_attribution(
         reference_voices: a recording of each speaker's voice, by which the voices are told apart.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
     """
-    recording.require_sound()
+    recording.require_sound(SHORTEST_VOICE)
     if len(script.speakers) < 2:
         raise CannotScore("the script has one speaker; who says what can only go wrong where there are two")
     track = recording.speech_track(source)

@@ -10,7 +10,8 @@ transcriber decides on where it is neither English nor Chinese. The notes say ho
 script of several, asked for; a recording in which nobody is found is unscored.
 
 Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes), and in
-not resampling to 24 kHz first; `variant="lfs"` does as the paper does.
+not resampling to 24 kHz first; `variant="lfs"` does as the paper does. `worst_window`, the lowest mean cosine of a
+window with all others of its speaker, is ours.
 """
 
 from typing import Any, Literal
@@ -49,6 +50,7 @@ LFS_RATE = 24_000
             zh="音色一致性",
             reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
         ),
+        Key("worst_window", "higher", "cosine", (-1, 1), about="likeness of the least alike 3 s", zh="最差窗口"),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",
@@ -91,7 +93,10 @@ def timbre_consistency(
         raise CannotScore("no speaker has the two windows of 3 s of speech that a comparison needs")
     drift.sort()
     return Score(
-        values={"timbre_consistency": float(np.mean(list(consistency.values())))},
+        values={
+            "timbre_consistency": float(np.mean(list(consistency.values()))),
+            "worst_window": min(value for _, value in drift),
+        },
         notes={
             "speakers": {speaker: round(value, 4) for speaker, value in consistency.items()},
             "speakers_too_short": len(voices) - len(consistency),

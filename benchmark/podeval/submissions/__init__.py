@@ -2,6 +2,7 @@
 
 __all__ = [
     "benchmark_entries",
+    "document_draft",
     "fetch_model",
     "gate",
     "generation",
