@@ -6,16 +6,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import gradio_app
-import gradio_routes
 from auth import sign_in
 from fastapi import FastAPI
+from job_worker import JobWorker
 from services import NOWHERE, open_services
-from website import NAV, Site, build_site
+from website import Site, build_site
 
 
 def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> FastAPI:
@@ -27,13 +30,24 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
         database: a file of SQLite or an address; `DATABASE_URL`, else `podeval.db` in the folder of runs.
     """
     how = sign_in(host)
-    services = open_services(runs, database, closed=NOWHERE if how.mode == "none" else None)
-    site = Site(services, how)
-    names = site.texts["en"]["site"]
-    links = [(address, names[name]) for address, name in NAV if address != gradio_routes.TRY]
-    return gradio_app.mount(
-        build_site(site), gradio_app.build(site.results, gradio_routes.measures(how.mode == "local"), links)
-    )
+    site = Site(open_services(runs, database, closed=NOWHERE if how.mode == "none" else None), how)
+    app = gradio_app.mount(build_site(site), site)
+    if site.services.evaluation and (worker := site.services.evaluation.worker):
+        _run_beside(app, worker)
+    return app
+
+
+def _run_beside(app: FastAPI, worker: JobWorker) -> None:
+    """Let a worker work for as long as the site is served."""
+    serving = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def life(served: FastAPI) -> AsyncIterator[Any]:
+        async with serving(served) as state:
+            with worker.running():
+                yield state
+
+    app.router.lifespan_context = life
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.query import Index, Key
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import NOT_STATED
-from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, BoardView, ResolvedView, resolve_view
+from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, BoardView, ResolvedView, resolve_view
 
 FIRST = 100
 """Rows shown unless all are asked for."""
@@ -35,7 +35,6 @@ FEW_DRAWS = 20
 ALIKE = re.compile(r"(\d+) of \1")
 """What stands in a cell where all items have one value."""
 
-Choice = tuple[str, str, int | None]
 Missing = tuple[str, str, str]
 """A name for links, a system, and why something of it was not scored."""
 
@@ -103,21 +102,10 @@ def describe_view(wish: BoardView, index: Index, folder: RunsFolder, words: Word
     status = words["status"].format(len(settled.keys), settled.total)
     if len(first) < len(order):
         status += " · " + words["first_of"].format(FIRST)
-    choices, (body, missing) = settled.choices, _body(settled, first, words)
+    body, missing = _body(settled, first, words)
     reset = replace(view, openness=(), size=(), licence=(), language=(), provenance=(), q="", controls=True, judge="")
     return SimpleNamespace(
         view=view,
-        boards=[(_board(label), value) for label, value in choices.boards],
-        profiles=[(words["profiles"].get(value, value), value) for _, value in choices.profiles],
-        dimensions=[(_dimension(value, words), value) for _, value in choices.dimensions],
-        slices=_slices([value for _, value in choices.slices], words),
-        judges=[(words["any_judge"], ""), *choices.judges],
-        facts=_facts(settled, words),
-        provenances=[(words["provenances"].get(value, value), value, None) for _, value in choices.provenances],
-        protocols=[(text, value, None) for text, value in choices.protocols],
-        chosen_protocols=view.protocols,
-        columns=_columns(choices.columns, words),
-        filters=len(_chips(settled, words)),
         chips=_chips(settled, words),
         reset=address(reset),
         instead=_missed_sentences(settled, wish, words),
@@ -131,8 +119,6 @@ def describe_view(wish: BoardView, index: Index, folder: RunsFolder, words: Word
         more=_more(settled, len(order), words),
         link=settled.link(),
         address=f"{base}?{settled.link()}",
-        plots=[(words[f"plot_{name}"], address(replace(view, plot=name)), name == view.plot) for name in PLOTS],
-        plotted=[] if view.plot == "radar" else [(words.column(c), c.id) for c in settled.columns],
         picture=drawn.picture and replace(drawn.picture, svg=Markup(drawn.picture.svg)),
         no_picture=drawn.why_not,
         contents=_contents(settled),
@@ -144,9 +130,9 @@ def _missed_sentences(settled: ResolvedView, wish: BoardView, words: Words) -> l
     """A sentence for each thing that was asked for and is not here."""
     view = settled.view
     now = {
-        "board": _board(settled.title),
+        "board": board_text(settled.title),
         "profile": words["profiles"].get(view.profile, view.profile),
-        "dimension": _dimension(view.dimension, words),
+        "dimension": dimension_text(view.dimension, words),
         "slice": words.slice(view.slice),
     }
     titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
@@ -161,15 +147,15 @@ def address(view: BoardView) -> str:
     return f"/?{view.to_query()}"
 
 
-def _dimension(name: str, words: Words) -> str:
+def dimension_text(name: str, words: Words) -> str:
     return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
 
 
 def _describe_place(settled: ResolvedView, words: Words) -> str:
-    return " · ".join([_board(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
+    return " · ".join([board_text(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
 
 
-def _board(name: str) -> str:
+def board_text(name: str) -> str:
     """`real_pod · voice` as `Real-Pod · voice`."""
     benchmark, _, split = name.partition(" · ")
     try:
@@ -177,37 +163,6 @@ def _board(name: str) -> str:
     except BadInput:
         title = benchmark
     return f"{title} · {split}" if split else title
-
-
-def _slices(names: Sequence[str], words: Words) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Slices by their breakdown, all items before them."""
-    grouped: dict[str, list[tuple[str, str]]] = {}
-    for name in names:
-        breakdown = name.partition("=")[0]
-        grouped.setdefault(words.breakdown(breakdown) if name else "", []).append(
-            (words.group(name) if name else str(words["all_items"]), name)
-        )
-    return list(grouped.items())
-
-
-def _facts(settled: ResolvedView, words: Words) -> list[SimpleNamespace]:
-    return [
-        SimpleNamespace(
-            name=name,
-            title=words["facts"][name],
-            choices=[(words.fact(name, value), value, number) for value, number in settled.choices.facts[name]],
-            chosen=getattr(settled.view, name),
-        )
-        for name in FACTS
-        if len(settled.choices.facts[name]) > 1
-    ]
-
-
-def _columns(columns: Iterable[Column], words: Words) -> list[SimpleNamespace]:
-    grouped: dict[str, list[Choice]] = {}
-    for column in columns:
-        grouped.setdefault(words.dimension(column.dimension), []).append((words.column(column), column.id, None))
-    return [SimpleNamespace(title=title, choices=choices) for title, choices in grouped.items()]
 
 
 def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:

@@ -1,82 +1,129 @@
-"""The Gradio app of the Space, at `/try`: metrics to try on one's own recording or script, and the board as a table.
+"""The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
 
-Measuring costs the machine that also serves the board and takes votes. A board of this machine alone offers it; one
-that others can reach does where its operator sets PODEVAL_TRY=1. It is bounded either way: one measurement at a time,
+What is mounted stands behind a gate (`gradio_routes`), in the header of all pages (`tabs_frame`). Measuring for
+visitors costs the machine that also serves the board and takes votes, so that it is bounded: one measurement at a time,
 few waiting, short recordings, uploads deleted within the hour.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import gradio as gr
+import program_api
 from auth import public_address
+from components.part import part
 from fastapi import FastAPI
 from gradio_files import IssuedFiles
-from gradio_routes import LARGEST_UPLOAD, TRY, GradioGate
+from gradio_routes import LARGEST_UPLOAD, PREFIXES, GradioGate, measures
 from request_guard import origin_of
 from starlette.routing import Mount
-from tabs import leaderboard, recording, script
-
-from podeval.leaderboard.runs_folder import RunsFolder
+from tabs import about, queue, score, submit
+from tabs.leaderboard import LeaderboardTab
+from tabs_frame import TABS_ID, TabsFrame
+from website import Site
 
 KEEP_SECONDS = 3600
 WAITING = 8
 LOOK_SECONDS = 0.05
-SHUT = (
-    "This board does not measure for visitors. On your own machine: `pip install 'podeval[embedded]'`, then "
-    "`podeval measure dnsmos episode.wav`; or `podeval serve`, whose page `/try` does."
-)
+_ONE_FOR_BOTH = ("color_accent",)
+"""Settings of a theme that have no second value for dark."""
 
 
-def build(folder: RunsFolder, measuring: bool, links: Iterable[tuple[str, str]] = ()) -> gr.Blocks:
-    """The app.
+def build(site: Site, language: str = "en") -> gr.Blocks:
+    """The app of one language; that of the first has the interface for programs, too.
 
     Args:
-        folder: of runs.
-        measuring: whether visitors may measure.
-        links: to the other pages, as address and title.
+        site: what its tabs show.
+        language: of the tabs.
     """
-    app = gr.Blocks(title="podeval · try", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False)
+    measuring = measures(site.how.mode == "local")
+    app = gr.Blocks(title="podeval", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False, fill_width=True)
     with app:
-        gr.Markdown(f"# podeval\n{' · '.join(f'[{title}]({address})' for address, title in links)}")
-        with gr.Tabs():
-            with gr.Tab("Recording"):
-                recording.build() if measuring else gr.Markdown(SHUT)
-            with gr.Tab("Script"):
-                script.build() if measuring else gr.Markdown(SHUT)
-            with gr.Tab("Leaderboard"):
-                arrive, outputs = leaderboard.build(folder)
-        app.load(arrive, None, outputs, api_visibility="private", queue=False, show_progress="hidden")
-
-        def rows(board: str = "", profile: str = "") -> list[dict[str, Any]]:
-            return leaderboard.rows(folder, board, profile)
-
-        gr.api(rows, api_name="leaderboard", api_description=leaderboard.rows.__doc__)
-    app.queue(max_size=WAITING)
+        _place_tabs(app, site, language, measuring)
+        if not PREFIXES[language]:
+            program_api.add(site, measuring)
+    app._queue.max_size = WAITING
     # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
 
 
-def mount(app: FastAPI, blocks: gr.Blocks) -> FastAPI:
-    """Put it into the site behind its gate: nothing leaves this machine, no file of it can be asked for."""
+def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> None:
+    """The tabs with their components and events."""
+    texts = site.texts[language]
+    names = texts["site"]
+    with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
+        with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
+            LeaderboardTab(site, language).build(app)
+        with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
+            part("arena-part", "arena.js")
+        with gr.Tab(names["score"], id="score", elem_id="tab-score"):
+            score.build(texts["score"], measuring)
+        with gr.Tab(names["submit"], id="submit", elem_id="tab-submit") as tab:
+            submit.build(site, language, app, tab)
+        with gr.Tab(names["queue"], id="queue", elem_id="tab-queue") as tab:
+            queue.build(site, language, app, tab)
+        with gr.Tab(names["about"], id="about", elem_id="tab-about"):
+            about.build(texts["about"])
+
+
+def mount(app: FastAPI, site: Site) -> FastAPI:
+    """Put the apps into the site behind their gate: nothing leaves this machine, no file of it can be asked for."""
     options: dict[str, Any] = {"ssr_mode": False, "footer_links": [], "max_file_size": LARGEST_UPLOAD, "theme": theme()}
-    app = gr.mount_gradio_app(app, blocks, path=TRY, run_history=False, **options)
+    apps = {code: _mount_one(app, build(site, code), prefix or "/", options) for code, prefix in PREFIXES.items()}
+    secure = bool(os.environ.get("SPACE_ID")) or public_address().startswith("https://")
+    app.mount("/", GradioGate(apps, IssuedFiles(KEEP_SECONDS), TabsFrame(site), origin_of, secure))
+    return app
+
+
+def _mount_one(app: FastAPI, blocks: gr.Blocks, path: str, options: dict[str, Any]) -> Any:
+    """Have Gradio mount an app, and take the way to it away again: the gate alone leads there."""
+    gr.mount_gradio_app(app, blocks, path=path, run_history=False, **options)
     # Gradio asks whether a file that is named was uploaded only where this is set, which its own `launch` does.
     blocks.has_launched = True
-    secure = bool(os.environ.get("SPACE_ID")) or public_address().startswith("https://")
     for route in app.routes:
         if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
-            route.app = GradioGate(route.app, IssuedFiles(KEEP_SECONDS), origin_of, secure)
-            return app
+            app.router.routes.remove(route)
+            return route.app
     raise RuntimeError("this release of gradio mounts its app in another way than podeval knows how to guard")
 
 
 def theme() -> gr.themes.Base:
-    """Its fonts are those of the reader's system, so that no page asks another host for one."""
-    fonts = ["system-ui", "-apple-system", "Segoe UI", "sans-serif"]
+    """The colours of `static/tokens.css`, and the fonts of the reader's system, so that no host is asked for one."""
+    fonts = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "sans-serif"]
     mono = ["ui-monospace", "Consolas", "monospace"]
-    return gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=fonts, font_mono=mono, radius_size="md")
+    base = gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=fonts, font_mono=mono, radius_size="md")
+    both = {
+        "body_background_fill": "var(--ground)",
+        "background_fill_primary": "var(--ground)",
+        "background_fill_secondary": "var(--raised)",
+        "block_background_fill": "var(--raised)",
+        "input_background_fill": "var(--ground)",
+        "body_text_color": "var(--text)",
+        "body_text_color_subdued": "var(--quiet)",
+        "block_label_text_color": "var(--quiet)",
+        "block_title_text_color": "var(--text)",
+        "block_info_text_color": "var(--quiet)",
+        "border_color_primary": "var(--line)",
+        "input_border_color": "var(--quiet)",
+        "link_text_color": "var(--accent)",
+        "button_primary_background_fill": "var(--accent)",
+        "button_primary_background_fill_hover": "var(--accent)",
+        "button_primary_text_color": "var(--on-accent)",
+        "button_secondary_background_fill": "var(--ground)",
+        "button_secondary_background_fill_hover": "var(--raised)",
+        "button_secondary_text_color": "var(--accent)",
+        "button_secondary_border_color": "var(--accent)",
+        "color_accent": "var(--accent)",
+        "checkbox_background_color_selected": "var(--accent)",
+        "checkbox_border_color": "var(--quiet)",
+        "checkbox_border_color_selected": "var(--accent)",
+        "table_text_color": "var(--text)",
+        "table_even_background_fill": "var(--ground)",
+        "table_odd_background_fill": "var(--ground)",
+        "accordion_text_color": "var(--text)",
+        "error_text_color": "var(--bad)",
+    }
+    return base.set(**both, **{f"{name}_dark": value for name, value in both.items() if name not in _ONE_FOR_BOTH})

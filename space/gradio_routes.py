@@ -1,8 +1,11 @@
-"""What of Gradio is answered, at `/try`: its page, its events, uploads of recordings, nothing else that it offers.
+"""What of Gradio is answered: its page at the address of each tab, its events, uploads, nothing else that it offers.
 
 Three walls stand before Gradio, which checks by itself only in apps that it launches and not in apps that are mounted:
 its routes are an allow-list, a request names only files that were taken in from the same visitor, and a file is handed
-out only to the visitor who sent it. The fourth is Gradio's own check, which `trying.mount` turns on.
+out only to the visitor who sent it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
+
+There is an app for each language. That of the first is at the root, with the interface for programs; the others answer
+events of their own pages below their prefix.
 """
 
 from __future__ import annotations
@@ -13,15 +16,20 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from content_policy import GRADIO_FILE, SecurityHeaders
 from gradio_files import COOKIE, ForeignFile, IssuedFiles, check_files, new_holder
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-TRY = "/try"
+PREFIXES = {"en": "", "zh": "/zh"}
+"""Where the app of a language stands."""
+TABS = ("leaderboard", "arena", "score", "submit", "queue", "about")
+"""Tabs in their order; each is also an address, and the first is at the root too."""
 LARGEST_UPLOAD = 20 * 2**20
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
@@ -30,20 +38,15 @@ UPLOAD_RATE = "20/minute"
 MOST_HELD = 2 * 2**30
 """Bytes of uploads that lie here at a time; they are deleted within the hour."""
 
-POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self' data:; connect-src 'self' blob: data:; "
-    "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'"
-)
-"""Gradio's page has code and style in it and cannot do without."""
-FILE_POLICY = "default-src 'none'; sandbox"
-"""What a visitor sent is never a page of this site."""
+if TYPE_CHECKING:
+    from tabs_frame import TabsFrame
 
 _API = "/gradio_api"
-UPLOAD = f"{TRY}{_API}/upload"
+UPLOADS = tuple(f"{prefix}{_API}/upload" for prefix in PREFIXES.values())
+_EVENTS = tuple(f"{prefix}{_API}/" for prefix in PREFIXES.values())
 _NAME = r"[\w.~-]{1,200}"
 _READS = re.compile(
-    rf"/?|/config/?|/theme\.css|/manifest\.json|/robots\.txt|/favicon\.ico|/pwa_icon(/\d+)?"
+    rf"/config/?|/theme\.css|/manifest\.json|/robots\.txt|/pwa_icon(/\d+)?"
     rf"|/(assets|static|svelte)/[^\\]*"
     rf"|{_API}/(info/?|openapi\.json|app_id/?|startup-events|theme\.css|upload_progress|user/?|login_check/?)"
     rf"|{_API}/(heartbeat/{_NAME}|queue/data|queue/status|call/{_NAME}/{_NAME}|file=.+)"
@@ -52,8 +55,8 @@ _READS = re.compile(
 _TAKES = re.compile(rf"{_API}/(upload|queue/join|cancel|reset/?|(run|call)/{_NAME}/?)")
 """What may be sent to."""
 _FILE = f"{_API}/file="
-_PAGES = ("", "/", "/config", "/config/", f"{_API}/upload")
-"""Whose answers give a visitor the cookie by which files are known as his."""
+_PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}}
+"""Addresses of tabs."""
 
 
 def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
@@ -63,18 +66,13 @@ def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def concerns(path: str) -> bool:
-    """Whether a request is for the Gradio app."""
-    return path == TRY or path.startswith(f"{TRY}/")
+    """Whether a path is one that events of Gradio are sent to."""
+    return path.startswith(_EVENTS)
 
 
 def largest(path: str) -> int:
     """Bytes that a request may send."""
-    return LARGEST_UPLOAD if path == UPLOAD else LARGEST_CALL
-
-
-def policy(path: str) -> str:
-    """The content policy of an answer of Gradio's."""
-    return FILE_POLICY if path.startswith(f"{TRY}{_FILE}") else POLICY
+    return LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_CALL
 
 
 def is_full() -> bool:
@@ -90,53 +88,88 @@ def is_full() -> bool:
 
 
 class GradioGate:
-    """Stands around a mounted Gradio app, so that nothing reaches it by another way.
+    """Stands before the Gradio apps, so that nothing reaches one by another way.
 
     Args:
-        app: Gradio's own.
+        apps: Gradio's own, by language.
         issued: the files that visitors may name.
+        frame: what the page of a tab is put into.
         origin: gives the network address of who sent a request, for visitors whose browser keeps no cookie here.
         secure: whether the site is reached by HTTPS, perhaps within a page of the Hub.
     """
 
     def __init__(
-        self, app: ASGIApp, issued: IssuedFiles, origin: Callable[[HTTPConnection], str], secure: bool = False
+        self,
+        apps: Mapping[str, Any],
+        issued: IssuedFiles,
+        frame: TabsFrame,
+        origin: Callable[[HTTPConnection], str],
+        secure: bool = False,
     ) -> None:
-        self.app = app
+        self.apps = apps
         self._issued = issued
+        self._frame = frame
         self._origin = origin
         self._secure = secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        part = scope["path"].removeprefix(scope.get("root_path", ""))
-        reads = scope["method"] in ("GET", "HEAD")
+        path, reads = scope["path"], scope["method"] in ("GET", "HEAD")
+        if reads and path in _PAGES:
+            await self._page(_PAGES[path], scope, receive, send)
+            return
+        language = next((code for code, prefix in PREFIXES.items() if prefix and path.startswith(f"{prefix}/")), "en")
+        part = path.removeprefix(PREFIXES[language])
+        if not concerns(path) and not (reads and _READS.fullmatch(part)):
+            await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
+            return
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
             sentence = "this is shut here" if reads else "the site takes nothing in here"
             await _refuse(403, sentence)(scope, receive, send)
             return
+        await self._answer(language, part, scope, receive, send)
+
+    async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on that is on the list, as far as the files that it names are its sender's."""
+        app = self.apps[language]
+        scope = {**scope, "root_path": PREFIXES[language]}
         cookie = _cookie(Headers(scope=scope))
         address = f"address {self._origin(HTTPConnection(scope))}"
         holders = (cookie, address) if cookie else (address,)
-        if part.startswith(_FILE) and not self._issued.may_name(holders, part.removeprefix(_FILE)):
-            await _refuse(403, "this file is not for readers")(scope, receive, send)
-            return
-        if part in _PAGES and not cookie:
-            send = self._add_cookie(send)
-        if part == f"{_API}/upload":
-            await self.app(scope, receive, _Issuing(send, self._issued, holders[0]))
-        elif reads:
-            await self.app(scope, receive, send)
+        if part.startswith(_FILE):
+            if not self._issued.may_name(holders, part.removeprefix(_FILE)):
+                await _refuse(403, "this file is not for readers")(scope, receive, send)
+                return
+            await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
+        elif part == f"{_API}/upload":
+            told = send if cookie else self._add_cookie(send)
+            await app(scope, receive, _Issuing(told, self._issued, holders[0]))
+        elif scope["method"] == "POST":
+            await self._call(app, scope, receive, send, holders)
         else:
-            await self._call(scope, receive, send, holders)
+            await app(scope, receive, send)
 
-    async def _call(self, scope: Scope, receive: Receive, send: Send, holders: tuple[str, ...]) -> None:
+    async def _page(self, tab: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
+        request = Request(scope, receive)
+        language = self._frame.language(request)
+        headers = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        prefix = PREFIXES[language]
+        inner = {**scope, "method": "GET", "headers": headers, "path": f"{prefix}/", "root_path": prefix}
+        inner["raw_path"] = inner["path"].encode()
+        status, body = await _collect(self.apps[language], inner, receive)
+        if status != 200:
+            await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
+            return
+        answer = await run_in_threadpool(self._frame.dress, request, body.decode(), tab)
+        if not _cookie(Headers(scope=scope)):
+            send = self._add_cookie(send)
+        await answer(scope, receive, send)
+
+    async def _call(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, holders: tuple[str, ...]) -> None:
         """Hand on an event whose files were issued to its sender.
 
         Gradio gets the JSON written anew, so that it cannot read another thing in it than was checked.
@@ -157,7 +190,7 @@ class GradioGate:
             return
         kept = [pair for pair in scope["headers"] if pair[0] not in (b"content-length", b"content-type")]
         headers = [*kept, (b"content-type", b"application/json"), (b"content-length", str(len(written)).encode())]
-        await self.app({**scope, "headers": headers}, _replay_body(written, receive), send)
+        await app({**scope, "headers": headers}, _replay_body(written, receive), send)
 
     def _add_cookie(self, send: Send) -> Send:
         # Within a page of the Hub a browser keeps only cookies that say where they belong.
@@ -166,7 +199,7 @@ class GradioGate:
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.append("Set-Cookie", f"{COOKIE}={new_holder()}; Path={TRY}; HttpOnly{where}")
+                headers.append("Set-Cookie", f"{COOKIE}={new_holder()}; Path=/; HttpOnly{where}")
             await send(message)
 
         return send_with_cookie
@@ -200,6 +233,21 @@ def _cookie(headers: Headers) -> str:
         if morsel is not None and len(morsel.value) == len(new_holder()):
             return morsel.value
     return ""
+
+
+async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+    """Status and body of an answer, kept back until it is whole."""
+    status, body = 500, b""
+
+    async def keep(message: Message) -> None:
+        nonlocal status, body
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        elif message["type"] == "http.response.body":
+            body += message.get("body", b"")
+
+    await app(scope, receive, keep)
+    return status, body
 
 
 async def _read_body(receive: Receive) -> bytes:

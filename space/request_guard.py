@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 import gradio_routes
 from auth import is_loopback
+from content_policy import STRICT, SecurityHeaders
 from limits import parse
 from rate_limit import RateLimit
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,13 +27,6 @@ LARGEST_BODY = 256 * 1024
 BODY_SECONDS = 20.0
 """From the head of a request to the last byte of its body."""
 
-STRICT = (
-    "default-src 'self'; img-src 'self' data:; media-src 'self' blob:; object-src 'none'; base-uri 'self'; "
-    "form-action 'self'"
-)
-
-FRAME = f"frame-ancestors 'self'{' https://huggingface.co' if os.environ.get('SPACE_ID') else ''}"
-"""The Hub shows a Space within its own page."""
 _PROGRAMS = "/mcp"
 """Read-only, for programs that are no browsers; with what lies below it."""
 
@@ -76,8 +70,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        most, seconds, policy = _terms(path)
-        dressed = SecurityHeaders(send, policy)
+        most, seconds = _terms(path)
+        dressed = SecurityHeaders(send, STRICT)
         refused = self._refusal(scope, path, headers, most)
         if refused is not None:
             await refused(scope, receive, dressed)
@@ -85,34 +79,29 @@ class Guard:
         await self._app(scope, BodyLimit(receive, most, seconds) if scope["method"] == "POST" else receive, dressed)
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
-        """Why a request goes no further; None where it does."""
+        """Why a request goes no further; None where it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
             return _no(421, why)
         method, program = scope["method"], _is_program(path)
-        if program and (origin := headers.get("origin")) and _host(urlsplit(origin).netloc) != _host(headers["host"]):
+        if program and _is_foreign_origin(headers):
             return _no(403, "a page of another site does not read here")
-        if method == "DELETE" and program:
-            return None
-        if method not in ("GET", "HEAD", "POST"):
+        if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
             return _no(405, f"{method} is not understood here")
-        gradio = gradio_routes.concerns(path)
-        if method != "POST":
-            return None
-        if path.startswith(gradio_routes.UPLOAD) and (no_upload := self._no_upload(scope)):
+        return self._refused_post(scope, path, headers, most) if method == "POST" else None
+
+    def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
+        """Why nothing is taken in: the page takes nothing, another site's page sent it, or its body has no bounds."""
+        if path.startswith(gradio_routes.UPLOADS) and (no_upload := self._no_upload(scope)):
             return no_upload
-        if not program and not gradio and not path.startswith(self._accepting):
+        by_page = not _is_program(path) and not gradio_routes.concerns(path)
+        if by_page and not path.startswith(self._accepting):
             return _no(403, "the site takes nothing in here")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.
             return None if _same_site(headers) else RedirectResponse("/", status_code=303)
-        if headers.get("sec-fetch-site") == "cross-site" or (
-            not program and not gradio and headers.get("x-podeval") != "1"
-        ):
+        if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return _no(403, "this request did not come from a page of podeval")
-        length = headers.get("content-length", "")
-        if "transfer-encoding" in headers or not (length.isascii() and length.isdigit() and len(length) < 10):
-            return _no(413, _at_most(most))
-        return _no(413, _at_most(most)) if int(length) > most else None
+        return None if _is_bounded(headers, most) else _no(413, _at_most(most))
 
     def _no_upload(self, scope: Scope) -> Response | None:
         if not self._measures:
@@ -138,24 +127,6 @@ class Guard:
         if client and _is_address(client[0]) and not is_loopback(host):
             return f"this board is not known as {host[:80]!r}; open it as localhost, or {_SIGN_IN}"
         return ""
-
-
-class SecurityHeaders:
-    """Adds the security headers to every answer."""
-
-    def __init__(self, send: Send, policy: str) -> None:
-        self._send = send
-        self._policy = policy
-
-    async def __call__(self, message: Message) -> None:
-        """Send a message; the first of a response gets the headers that every answer has."""
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.setdefault("X-Content-Type-Options", "nosniff")
-            headers.setdefault("Referrer-Policy", "same-origin")
-            headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-            headers.setdefault("Content-Security-Policy", f"{self._policy}; {FRAME}")
-        await self._send(message)
 
 
 class BodyLimit:
@@ -229,15 +200,28 @@ def forwarded_for(headers: Any, hops: str) -> str:
     return chain[-number] if len(chain) >= number else ""
 
 
-def _terms(path: str) -> tuple[int, float, str]:
-    """What holds for a path: the most bytes it may be sent, the seconds that may take, and its content policy."""
+def _terms(path: str) -> tuple[int, float]:
+    """What holds for a path: the most bytes it may be sent, and the seconds that may take."""
     if gradio_routes.concerns(path):
-        return gradio_routes.largest(path), gradio_routes.UPLOAD_SECONDS, gradio_routes.policy(path)
-    return LARGEST_BODY, BODY_SECONDS, STRICT
+        return gradio_routes.largest(path), gradio_routes.UPLOAD_SECONDS
+    return LARGEST_BODY, BODY_SECONDS
 
 
 def _is_program(path: str) -> bool:
     return path == _PROGRAMS or path.startswith(f"{_PROGRAMS}/")
+
+
+def _is_foreign_origin(headers: Headers) -> bool:
+    """Whether a browser says that a page of another host sent a request."""
+    origin = headers.get("origin", "")
+    return origin != "" and _host(urlsplit(origin).netloc) != _host(headers["host"])
+
+
+def _is_bounded(headers: Headers, most: int) -> bool:
+    """Whether a request says beforehand how long its body is, and that is no more than it may be."""
+    length = headers.get("content-length", "")
+    is_given = "transfer-encoding" not in headers and length.isascii() and length.isdigit() and len(length) < 10
+    return is_given and int(length) <= most
 
 
 def _at_most(most: int) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from job_worker import Evaluation
+
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.moderation import ArenaModeration
 from podeval.arena.service import loses_its_disk
@@ -85,6 +87,7 @@ class Services:
         listening: listening tests.
         closed: why nothing is taken from anybody; None where things are.
         only_votes: why nothing but votes is taken; None where the rest is, too.
+        evaluation: who works on submissions.
         desk: takes submissions in; its queue is theirs.
         decisions: what operators can decide.
     """
@@ -97,6 +100,7 @@ class Services:
     desk: SubmissionService | None = None
     decisions: Decisions | None = None
     only_votes: str | None = None
+    evaluation: Evaluation | None = None
 
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
@@ -156,4 +160,4 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     only_votes = ONLY_VOTES if loses_its_disk(opened) else None
     desk, listening = open_desk(opened, runs, shut or only_votes), Listening(opened)
     decisions = Decisions.assemble(arena, desk.queue, runs, build)
-    return Services(runs, opened, arena, listening, shut, desk, decisions, only_votes)
+    return Services(runs, opened, arena, listening, shut, desk, decisions, only_votes, Evaluation(desk, runs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -83,3 +84,51 @@ def _looks(about: dict[str, Any], pattern: str) -> str:
         return "choice"
     simple = {"boolean": "flag", "integer": "number", "array": "list"}
     return simple.get(about["type"], "area" if pattern == PARAGRAPH else "text")
+
+
+def as_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, Any]]) -> dict[str, Any]:
+    """What is filled in, as the document that `podeval submit` reads.
+
+    Args:
+        kind: of source.
+        tracks: as `benchmark.track`.
+        given: values of fields as they were sent; what is empty is left out.
+    """
+    document: dict[str, Any] = {"schema_version": 1, "system": {}, "benchmarks": [], "source": {"kind": kind}}
+    for field, value in given:
+        read = _read_value(field, value)
+        if read is None:
+            continue
+        *blocks, last = field.path.split(".")
+        place = document
+        for block in blocks:
+            place = place.setdefault(block, {})
+        place[last] = read
+    entered: dict[str, list[str]] = {}
+    for each in tracks:
+        benchmark, _, track = str(each).partition(".")
+        entered.setdefault(benchmark, []).append(track)
+    document["benchmarks"] = [{"name": name, "tracks": names} for name, names in entered.items()]
+    return document
+
+
+def value_at(document: dict[str, Any], field: FormField) -> Any:
+    """What a field shows of a document; None where the document does not say."""
+    value: Any = document
+    for name in field.path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _read_value(field: FormField, value: Any) -> Any:
+    if field.looks == "flag":
+        return value is True
+    text = value.strip() if isinstance(value, str) else ""
+    if not text:
+        return None
+    if field.looks == "list":
+        return [part for part in map(str.strip, text.split(",")) if part]
+    digits = field.looks == "number" and text.isascii() and text.isdigit() and len(text) < 16
+    return int(text) if digits else text

@@ -31,15 +31,19 @@ from auth import router as sign_in_routes
 from error_messages import translate
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
-from gradio_routes import measures
+from gradio_routes import TABS, measures
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
 from not_found import Lost
 from rate_limit import RateLimit
 from request_guard import Guard, origin_of, own_hosts
 from services import Services
+from starlette.datastructures import Headers
+from starlette.routing import Match
+from starlette.types import Scope
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
@@ -51,19 +55,14 @@ from podeval.store.files import DiskFull
 _LOG = logging.getLogger("podeval.site")
 
 HERE = Path(__file__).parent
+PART = "x-podeval-part"
+"""Header of a request of a component for its content, without the page around it."""
+PARTS_STYLES = ("site.css", "board.css", "arena.css", "submit.css")
 LANGUAGES = ("en", "zh")
-NAV = (
-    ("/", "board"),
-    ("/arena", "arena"),
-    ("/arena/ratings", "ratings"),
-    ("/submit", "submit"),
-    ("/queue", "queue"),
-    ("/compare", "compare"),
-    ("/method", "method"),
-    ("/judges", "judges"),
-    ("/try", "try"),
-)
-"""Pages in the header, by the key of their names in `site.nav`."""
+TABS_NAV = tuple((f"/{name}", name if name != "leaderboard" else "board") for name in TABS)
+"""The tabs, by the key of their names in the texts `site`."""
+NAV = (("/arena/ratings", "ratings"), ("/compare", "compare"), ("/method", "method"), ("/judges", "judges"))
+"""Documents in the header, likewise."""
 OPERATORS_NAV = (("/listening", "listening"), ("/admin", "admin"))
 """Further ones for operators."""
 
@@ -169,27 +168,47 @@ class Site:
         return self._render(request, template, frozen=self.services.frozen(), **values)
 
     def _render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
+        answer = HTMLResponse(self._content(request, template, **values))
+        self.keep_language(request, answer)
+        return answer
+
+    def _content(self, request: Request, template: str, **values: Any) -> str:
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
-        content = self._templates.get_template(template).render(
-            t=self.texts[language],
-            person=person,
-            language=language,
-            languages=LANGUAGES,
-            nav=NAV + (OPERATORS_NAV if person and person.admin else ()),
-            here=request.url.path,
-            in_language={code: _query(request, lang=code) for code in LANGUAGES},
-            closed=closed and translate(closed, self.texts[language]["refused"])[0],
-            mode=self.how.mode,
-            sign_in=self._sign_in(language),
-            unfinished=person is None and request.query_params.get(SIGNED_IN) == "no",
-            version=__version__,
-            **values,
-        )
-        answer = HTMLResponse(content)
+        given = {
+            "t": self.texts[language],
+            "person": person,
+            "language": language,
+            "languages": LANGUAGES,
+            "tabs": TABS_NAV,
+            "nav": NAV + (OPERATORS_NAV if person and person.admin else ()),
+            "here": request.url.path,
+            "in_language": {code: _query(request, lang=code) for code in LANGUAGES},
+            "closed": closed and translate(closed, self.texts[language]["refused"])[0],
+            "mode": self.how.mode,
+            "sign_in": self._sign_in(language),
+            "unfinished": person is None and request.query_params.get(SIGNED_IN) == "no",
+            "version": __version__,
+        }
+        return self._templates.get_template(template).render(given | values)
+
+    def render_text(self, request: Request, template: str, **values: Any) -> str:
+        """The text of a template that is a part of something, with the same values."""
+        return self._content(request, template, frozen={}, **values)
+
+    def frame(self, request: Request) -> tuple[str, str]:
+        """What the page of the tabs has in its head and above them: styles, the header, what is not taken at present.
+
+        Raises:
+            StoreUnusable: the database does not say what is frozen.
+        """
+        header = self._content(request, "tabs_header.html", tabs=(), frozen=self.services.frozen())
+        return self._content(request, "tabs_head.html"), header
+
+    def keep_language(self, request: Request, answer: Response) -> None:
+        """Remember the language that an address asks for."""
         if request.query_params.get("lang") in LANGUAGES:
-            answer.set_cookie("lang", language, max_age=31_536_000, samesite="lax", httponly=True)
-        return answer
+            answer.set_cookie("lang", self.language(request), max_age=31_536_000, samesite="lax", httponly=True)
 
     def _sign_in(self, language: str) -> str:
         """What the button says that leads to the provider."""
@@ -210,8 +229,13 @@ class Site:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""
         return origin_of(request)
 
-    def limit(self, request: Request, rate: str) -> None:
+    def limit(self, request: Request, rate: str, what: str = "") -> None:
         """Let through so many requests of one person or address, such as `20/minute`.
+
+        Args:
+            request: of the person.
+            rate: so many in so much time.
+            what: that is counted together; by default what its route answers.
 
         Raises:
             TooMany: there were more.
@@ -219,7 +243,7 @@ class Site:
         person = self.person(request)
         who = person.identity if person and person.identity != "local" else self.origin(request)
         # By the route, not the address: who asks for another thing each time asks as often.
-        route = getattr(request.scope.get("route"), "path", request.url.path)
+        route = what or getattr(request.scope.get("route"), "path", request.url.path)
         if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
 
@@ -258,10 +282,36 @@ def build_site(site: Site) -> FastAPI:
     def icon() -> Response:
         return FileResponse(HERE / "static" / "icon.svg")
 
+    @app.get("/parts.css", include_in_schema=False)
+    def style_parts() -> Response:
+        return Response(parts_style(), media_type="text/css", headers={"Cache-Control": "max-age=600"})
+
+    @app.get("/try", include_in_schema=False)
+    def moved() -> Response:
+        return RedirectResponse("/score", status_code=308)
+
     app.include_router(sign_in_routes(site.how))
     for routes in _pages(site):
         app.include_router(routes)
     return app
+
+
+@cache
+def parts_style() -> str:
+    """The rules of documents as they hold within parts of tabs, and there alone."""
+    rules = "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
+    # Gradio's own rules name a class and an attribute: these weigh more.
+    return f".podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
+
+
+class PartRoute(APIRoute):
+    """Answers what a component of a tab asks for; the same address without its header is the tab's."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether this route answers."""
+        if PART not in Headers(scope=scope):
+            return Match.NONE, {}
+        return super().matches(scope)
 
 
 def _pages(site: Site) -> list[Any]:

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 from thread_limits import ThreadPool
-from website import Site, as_script_data
+from website import PartRoute, Site, as_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
 from podeval.arena.ranking import Rankings, Revealed
@@ -52,7 +52,7 @@ class BallotSent(BaseModel):
 
 def router(site: Site) -> APIRouter:
     """The routes of the arena and of its sounds."""
-    routes = APIRouter(tags=["arena"])
+    routes, parts = APIRouter(tags=["arena"]), APIRouter(route_class=PartRoute)
     routes.include_router(audio_routes.router(site))
     arena = site.services.arena
     rankings, personals = Rankings(arena), Personals(arena)
@@ -62,8 +62,8 @@ def router(site: Site) -> APIRouter:
         person = site.require_person(request)
         return arena.voter(person.identity, person.name)
 
-    @routes.get("/arena", include_in_schema=False)
-    def page(request: Request) -> HTMLResponse:
+    @parts.get("/arena", include_in_schema=False)
+    def battle_part(request: Request) -> HTMLResponse:
         all_texts = site.texts[site.language(request)]
         texts, groups = all_texts["arena"], all_texts["board"]["groups"]
         script = {
@@ -139,6 +139,7 @@ def router(site: Site) -> APIRouter:
         headers = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}
         return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
 
+    routes.include_router(parts)
     return routes
 
 

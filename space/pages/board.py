@@ -12,12 +12,7 @@ from typing import Any
 from board_view import Words, describe_view
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
-from fastapi.routing import APIRoute
-from markupsafe import Markup
-from request_guard import FRAME, STRICT
-from starlette.routing import Match
-from starlette.types import Scope
-from website import Site
+from website import PART, PartRoute, Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
@@ -29,50 +24,34 @@ _LOG = logging.getLogger("podeval.site")
 
 RATE = "120/minute"
 PAGE_RATE = "300/minute"
-PART = "x-podeval-part"
-"""Header of a request for the view alone, without the page around it."""
-
 SMALLEST_PACKED = 4_096
-
-
-class _UnlessSystem(APIRoute):
-    """Leaves addresses of a system's page, which begin alike, to who answers them."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether this route answers."""
-        if b"tab=system" in scope.get("query_string", b"").split(b"&"):
-            return Match.NONE, {}
-        return super().matches(scope)
 
 
 def router(site: Site) -> APIRouter:
     """The page and its files."""
-    routes = APIRouter(tags=["board"], route_class=_UnlessSystem)
+    routes, parts = APIRouter(tags=["board"]), APIRouter(route_class=PartRoute)
     folder = site.results
     # The first reader need not wait for the tables.
     threading.Thread(target=_warm, args=(folder,), daemon=True).start()
 
-    @routes.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    def page(request: Request) -> Response:
+    @parts.get("/", include_in_schema=False)
+    def view(request: Request) -> Response:
         site.limit(request, PAGE_RATE)
         language = site.language(request)
         words = Words(site.texts[language]["board"], language)
         person = site.person(request)
-        operates, problem, view = person is not None and person.admin, "", None
+        operates, problem, shown = person is not None and person.admin, "", None
         try:
             index = folder.index()
-            view = None if index.empty else describe_view(_view(request), index, folder, words, str(request.base_url))
+            shown = None if index.empty else describe_view(_view(request), index, folder, words, str(request.base_url))
         except BadInput as error:
             _LOG.error("the board cannot be shown: %s", error)
             problem = str(error) if operates else words["in_the_log"]
-        part = "board_view.html" if request.headers.get(PART) else "board.html"
         answer = site.render(
-            request, part, shown=view, problem=problem, folder=str(folder.path) if operates else "", Markup=Markup
-        )  # fmt: skip
-        answer.status_code = 503 if problem else 200
-        answer.headers.update(
-            {"Content-Security-Policy": f"{STRICT}; {FRAME}", "Vary": f"{PART}, accept-encoding, accept-language"}
+            request, "board_view.html", shown=shown, problem=problem, folder=str(folder.path) if operates else ""
         )
+        answer.status_code = 503 if problem else 200
+        answer.headers["Vary"] = f"{PART}, accept-encoding, accept-language"
         return _compress(request, answer)
 
     @routes.get("/board.csv", response_class=Response)
@@ -97,6 +76,7 @@ def router(site: Site) -> APIRouter:
     def other_name(request: Request) -> Response:
         return RedirectResponse(f"/?{request.url.query}", status_code=307)
 
+    routes.include_router(parts)
     return routes
 
 

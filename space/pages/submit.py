@@ -7,10 +7,8 @@ from typing import Annotated, Any
 from auth import Person
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
-from submission_form import fields, kinds
-from website import Site, as_script_data
+from website import PartRoute, Site
 
 from podeval import arena, benchmarks
 from podeval.arena import refusal
@@ -24,6 +22,7 @@ from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of
 from podeval.submissions.public_view import describe_hub_work, describe_publicly, describe_steps
 from podeval.submissions.pull_requests import Proposals
+from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
@@ -54,7 +53,7 @@ class SubmissionsPage(BaseModel):
 
 def router(site: Site) -> APIRouter:
     """The routes."""
-    routes = APIRouter(tags=["submissions"])
+    routes, parts = APIRouter(tags=["submissions"]), APIRouter(route_class=PartRoute)
     found = site.services.desk
     if found is None:
         return routes
@@ -62,22 +61,10 @@ def router(site: Site) -> APIRouter:
     queue = desk.queue
     ledger, proposals = Ledger(queue.database, 0.0), Proposals(queue, site.services.runs)
 
-    @routes.get("/submit", include_in_schema=False)
-    def page(request: Request) -> HTMLResponse:
+    @parts.get("/submit", include_in_schema=False)
+    def head(request: Request) -> HTMLResponse:
         site.limit(request, RATE)
-        person = site.person(request)
-        own = queue.all(owner=submitter(person).name) if person else []
-        texts = site.texts[site.language(request)]["submit"]
-        return site.render(
-            request,
-            "submit.html",
-            system=fields("System", "system", texts),
-            sources={kind: fields(block, "source", texts) for kind, block in kinds().items()},
-            benchmarks=[benchmarks.get(name) for name in benchmarks.names()],
-            rules=RULES,
-            own=listed(own),
-            script_data=Markup(as_script_data(texts["script"])),
-        )
+        return site.render(request, "submit.html")
 
     @routes.get("/submit/schema.json")
     def schema() -> JSONResponse:
@@ -87,16 +74,12 @@ def router(site: Site) -> APIRouter:
     @routes.post("/submit/check")
     def check(request: Request, sent: Sent) -> JSONResponse:
         """Look a submission over and queue nothing: every rule that is not kept, or what would run and how long."""
-        site.limit(request, "20/minute")
+        site.limit(request, "20/minute", "submit check")
         who = submitter(site.require_person(request))
         try:
-            document = read(sent)
-            pinned = desk.check(document, who)
-        except (BadDocument, SubmissionRefused) as error:
-            return JSONResponse({"passed": False, "refusals": refusals(error)})
+            return JSONResponse(check_document(desk, sent.document, who))
         except HubUnavailable as error:
             return JSONResponse({"error": str(error), "reason": "hub", "code": error.code}, 503)
-        return JSONResponse({"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())})
 
     @routes.post("/submit")
     def submit(request: Request, sent: Sent) -> JSONResponse:
@@ -104,7 +87,7 @@ def router(site: Site) -> APIRouter:
         site.limit(request, "20/hour")
         who = submitter(site.require_person(request))
         try:
-            row = desk.submit(read(sent), who)
+            row = desk.submit(read(sent.document), who)
         except (BadDocument, SubmissionRefused) as error:
             told = refusals(error)
             status = _STATUS.get(told[0]["rule"], 422)
@@ -153,25 +136,6 @@ def router(site: Site) -> APIRouter:
             build(site.services.runs)
         return JSONResponse({"id": id, "state": queue.get(id).state})
 
-    @routes.get("/queue", include_in_schema=False)
-    def waiting(request: Request) -> HTMLResponse:
-        site.limit(request, RATE)
-        order = list(queue.standings())
-        place = {id: number for number, id in enumerate(order)}
-        rows = queue.all()
-        return site.render(
-            request,
-            "queue.html",
-            working=listed([row for row in rows if row.state in LEASED]),
-            waiting=listed(
-                sorted(
-                    (row for row in rows if row.state in ("queued", "received", "checked")),
-                    key=lambda row: (place.get(row.id, len(order)), row.number),
-                )
-            ),
-            ended=listed([row for row in rows if row.state not in OPEN][:100]),
-        )
-
     @routes.get("/api/v1/submissions")
     def all_submissions(
         request: Request,
@@ -198,8 +162,7 @@ def router(site: Site) -> APIRouter:
         return describe_hub_work(ledger.of(id), proposals.of(id))
 
     def listed(rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-        standings = queue.standings()
-        return [describe_publicly(row, standings.get(row.id)) for row in rows]
+        return public_rows(queue, rows)
 
     def known(id: str) -> SubmissionRow:
         try:
@@ -214,6 +177,7 @@ def router(site: Site) -> APIRouter:
             raise arena.ArenaRefused(refusal.FOREIGN, "this submission is someone else's")
         return person
 
+    routes.include_router(parts)
     return routes
 
 
@@ -238,7 +202,39 @@ def may(person: Person, row: SubmissionRow) -> bool:
     return person.admin or submitter(person).name == row.owner
 
 
-def read(sent: Sent) -> Submission:
+def public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
+    """Submissions as everybody may see them, with their places in the queue."""
+    standings = queue.standings()
+    return [describe_publicly(row, standings.get(row.id)) for row in rows]
+
+
+def queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
+    """Submissions as the queue shows them: at work, waiting in their order, and the last that ended."""
+    place = {id: number for number, id in enumerate(queue.standings())}
+    rows = queue.all()
+    waiting = [row for row in rows if row.state in ("queued", "received", "checked")]
+    return {
+        "working": public_rows(queue, [row for row in rows if row.state in LEASED]),
+        "waiting": public_rows(queue, sorted(waiting, key=lambda row: (place.get(row.id, len(place)), row.number))),
+        "ended": public_rows(queue, [row for row in rows if row.state not in OPEN][:100]),
+    }
+
+
+def check_document(desk: SubmissionService, plain: dict[str, Any], who: Submitter) -> dict[str, Any]:
+    """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
+
+    Raises:
+        HubUnavailable: the Hub does not answer.
+    """
+    try:
+        document = read(plain)
+        pinned = desk.check(document, who)
+    except (BadDocument, SubmissionRefused) as error:
+        return {"passed": False, "refusals": refusals(error)}
+    return {"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())}
+
+
+def read(plain: dict[str, Any]) -> Submission:
     """The document that was sent.
 
     Raises:
@@ -246,7 +242,7 @@ def read(sent: Sent) -> Submission:
         BadInput: it is no text at all.
     """
     try:
-        document = parse_form(sent.document)
+        document = parse_form(plain)
         document.model_dump_json().encode()
     except (RecursionError, UnicodeError, ValueError) as error:
         if isinstance(error, BadInput):

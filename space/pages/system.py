@@ -8,9 +8,12 @@ from urllib.parse import urlencode
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from links import system_address
 from markupsafe import Markup
 from player_data import PlayerSide
+from starlette.routing import Match
+from starlette.types import Scope
 from website import Site, as_script_data
 
 from podeval.arena import ArenaRefused, refusal
@@ -24,9 +27,19 @@ from podeval.leaderboard.table import decimals
 from podeval.metrics.score import Timeline
 
 
+class _AddressOfBefore(APIRoute):
+    """Answers at the root where the address is one that this page had there."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether this route answers."""
+        if b"tab=system" not in scope.get("query_string", b"").split(b"&"):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
 def router(site: Site) -> APIRouter:
     """The page."""
-    routes = APIRouter(include_in_schema=False)
+    routes, of_before = APIRouter(include_in_schema=False), APIRouter(route_class=_AddressOfBefore)
     read = site.reports
 
     @routes.get("/system")
@@ -83,7 +96,7 @@ def router(site: Site) -> APIRouter:
             script_data=Markup(as_script_data(player_data.script_data(deck, all_texts["compare"]))),
         )
 
-    @routes.get("/", include_in_schema=False)
+    @of_before.get("/", include_in_schema=False)
     def before(request: Request) -> RedirectResponse:
         """Addresses that this page had before."""
         query = request.query_params
@@ -91,6 +104,7 @@ def router(site: Site) -> APIRouter:
             system_address(query.get("system", ""), query.get("where", ""), query.get("item", "")), 308
         )
 
+    routes.include_router(of_before)
     return routes
 
 

@@ -2,10 +2,8 @@
 
 import { NoAnswer, Refusal, chance, get, pause, post } from "./arena_wire.js";
 import { Player, fill } from "./arena_player.js";
+import { load } from "./fragment.js";
 
-const said = JSON.parse(document.getElementById("arena-data").textContent);
-const texts = said.texts;
-const at = (id) => document.getElementById(id);
 const KEPT = "podeval.arena";
 const SHORTCUTS = "podeval.shortcuts";
 const FIRST_WAIT = 1_000;
@@ -13,355 +11,368 @@ const LONGEST_WAIT = 30_000;
 const DOUBLE_CLICK = 500;
 const LAST_MINUTES = 5 * 60_000;
 
-let kept = recall();
-let battle = null;
-let busy = false;
-let current = null;
-let lapses = [];
-
-const owner = {
-  started(player) {
-    for (const other of Object.values(players)) if (other !== player) other.stop();
-    current = player;
-    for (const one of Object.values(players)) one.root.classList.toggle("current", one === player);
-  },
-  changed() {
-    keep();
-    judgeable();
-  },
-  ended(player) {
-    const other = player === players.a ? players.b : players.a;
-    if (battle && other.share < battle.heard_share) other.play();
-  },
-};
-const players = { a: new Player(at("side-a"), texts, owner), b: new Player(at("side-b"), texts, owner) };
-
-function recall() {
-  try {
-    const found = JSON.parse(sessionStorage.getItem(KEPT));
-    return found && typeof found === "object" ? found : {};
-  } catch {
-    return {};
-  }
-}
-
-function save() {
-  try {
-    sessionStorage.setItem(KEPT, JSON.stringify(kept));
-  } catch {
-    // A browser that keeps nothing loses what was heard at a reload, no vote that was acknowledged.
-  }
-}
-
-function keep() {
-  if (!battle || busy) return;
-  kept.heard = { a: players.a.heard(), b: players.b.heard() };
-  kept.seconds = { a: players.a.seconds, b: players.b.seconds };
-  kept.comment = at("comment").value;
-  save();
-}
-
-function show(state, reason = "") {
-  at("arena").dataset.state = state;
-  at("arena").dataset.reason = reason;
-  for (const id of ["battle", "revealed", "ended"]) at(id).hidden = id !== state;
-  at("status").hidden = !["loading", "sending"].includes(state);
-  if (state !== "battle") for (const player of Object.values(players)) player.stop();
-}
-
-function status(sentence) {
-  at("status").hidden = false;
-  at("status").textContent = sentence;
-}
-
-function sentenceOf(refusal) {
-  const sentence = said.refused[refusal.reason] ?? `${refusal.message}.`;
-  return sentence.charAt(0).toUpperCase() + sentence.slice(1).replace(/([.。])\.$/, "$1");
-}
-
-async function start() {
-  if (kept.pending) return deliver(kept.pending);
-  if (kept.done) return reveal(kept.done);
-  if (!kept.token) return next();
-  show("loading");
-  status(texts.loading);
-  try {
-    open(await get(`/arena/battles/${encodeURIComponent(kept.token)}`));
-  } catch (error) {
-    stuck(error);
-  }
-}
-
-async function next() {
-  if (busy) return;
-  busy = true;
-  battle = null;
-  kept = { dimension: at("dimension").value };
-  save();
-  show("loading");
-  status(texts.loading);
-  try {
-    const view = await post("/arena/battles", { dimension: kept.dimension || null });
-    busy = false;
-    kept.token = view.token;
-    save();
-    open(view);
-  } catch (error) {
-    busy = false;
-    stuck(error);
-  }
-}
-
-function open(view) {
-  battle = view;
-  const comment = at("comment");
-  comment.value = kept.comment ?? "";
-  comment.required = view.comment_required;
-  const label = at("comment-label");
-  label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
-  const called = (name) => said.names[name] ?? name;
-  at("judged-on").textContent = [view.dimension, view.capability].filter(Boolean).map(called).join(" · ");
-  at("item-title").textContent = view.title;
-  at("item-title").hidden = !view.title;
-  const question = said.questions[view.instructions];
-  at("instructions").textContent = question ?? view.instructions;
-  at("instructions").lang = question ? said.language : view.language || "";
-  at("instructions").hidden = !view.instructions;
-  at("task").lang = view.language || "";
-  // On a phone a long task would push the players out of sight; its summary stays.
-  const asked = view.title.length + view.instructions.length + view.turns.reduce((sum, one) => sum + one.text.length, 0);
-  at("task").open = innerWidth >= 600 || asked < 120;
-  at("turns").replaceChildren(...view.turns.map(turn));
-  at("rule").textContent = texts[`rule_${view.rule}`] ?? "";
-  at("loudness").textContent = view.loudness === null ? texts.as_is : fill(texts.loud, { level: view.loudness });
-  problem("");
-  current = players.a;
-  for (const side of ["a", "b"]) players[side].take(view[side], kept.heard?.[side], kept.seconds?.[side]);
-  show("battle");
-  judgeable();
-  lapses.forEach(clearTimeout);
-  lapses = [
-    setTimeout(() => { if (battle === view && !busy) start(); }, view.seconds_left * 1000 + 500),
-    setTimeout(() => { if (battle === view && !busy) problem(texts.expires); }, Math.max(0, view.seconds_left * 1000 - LAST_MINUTES)),
-  ].slice(0, view.seconds_left * 1000 > LAST_MINUTES ? 2 : 1);
-}
-
-function turn(asked, place) {
-  const line = document.createElement("li");
-  line.textContent = asked.text;
-  if (asked.audio) {
-    const sound = document.createElement("audio");
-    sound.controls = true;
-    sound.preload = "none";
-    sound.src = `/audio/${asked.audio}`;
-    sound.setAttribute("aria-label", fill(texts.turn, { number: place + 1 }));
-    sound.addEventListener("play", () => Object.values(players).forEach((player) => player.stop()));
-    line.append(" ", sound);
-  }
-  return line;
-}
-
-function heardEnough() {
-  return battle !== null && ["a", "b"].every((side) => players[side].share + 1e-6 >= battle.heard_share);
-}
-
-function judgeable() {
-  if (!battle) return;
-  const enough = heardEnough();
-  const hint = enough ? texts.ready : fill(texts.need, { share: Math.round(100 * battle.heard_share) });
-  if (at("hint").textContent !== hint) at("hint").textContent = hint;
-  for (const button of document.querySelectorAll(".vote")) {
-    button.disabled = busy || !(enough || button.dataset.outcome === "skip");
-  }
-}
-
-function problem(sentence) {
-  at("problem").textContent = sentence;
-  at("problem").hidden = !sentence;
-}
-
-function vote(outcome) {
-  if (!battle || busy || (outcome !== "skip" && !heardEnough())) return;
-  const comment = at("comment").value;
-  if (battle.comment_required && outcome !== "skip" && !comment.trim()) {
-    problem(at("comment-label").dataset.required);
-    at("comment").focus();
-    return;
-  }
-  for (const player of Object.values(players)) player.stop();
-  keep();
-  kept.pending = {
-    id: chance(),
-    token: battle.token,
-    outcome,
-    comment,
-    played_a: players.a.heard(),
-    played_b: players.b.heard(),
-    seconds_a: players.a.seconds,
-    seconds_b: players.b.seconds,
-  };
-  save();
-  deliver(kept.pending);
-}
-
-/** Send a ballot until the server answers; the same ballot again is the same vote. */
-async function deliver(ballot) {
-  if (busy) return;
-  busy = true;
-  judgeable();
-  show("sending");
-  status(texts.sending);
-  for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
-    try {
-      const done = await post("/arena/votes", ballot);
-      busy = false;
-      battle = null;
-      kept = { dimension: kept.dimension, done: { ...done, sent: ballot.outcome } };
-      save();
-      return reveal(kept.done);
-    } catch (error) {
-      if (error instanceof Refusal && error.status !== 429) {
-        busy = false;
-        return refused(error);
-      }
-      at("arena").dataset.reason = "offline";
-      status(texts.offline);
-      await pause(error instanceof Refusal ? 1000 * error.after + FIRST_WAIT : wait);
-    }
-  }
-}
-
-function refused(refusal) {
-  const again = ["not heard", "too soon", "no comment", "invalid"].includes(refusal.reason);
-  // A vote is kept in this tab while it may still be taken: after signing in, or when the arena opens again.
-  if (!["not signed in", "closed"].includes(refusal.reason)) kept.pending = null;
-  save();
-  if (!again) return stuck(refusal);
-  if (!battle) return start();
-  show("battle");
-  judgeable();
-  problem(sentenceOf(refusal));
-}
-
-/** Nothing can be judged now: why, and what to do about it. */
-function stuck(error) {
-  battle = null;
-  const reason = error instanceof Refusal ? error.reason : "offline";
-  const titles = { "nothing left": texts.nothing, "nothing yet": texts.nothing_yet, closed: texts.closed, "not signed in": texts.stranger };
-  const over = ["forged", "foreign", "replayed", "expired", "unknown"].includes(reason);
-  const sentence = error instanceof Refusal ? sentenceOf(error) : error instanceof NoAnswer ? texts.offline_plain : String(error);
-  at("ended-title").textContent = titles[reason] ?? (over ? texts.over : texts.failed);
-  at("ended-text").textContent = reason === "nothing left" ? `${sentence} ${texts.other}` : sentence;
-  const button = at("ended-next");
-  button.hidden = reason === "not signed in";
-  button.textContent = over ? texts.next : texts.retry;
-  button.onclick = over ? next : start;
-  at("ended-sign-in").hidden = reason !== "not signed in";
-  at("ended-sign-in").textContent = texts.sign_in;
-  if (over) {
-    kept.token = null;
-    save();
-  }
-  show("ended", reason);
-  at("ended").focus();
-}
-
-function reveal(done) {
-  const outcome = done.outcome === done.sent ? fill(texts.recorded, { number: done.number })
-    : fill(texts.recorded_as, { outcome: texts[`outcome_${done.outcome}`] });
-  at("recorded").textContent = outcome;
-  at("cut").textContent = texts.cut;
-  at("cut").hidden = !done.comment_cut;
-  names({ a: { title: done.system_a }, b: { title: done.system_b } });
-  at("mine").textContent = "";
-  show("revealed");
-  // The second half of a double click is no wish for the next pair.
-  at("next").disabled = true;
-  setTimeout(() => { at("next").disabled = false; }, DOUBLE_CLICK);
-  at("revealed").focus();
-  scrollTo({ top: 0 });
-  get(`/arena/votes/${encodeURIComponent(done.vote)}/reveal`).then((told) => { if (told && kept.done === done) names(told); }, () => {});
-  get("/arena/me").then((mine) => { if (kept.done === done) share(mine); }, () => {});
-}
-
-function names(told) {
-  at("names").replaceChildren(...(told.a.title === null ? [line("a", texts.not_told)] : ["a", "b"].map((side) => {
-    const { title, kind, rating } = told[side];
-    const kindly = kind && kind !== "system" ? ` (${texts[kind]})` : "";
-    const entry = line(side, fill(texts.was, { side: side.toUpperCase(), name: title + kindly }));
-    if (rating !== undefined) entry.append(rated(rating));
-    return entry;
-  })));
-}
-
-function line(side, sentence) {
-  const entry = document.createElement("li");
-  entry.className = `side-${side}`;
-  entry.textContent = sentence;
-  return entry;
-}
-
-function rated(rating) {
-  const shown = document.createElement("span");
-  shown.className = "quiet";
-  const round = (value) => Math.round(value);
-  if (!rating) shown.textContent = texts.no_rating;
-  else if (rating.low === null) shown.textContent = fill(texts.rating_only, { rating: round(rating.rating) });
-  else {
-    const ranks = rating.best === rating.worst ? rating.best : `${rating.best}–${rating.worst}`;
-    shown.textContent = fill(texts.rating, { rating: round(rating.rating), low: round(rating.low), high: round(rating.high), ranks });
-  }
-  return shown;
-}
-
-function share(mine) {
-  const judged = fill(texts.judged, { count: mine.judged });
-  const agreed = mine.compared
-    ? fill(texts.agreed, { ...mine, share: Math.round((100 * mine.agreed) / mine.compared) })
-    : texts.agreed_none;
-  at("mine").textContent = `${judged} ${agreed}`;
-}
-
 const VOTES = { 1: "a", a: "a", 2: "b", b: "b", 0: "tie", t: "tie", x: "both_bad", s: "skip" };
 
-function key(event) {
-  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
-  if (!at("shortcuts-on").checked) return;
-  const place = event.target instanceof Element ? event.target : document.body;
-  if (place.closest("input, textarea, select, audio")) return;
-  const state = at("arena").dataset.state;
-  const name = event.key.toLowerCase();
-  if (state === "revealed" && name === "n" && !event.repeat) return next();
-  if (state !== "battle") return;
-  if (name === " " && !place.closest("button, a, summary")) {
-    const started = players.a.playing || players.b.playing;
-    const goal = !started && current === players.a && players.a.share >= battle.heard_share && players.b.share === 0;
-    (goal ? players.b : current).toggle();
-  } else if (name === "arrowleft" || name === "arrowright") current.step(name === "arrowleft" ? -1 : 1);
-  else if (VOTES[name] && !event.repeat) vote(VOTES[name]);
-  else return;
-  event.preventDefault();
+/** Begin in the element of the component, with what the site says an arena is for this person. */
+export async function start(element) {
+  const place = await load(element.querySelector(".podeval-part"), "/arena");
+  if (place.querySelector("#arena")) judge(place);
 }
 
-at("dimension").value = kept.dimension ?? "";
-if (at("dimension").selectedIndex < 0) at("dimension").value = "";
-at("dimension").addEventListener("change", () => { if (!kept.pending) next(); });
-at("choice").addEventListener("submit", (event) => event.preventDefault());
-at("next").addEventListener("click", next);
-at("comment").addEventListener("input", keep);
-for (const button of document.querySelectorAll(".vote")) {
-  button.addEventListener("click", () => vote(button.dataset.outcome));
-}
-addEventListener("keydown", key);
-addEventListener("pagehide", keep);
-// Back from another page: what this page remembers may be over.
-addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-try {
-  at("shortcuts-on").checked = localStorage.getItem(SHORTCUTS) !== "off";
-} catch { /* a browser that keeps nothing has them on */ }
-at("shortcuts-on").addEventListener("change", () => {
+function judge(root) {
+  const at = (id) => root.querySelector(`#${id}`);
+  const said = JSON.parse(at("arena-data").textContent);
+  const texts = said.texts;
+  let kept = recall();
+  let battle = null;
+  let busy = false;
+  let current = null;
+  let lapses = [];
+
+  const owner = {
+    started(player) {
+      for (const other of Object.values(players)) if (other !== player) other.stop();
+      current = player;
+      for (const one of Object.values(players)) one.root.classList.toggle("current", one === player);
+    },
+    changed() {
+      keep();
+      judgeable();
+    },
+    ended(player) {
+      const other = player === players.a ? players.b : players.a;
+      if (battle && other.share < battle.heard_share) other.play();
+    },
+  };
+  const players = { a: new Player(at("side-a"), texts, owner), b: new Player(at("side-b"), texts, owner) };
+
+  function recall() {
+    try {
+      const found = JSON.parse(sessionStorage.getItem(KEPT));
+      return found && typeof found === "object" ? found : {};
+    } catch {
+      return {};
+    }
+  }
+
+  function save() {
+    try {
+      sessionStorage.setItem(KEPT, JSON.stringify(kept));
+    } catch {
+      // A browser that keeps nothing loses what was heard at a reload, no vote that was acknowledged.
+    }
+  }
+
+  function keep() {
+    if (!battle || busy) return;
+    kept.heard = { a: players.a.heard(), b: players.b.heard() };
+    kept.seconds = { a: players.a.seconds, b: players.b.seconds };
+    kept.comment = at("comment").value;
+    save();
+  }
+
+  function show(state, reason = "") {
+    at("arena").dataset.state = state;
+    at("arena").dataset.reason = reason;
+    for (const id of ["battle", "revealed", "ended"]) at(id).hidden = id !== state;
+    at("arena-status").hidden = !["loading", "sending"].includes(state);
+    if (state !== "battle") for (const player of Object.values(players)) player.stop();
+  }
+
+  function status(sentence) {
+    at("arena-status").hidden = false;
+    at("arena-status").textContent = sentence;
+  }
+
+  function sentenceOf(refusal) {
+    const sentence = said.refused[refusal.reason] ?? `${refusal.message}.`;
+    return sentence.charAt(0).toUpperCase() + sentence.slice(1).replace(/([.。])\.$/, "$1");
+  }
+
+  async function begin() {
+    if (kept.pending) return deliver(kept.pending);
+    if (kept.done) return reveal(kept.done);
+    if (!kept.token) return next();
+    show("loading");
+    status(texts.loading);
+    try {
+      open(await get(`/arena/battles/${encodeURIComponent(kept.token)}`));
+    } catch (error) {
+      stuck(error);
+    }
+  }
+
+  async function next() {
+    if (busy) return;
+    busy = true;
+    battle = null;
+    kept = { dimension: at("dimension").value };
+    save();
+    show("loading");
+    status(texts.loading);
+    try {
+      const view = await post("/arena/battles", { dimension: kept.dimension || null });
+      busy = false;
+      kept.token = view.token;
+      save();
+      open(view);
+    } catch (error) {
+      busy = false;
+      stuck(error);
+    }
+  }
+
+  function open(view) {
+    battle = view;
+    const comment = at("comment");
+    comment.value = kept.comment ?? "";
+    comment.required = view.comment_required;
+    const label = at("comment-label");
+    label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
+    const called = (name) => said.names[name] ?? name;
+    at("judged-on").textContent = [view.dimension, view.capability].filter(Boolean).map(called).join(" · ");
+    at("item-title").textContent = view.title;
+    at("item-title").hidden = !view.title;
+    const question = said.questions[view.instructions];
+    at("instructions").textContent = question ?? view.instructions;
+    at("instructions").lang = question ? said.language : view.language || "";
+    at("instructions").hidden = !view.instructions;
+    at("task").lang = view.language || "";
+    // On a phone a long task would push the players out of sight; its summary stays.
+    const asked = view.title.length + view.instructions.length + view.turns.reduce((sum, one) => sum + one.text.length, 0);
+    at("task").open = innerWidth >= 600 || asked < 120;
+    at("turns").replaceChildren(...view.turns.map(turn));
+    at("rule").textContent = texts[`rule_${view.rule}`] ?? "";
+    at("loudness").textContent = view.loudness === null ? texts.as_is : fill(texts.loud, { level: view.loudness });
+    problem("");
+    current = players.a;
+    for (const side of ["a", "b"]) players[side].take(view[side], kept.heard?.[side], kept.seconds?.[side]);
+    show("battle");
+    judgeable();
+    lapses.forEach(clearTimeout);
+    lapses = [
+      setTimeout(() => { if (battle === view && !busy) begin(); }, view.seconds_left * 1000 + 500),
+      setTimeout(() => { if (battle === view && !busy) problem(texts.expires); }, Math.max(0, view.seconds_left * 1000 - LAST_MINUTES)),
+    ].slice(0, view.seconds_left * 1000 > LAST_MINUTES ? 2 : 1);
+  }
+
+  function turn(asked, place) {
+    const line = document.createElement("li");
+    line.textContent = asked.text;
+    if (asked.audio) {
+      const sound = document.createElement("audio");
+      sound.controls = true;
+      sound.preload = "none";
+      sound.src = `/audio/${asked.audio}`;
+      sound.setAttribute("aria-label", fill(texts.turn, { number: place + 1 }));
+      sound.addEventListener("play", () => Object.values(players).forEach((player) => player.stop()));
+      line.append(" ", sound);
+    }
+    return line;
+  }
+
+  function heardEnough() {
+    return battle !== null && ["a", "b"].every((side) => players[side].share + 1e-6 >= battle.heard_share);
+  }
+
+  function judgeable() {
+    if (!battle) return;
+    const enough = heardEnough();
+    const hint = enough ? texts.ready : fill(texts.need, { share: Math.round(100 * battle.heard_share) });
+    if (at("hint").textContent !== hint) at("hint").textContent = hint;
+    for (const button of root.querySelectorAll(".vote")) {
+      button.disabled = busy || !(enough || button.dataset.outcome === "skip");
+    }
+  }
+
+  function problem(sentence) {
+    at("arena-problem").textContent = sentence;
+    at("arena-problem").hidden = !sentence;
+  }
+
+  function vote(outcome) {
+    if (!battle || busy || (outcome !== "skip" && !heardEnough())) return;
+    const comment = at("comment").value;
+    if (battle.comment_required && outcome !== "skip" && !comment.trim()) {
+      problem(at("comment-label").dataset.required);
+      at("comment").focus();
+      return;
+    }
+    for (const player of Object.values(players)) player.stop();
+    keep();
+    kept.pending = {
+      id: chance(),
+      token: battle.token,
+      outcome,
+      comment,
+      played_a: players.a.heard(),
+      played_b: players.b.heard(),
+      seconds_a: players.a.seconds,
+      seconds_b: players.b.seconds,
+    };
+    save();
+    deliver(kept.pending);
+  }
+
+  /** Send a ballot until the server answers; the same ballot again is the same vote. */
+  async function deliver(ballot) {
+    if (busy) return;
+    busy = true;
+    judgeable();
+    show("sending");
+    status(texts.sending);
+    for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+      try {
+        const done = await post("/arena/votes", ballot);
+        busy = false;
+        battle = null;
+        kept = { dimension: kept.dimension, done: { ...done, sent: ballot.outcome } };
+        save();
+        return reveal(kept.done);
+      } catch (error) {
+        if (error instanceof Refusal && error.status !== 429) {
+          busy = false;
+          return refused(error);
+        }
+        at("arena").dataset.reason = "offline";
+        status(texts.offline);
+        await pause(error instanceof Refusal ? 1000 * error.after + FIRST_WAIT : wait);
+      }
+    }
+  }
+
+  function refused(refusal) {
+    const again = ["not heard", "too soon", "no comment", "invalid"].includes(refusal.reason);
+    // A vote is kept in this tab while it may still be taken: after signing in, or when the arena opens again.
+    if (!["not signed in", "closed"].includes(refusal.reason)) kept.pending = null;
+    save();
+    if (!again) return stuck(refusal);
+    if (!battle) return begin();
+    show("battle");
+    judgeable();
+    problem(sentenceOf(refusal));
+  }
+
+  /** Nothing can be judged now: why, and what to do about it. */
+  function stuck(error) {
+    battle = null;
+    const reason = error instanceof Refusal ? error.reason : "offline";
+    const titles = { "nothing left": texts.nothing, "nothing yet": texts.nothing_yet, closed: texts.closed, "not signed in": texts.stranger };
+    const over = ["forged", "foreign", "replayed", "expired", "unknown"].includes(reason);
+    const sentence = error instanceof Refusal ? sentenceOf(error) : error instanceof NoAnswer ? texts.offline_plain : String(error);
+    at("ended-title").textContent = titles[reason] ?? (over ? texts.over : texts.failed);
+    at("ended-text").textContent = reason === "nothing left" ? `${sentence} ${texts.other}` : sentence;
+    const button = at("ended-next");
+    button.hidden = reason === "not signed in";
+    button.textContent = over ? texts.next : texts.retry;
+    button.onclick = over ? next : begin;
+    at("ended-sign-in").hidden = reason !== "not signed in";
+    at("ended-sign-in").textContent = texts.sign_in;
+    if (over) {
+      kept.token = null;
+      save();
+    }
+    show("ended", reason);
+    at("ended").focus();
+  }
+
+  function reveal(done) {
+    const outcome = done.outcome === done.sent ? fill(texts.recorded, { number: done.number })
+      : fill(texts.recorded_as, { outcome: texts[`outcome_${done.outcome}`] });
+    at("recorded").textContent = outcome;
+    at("cut").textContent = texts.cut;
+    at("cut").hidden = !done.comment_cut;
+    names({ a: { title: done.system_a }, b: { title: done.system_b } });
+    at("mine").textContent = "";
+    show("revealed");
+    // The second half of a double click is no wish for the next pair.
+    at("next").disabled = true;
+    setTimeout(() => { at("next").disabled = false; }, DOUBLE_CLICK);
+    at("revealed").focus();
+    scrollTo({ top: 0 });
+    get(`/arena/votes/${encodeURIComponent(done.vote)}/reveal`).then((told) => { if (told && kept.done === done) names(told); }, () => {});
+    get("/arena/me").then((mine) => { if (kept.done === done) share(mine); }, () => {});
+  }
+
+  function names(told) {
+    at("names").replaceChildren(...(told.a.title === null ? [line("a", texts.not_told)] : ["a", "b"].map((side) => {
+      const { title, kind, rating } = told[side];
+      const kindly = kind && kind !== "system" ? ` (${texts[kind]})` : "";
+      const entry = line(side, fill(texts.was, { side: side.toUpperCase(), name: title + kindly }));
+      if (rating !== undefined) entry.append(rated(rating));
+      return entry;
+    })));
+  }
+
+  function line(side, sentence) {
+    const entry = document.createElement("li");
+    entry.className = `side-${side}`;
+    entry.textContent = sentence;
+    return entry;
+  }
+
+  function rated(rating) {
+    const shown = document.createElement("span");
+    shown.className = "quiet";
+    const round = (value) => Math.round(value);
+    if (!rating) shown.textContent = texts.no_rating;
+    else if (rating.low === null) shown.textContent = fill(texts.rating_only, { rating: round(rating.rating) });
+    else {
+      const ranks = rating.best === rating.worst ? rating.best : `${rating.best}–${rating.worst}`;
+      shown.textContent = fill(texts.rating, { rating: round(rating.rating), low: round(rating.low), high: round(rating.high), ranks });
+    }
+    return shown;
+  }
+
+  function share(mine) {
+    const judged = fill(texts.judged, { count: mine.judged });
+    const agreed = mine.compared
+      ? fill(texts.agreed, { ...mine, share: Math.round((100 * mine.agreed) / mine.compared) })
+      : texts.agreed_none;
+    at("mine").textContent = `${judged} ${agreed}`;
+  }
+
+  function key(event) {
+    if (!root.offsetParent || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
+    if (!at("shortcuts-on").checked) return;
+    const place = event.target instanceof Element ? event.target : document.body;
+    if (place.closest("input, textarea, select, audio")) return;
+    const state = at("arena").dataset.state;
+    const name = event.key.toLowerCase();
+    if (state === "revealed" && name === "n" && !event.repeat) return next();
+    if (state !== "battle") return;
+    if (name === " " && !place.closest("button, a, summary")) {
+      const started = players.a.playing || players.b.playing;
+      const goal = !started && current === players.a && players.a.share >= battle.heard_share && players.b.share === 0;
+      (goal ? players.b : current).toggle();
+    } else if (name === "arrowleft" || name === "arrowright") current.step(name === "arrowleft" ? -1 : 1);
+    else if (VOTES[name] && !event.repeat) vote(VOTES[name]);
+    else return;
+    event.preventDefault();
+  }
+
+  at("dimension").value = kept.dimension ?? "";
+  if (at("dimension").selectedIndex < 0) at("dimension").value = "";
+  at("dimension").addEventListener("change", () => { if (!kept.pending) next(); });
+  at("choice").addEventListener("submit", (event) => event.preventDefault());
+  at("next").addEventListener("click", next);
+  at("comment").addEventListener("input", keep);
+  for (const button of root.querySelectorAll(".vote")) {
+    button.addEventListener("click", () => vote(button.dataset.outcome));
+  }
+  addEventListener("keydown", key);
+  addEventListener("pagehide", keep);
+  // Back from another page: what this page remembers may be over.
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  // What plays in a tab that is left stops.
+  document.addEventListener("podeval:tab", () => Object.values(players).forEach((player) => player.stop()));
   try {
-    localStorage.setItem(SHORTCUTS, at("shortcuts-on").checked ? "on" : "off");
-  } catch { /* as above */ }
-});
-start();
+    at("shortcuts-on").checked = localStorage.getItem(SHORTCUTS) !== "off";
+  } catch { /* a browser that keeps nothing has them on */ }
+  at("shortcuts-on").addEventListener("change", () => {
+    try {
+      localStorage.setItem(SHORTCUTS, at("shortcuts-on").checked ? "on" : "off");
+    } catch { /* as above */ }
+  });
+  begin();
+}

@@ -1,27 +1,8 @@
-// The board without reloading the page: every choice is an address; the server sends the view that belongs to it.
-// Without this script the same form and links load whole pages.
-"use strict";
-
-const view = document.getElementById("view");
-const problem = document.getElementById("problem");
-const loading = document.getElementById("loading");
-const MULTIPLE = ["openness", "size", "licence", "language", "provenance", "columns", "protocols"];
+// The view of the leaderboard: every choice is an address; the server sends the view that belongs to it.
 let asked = null;
-let timer = 0;
 let failed = null;
-
-function address() {
-  const form = document.getElementById("choices");
-  const sent = new FormData(form);
-  const query = new URLSearchParams();
-  for (const name of new Set(sent.keys())) {
-    const values = sent.getAll(name).filter((value) => value !== "");
-    if (values.length) query.set(name, MULTIPLE.includes(name) ? values.join(",") : values[0]);
-  }
-  const language = new URLSearchParams(location.search).get("lang");
-  if (language) query.set("lang", language);
-  return `/?${query}`;
-}
+let current = "";
+let view, plots, problem, loading;
 
 async function show(target, how) {
   if (asked) asked.abort();
@@ -39,6 +20,7 @@ async function show(target, how) {
     replace(content);
     failed = null;
     problem.hidden = true;
+    current = target;
     if (how === "push") history.pushState(null, "", target);
     if (how === "replace") history.replaceState(null, "", target);
     whole();
@@ -67,24 +49,18 @@ function sentence(error) {
 // What had the focus has it again, what was open stays open, and the table stays where it was scrolled to.
 function replace(content) {
   const focused = document.activeElement && document.activeElement.id;
-  const caret = document.activeElement && document.activeElement.selectionStart;
-  const typed = focused === "f-q" ? document.activeElement.value : null;
-  const open = [...view.querySelectorAll("details[open]")].map((details) => details.id);
+  const open = [...document.querySelectorAll("#view details[open], #board-plots details[open]")].map((details) => details.id);
   const table = document.getElementById("table");
   const left = table ? table.scrollLeft : 0;
   const parsed = new DOMParser().parseFromString(content, "text/html");
+  const drawn = parsed.getElementById("drawn");
+  plots = document.querySelector("#board-plots .podeval-part");
+  plots?.replaceChildren(...(drawn ? [drawn] : []));
   view.replaceChildren(...parsed.body.childNodes);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   const next = document.getElementById("table");
   if (next) next.scrollLeft = left;
-  const again = focused && document.getElementById(focused);
-  if (again) {
-    again.focus({ preventScroll: true });
-    if (typed !== null) {
-      again.value = typed;
-      again.setSelectionRange(caret, caret);
-    }
-  }
+  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
 // The link says the whole address, which only the browser knows behind proxies.
@@ -92,42 +68,6 @@ function whole() {
   const link = document.getElementById("link");
   if (link) link.value = new URL(link.value, location.origin + location.pathname).href;
 }
-
-view.addEventListener("change", (event) => {
-  if (event.target.id === "f-q" || event.target.id === "link") return;
-  if (["f-board", "f-profile", "f-dimension"].includes(event.target.id)) {
-    // What was chosen among other columns says nothing here.
-    for (const ticked of view.querySelectorAll("[name=columns]:checked")) ticked.checked = false;
-  }
-  show(address(), "push");
-});
-
-view.addEventListener("input", (event) => {
-  if (event.target.id !== "f-q" || event.isComposing) return;
-  clearTimeout(timer);
-  timer = setTimeout(() => show(address(), "replace"), 200);
-});
-
-view.addEventListener("compositionend", (event) => {
-  if (event.target.id !== "f-q") return;
-  clearTimeout(timer);
-  timer = setTimeout(() => show(address(), "replace"), 200);
-});
-
-view.addEventListener("submit", (event) => {
-  event.preventDefault();
-  clearTimeout(timer);
-  show(address(), "push");
-});
-
-view.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-view]");
-  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
-    event.preventDefault();
-    show(link.getAttribute("href"), "push");
-  }
-  if (event.target.id === "copy") copy(event.target);
-});
 
 function copy(button) {
   const link = document.getElementById("link");
@@ -138,7 +78,31 @@ function copy(button) {
   });
 }
 
-problem.querySelector("button").addEventListener("click", () => failed && show(...failed));
-window.addEventListener("popstate", () => show(location.pathname + location.search, "stay"));
-document.documentElement.classList.add("scripted");
-whole();
+function click(event, trigger) {
+  const link = event.target.closest("a[data-view]");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
+    event.preventDefault();
+    show(link.getAttribute("href"), "push");
+    trigger("select", { address: link.getAttribute("href") });
+  }
+  const within = event.target.closest("a[href^='#']");
+  if (within) document.querySelector("#missing")?.setAttribute("open", "");
+  if (event.target.id === "copy") copy(event.target);
+}
+
+/** Begin in the element of the component; `trigger` says the fields which link was followed, `watch` what they say. */
+export function start(element, props, trigger, watch) {
+  view = element.querySelector("#view");
+  problem = element.querySelector("#board-problem");
+  loading = element.querySelector("#board-loading");
+  plots = document.querySelector("#board-plots .podeval-part");
+  for (const place of [element, plots]) place?.addEventListener("click", (event) => click(event, trigger));
+  problem.querySelector("button").addEventListener("click", () => failed && show(...failed));
+  watch("value", () => show(`/?${props.value.query}`, props.value.how));
+  addEventListener("popstate", () => {
+    if (!["/", "/leaderboard"].includes(location.pathname) || `/${location.search}` === current) return;
+    show(`/${location.search}`, "stay");
+    trigger("select", { address: `/${location.search}` });
+  });
+  show(`/${location.search}`, "stay");
+}

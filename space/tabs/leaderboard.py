@@ -1,77 +1,158 @@
-"""The leaderboard as a Gradio table: for Spaces that embed it and for programs that speak with Gradio."""
+"""The leaderboard: choices as fields of Gradio's, and the table with intervals and the plots as a part of ours.
+
+What is shown is an address. A field that changes says which, the part fetches its content from the site; a link in the
+part, or going back, says the fields.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from html import escape
 from typing import Any
+from urllib.parse import urlsplit
 
 import gradio as gr
-import pandas as pd
+from board_choices import choose, describe_fields, read_view
+from board_view import Words
+from components.part import part
+from website import Site
 
 from podeval.errors import PodevalError
-from podeval.leaderboard import table
-from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import BoardView, ResolvedView, resolve_view
+from podeval.leaderboard.view import FACTS, ResolvedView, resolve_view
+
+_LOG = logging.getLogger("podeval.site")
+
+RATE = "300/minute"
+EVENT: dict[str, Any] = {
+    "api_visibility": "private", "queue": False, "show_progress": "hidden", "preprocess": False,
+}  # fmt: skip
+"""What is sent is looked at here and is never a file, so that Gradio prepares nothing of it."""
+_LABELS = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
+_WHERE = "() => [location.search]"
+_WITH_WHERE = "(...given) => [location.search, ...given.slice(1)]"
 
 
-def build(folder: RunsFolder) -> tuple[Any, list[Any]]:
-    """Put the tab's components where they are called for.
-
-    Returns:
-        What fills them when somebody arrives, and the components it fills.
-    """
-    gr.Markdown("Values with 95 % intervals and rank ranges, as on [the board](/), which has filters and plots too.")
-    with gr.Row():
-        board = gr.Dropdown([], label="Benchmark", interactive=True)
-        profile = gr.Dropdown([], label="Profile", interactive=True)
-    values = gr.Dataframe(label="Systems", interactive=False, wrap=True)
-
-    def shown(chosen: str | None, of: str | None) -> tuple[Any, Any, pd.DataFrame]:
-        """The rows of a benchmark under a profile; what is not known falls to the first."""
-        view = settle_view(folder, chosen or "", of or "")
-        if view is None:
-            return gr.Dropdown([]), gr.Dropdown([]), pd.DataFrame({"": ["Nothing has been measured here yet."]})
-        rows = table.build(view)
-        return (
-            gr.Dropdown(list(view.choices.boards), value=view.view.board),
-            gr.Dropdown(list(view.choices.profiles), value=view.view.profile),
-            gr.Dataframe(
-                pd.DataFrame(rows.display, columns=list(rows.headers)),
-                column_widths=[_width(texts) for texts in zip(rows.headers, *rows.display, strict=True)],
-            ),
-        )
-
-    outputs = [board, profile, values]
-    # `input`, not `change`: what the program sets asks for nothing.
-    for choice in (board, profile):
-        choice.input(shown, [board, profile], outputs, api_visibility="private", queue=False, show_progress="hidden")
-    return lambda: shown("", ""), outputs
-
-
-def _width(texts: Sequence[str]) -> int:
-    """Pixels: so wide that no word of a column breaks; on a phone the table scrolls."""
-    return min(400, max(130, 10 * max(map(len, texts))))
-
-
-def rows(folder: RunsFolder, board: str = "", profile: str = "") -> list[dict[str, Any]]:
-    """The numbers of a benchmark under a profile, one a row, with interval, ranks, counts and protocol.
+class LeaderboardTab:
+    """The tab of one language.
 
     Args:
-        folder: of runs.
-        board: `benchmark/split`; empty for the first.
-        profile: `embedded`, `reference` or `paper`; empty for the first there is.
+        site: whose results are shown.
+        language: of the fields.
     """
-    view = settle_view(folder, board, profile)
-    if view is None:
-        return []
-    frame = table.tidy(view)
-    return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
+
+    def __init__(self, site: Site, language: str) -> None:
+        self._site = site
+        self._words = Words(site.texts[language]["board"], language)
+        self.fields: dict[str, Any] = {}
+
+    def build(self, app: gr.Blocks) -> None:
+        """Put the components where they are called for, and say what happens."""
+        where = gr.Textbox(visible=False)
+        part("board-head", content=self._head())
+        self._place_choices()
+        view = part("board-view", "board.js", self._frame())
+        with gr.Row(elem_id="plot-fields"):
+            self.fields["plot"] = gr.Radio([], label=self._words["plots"], elem_id="f-plot", scale=3)
+            self.fields["of"] = _dropdown(self._words["of"], "of")
+        part("board-plots")
+        every = list(self.fields.values())
+        app.load(self.arrive, where, every, js=_WHERE, **EVENT)
+        view.select(self.follow, None, every, **EVENT)
+        for name, field in self.fields.items():
+            if name != "q":
+                field.input(self.change, [where, *every], [view, *every], js=_WITH_WHERE, **EVENT)
+        # `change`, as what is pasted or composed is no input to Gradio; what the site itself filled in changes nothing.
+        typed = self.fields["q"].change
+        typed(self.search, [where, *every], [view, *every], js=_WITH_WHERE, trigger_mode="always_last", **EVENT)
+
+    def _place_choices(self) -> None:
+        words, fields = self._words, self.fields
+        with gr.Row(elem_id="board-fields"):
+            for name in ("board", "profile", "dimension", "slice"):
+                fields[name] = _dropdown(words[_LABELS.get(name, name)], name)
+            fields["q"] = gr.Textbox(
+                label=words["search"], placeholder=words["search_hint"], max_length=100, elem_id="f-q", min_width=160
+            )
+        with gr.Accordion(words["filters"], open=False, elem_id="filters"):
+            for name in FACTS:
+                fields[name] = _ticks(words["facts"][name], name)
+            fields["provenance"] = _ticks(words["provenance"], "provenance")
+            fields["hide"] = gr.Checkbox(label=words["hide_controls"], elem_id="f-controls")
+            fields["judge"] = _dropdown(words["judge"], "judge")
+            fields["protocols"] = _ticks(words["protocols"], "protocols")
+        with gr.Accordion(words["columns"], open=False, elem_id="columns"):
+            fields["columns"] = _ticks(words["columns"], "columns", info=words["columns_about"])
+
+    def _head(self) -> str:
+        said = {name: escape(str(self._words[name])) for name in ("title", "intro", "method")}
+        return f'<h1>{said["title"]}</h1><p class="intro">{said["intro"]} <a href="/method">{said["method"]}</a></p>'
+
+    def _frame(self) -> str:
+        """What stands around the view from the beginning: what goes wrong, and that something is loading."""
+        said = {name: escape(str(self._words[name])) for name in ("failed", "offline", "retry", "loading")}
+        return (
+            f'<p id="board-problem" class="notice" role="alert" hidden data-failed="{said["failed"]}" '
+            f'data-offline="{said["offline"]}"><span></span> '
+            f'<button type="button" class="second">{said["retry"]}</button></p>'
+            f'<p id="board-loading" class="visually-hidden" role="status" data-loading="{said["loading"]}"></p>'
+            '<div id="view" aria-busy="true"></div>'
+        )
+
+    def settle(self, query: str) -> ResolvedView | None:
+        """The view of an address; None where there is nothing to show, which the part says."""
+        try:
+            index = self._site.results.index()
+            return None if index.empty else resolve_view(read_view(query), index)
+        except PodevalError as error:
+            _LOG.error("the board cannot be shown: %s", error)
+            return None
+
+    def arrive(self, query: Any, request: gr.Request) -> list[Any]:
+        """The fields as the page's address says."""
+        self._site.limit(request.request, RATE, "board")
+        return self._updates(self.settle(query if isinstance(query, str) else ""))
+
+    def follow(self, event: gr.EventData, request: gr.Request) -> list[Any]:
+        """The fields as a link of the view says that was followed."""
+        self._site.limit(request.request, RATE, "board")
+        address = str(event._data.get("address", "")) if isinstance(event._data, dict) else ""
+        return self._updates(self.settle(urlsplit(address[:20_000]).query))
+
+    def change(self, request: gr.Request, query: Any, *given: Any) -> list[Any]:
+        """The address that the fields say, and what there is to choose there."""
+        return self._moved("push", query, given, request)
+
+    def search(self, request: gr.Request, query: Any, *given: Any) -> list[Any]:
+        """The same for what is typed: the field stays as it is, since its reader may be further."""
+        updates = self._moved("replace", query, given, request)
+        updates[1 + list(self.fields).index("q")] = gr.skip()
+        return updates
+
+    def _moved(self, how: str, query: Any, given: tuple[Any, ...], request: gr.Request) -> list[Any]:
+        self._site.limit(request.request, RATE, "board")
+        before = self.settle(query if isinstance(query, str) else "")
+        if before is None:
+            return [gr.skip()] * (1 + len(self.fields))
+        view = choose(before.view, dict(zip(self.fields, given, strict=True)))
+        settled = resolve_view(view, self._site.results.index())
+        if settled.view == before.view:
+            return [gr.skip()] * (1 + len(self.fields))
+        return [{"query": settled.view.to_query(), "how": how}, *self._updates(settled)]
+
+    def _updates(self, settled: ResolvedView | None) -> list[Any]:
+        if settled is None:
+            return [gr.update(visible=False)] * len(self.fields)
+        said = describe_fields(settled, self._words)
+        updates = []
+        for name, field in self.fields.items():
+            choices = {} if name in ("q", "hide") else {"choices": said[name].choices}
+            updates.append(type(field)(value=said[name].value, visible=said[name].visible, **choices))
+        return updates
 
 
-def settle_view(folder: RunsFolder, board: str, profile: str) -> ResolvedView | None:
-    """The view of a benchmark under a profile; None where nothing has been measured."""
-    try:
-        index = folder.index()
-        return None if index.empty else resolve_view(BoardView(board=board, profile=profile, dimension="all"), index)
-    except PodevalError as error:
-        raise gr.Error(str(error)) from error
+def _dropdown(label: str, name: str) -> gr.Dropdown:
+    return gr.Dropdown([], label=label, elem_id=f"f-{name}", interactive=True, min_width=160, filterable=False)
+
+
+def _ticks(label: str, name: str, **options: Any) -> gr.CheckboxGroup:
+    return gr.CheckboxGroup([], label=label, elem_id=f"f-{name}", interactive=True, **options)

@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 import pandas as pd
+from components.part import answer_part
 
 from podeval.leaderboard.table import decimals, number_or_none, value_text
 from podeval.metrics import catalogue
@@ -58,16 +59,14 @@ def table_of_values() -> gr.Dataframe:
     return gr.Dataframe(headers=list(HEADERS), column_widths=list(WIDTHS), label="Values", interactive=False, wrap=True)
 
 
-def place_of_problem() -> gr.HTML:
+def place_of_problem(name: str) -> gr.HTML:
     """Where it is said why nothing was measured, and stays until the next try."""
-    return gr.HTML(visible=False, js_on_load=None)
+    return answer_part(name, "alert")
 
 
-def problem(sentence: str = "") -> gr.HTML:
-    """The same with a sentence, or without one."""
-    return gr.HTML(
-        f'<p role="alert"><strong>{escape(sentence)}</strong></p>' if sentence else "", visible=bool(sentence)
-    )
+def problem(sentence: str) -> str:
+    """A sentence as the place shows it."""
+    return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
 
 
 def _text(value: Any) -> str:

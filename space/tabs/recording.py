@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def build() -> None:
     words = gr.Textbox(lines=4, max_length=20_000, label="Words that should be heard (for WER and CER)")
     names = gr.CheckboxGroup(choices(INPUTS), value=FIRST, label="Metrics")
     run = gr.Button("Measure", variant="primary")
-    wrong = place_of_problem()
+    wrong = place_of_problem("recording-problem")
     values = table_of_values()
     results = gr.State({})
     which = gr.Dropdown([], label="Over time", interactive=True, visible=False)
@@ -70,23 +71,18 @@ def measure(audio: str | None, words: str, names: list[str], progress: Any = Non
         yield so_far(missing)
         return
     assert audio
-    copy = None
     try:
-        copy = decode_apart(Path(audio))
-        sources = {"recording": copy, **({"reference_text": words} if words.strip() else {})}
-        inputs = MetricInputs(sources, keep=True)
-        inputs.read()  # what cannot be read is said before anything is measured
-        for number, name in enumerate(names):
-            progress((number, len(names)), desc=name)
-            more, results[name] = measure_item(name, inputs)
-            rows += more
-            yield so_far()
+        with decoded(Path(audio)) as copy:
+            sources = {"recording": copy, **({"reference_text": words} if words.strip() else {})}
+            inputs = MetricInputs(sources, keep=True)
+            inputs.read()  # what cannot be read is said before anything is measured
+            for number, name in enumerate(names):
+                progress((number, len(names)), desc=name)
+                more, results[name] = measure_item(name, inputs)
+                rows += more
+                yield so_far()
     except PodevalError as error:
-        # Where the upload lies is nobody's business, nor where its copy does.
-        yield so_far(str(error).replace(str(copy), Path(audio).name).replace(audio, Path(audio).name))
-    finally:
-        if copy is not None:
-            shutil.rmtree(copy.parent, ignore_errors=True)
+        yield so_far(str(error))
 
 
 def _missing(audio: str | None, words: str, names: list[str]) -> str:
@@ -98,6 +94,25 @@ def _missing(audio: str | None, words: str, names: list[str]) -> str:
     if "wer" in names and not words.strip():
         return "WER compares with words: enter what should be heard, or leave WER out."
     return ""
+
+
+@contextmanager
+def decoded(path: Path) -> Iterator[Path]:
+    """A copy of a stranger's file for as long as the block runs; what is said of it names the file alone.
+
+    Raises:
+        BadInput: it is not audio, too long, or took too much.
+    """
+    copy = None
+    try:
+        copy = decode_apart(path)
+        yield copy
+    except PodevalError as error:
+        # Where the upload lies is nobody's business, nor where its copy does.
+        raise BadInput(str(error).replace(str(copy), path.name).replace(str(path), path.name)) from None
+    finally:
+        if copy is not None:
+            shutil.rmtree(copy.parent, ignore_errors=True)
 
 
 def decode_apart(path: Path) -> Path:

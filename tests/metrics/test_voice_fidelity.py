@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis.recording import SpeakerVoice
+from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Span, windows_over
 from podeval.errors import BadInput
 from podeval.metrics import catalogue

@@ -11,7 +11,8 @@
   for (const e of document.querySelectorAll("button, a[href], input, select, textarea, progress, audio, canvas, summary, [role]")) {
     if (shown(e) && !["presentation", "none", "status", "alert"].includes(e.getAttribute("role")) && !nameOf(e)) wrong.push(`no name: ${where(e)}`);
   }
-  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+  // Gradio leaves empty ids on elements, which name nothing.
+  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id).filter(Boolean);
   ids.forEach((id, n) => { if (ids.indexOf(id) !== n) wrong.push(`id twice: ${id}`); });
   for (const e of document.querySelectorAll("[aria-labelledby], [aria-describedby], label[for]")) {
     for (const id of (e.getAttribute("aria-labelledby") || e.getAttribute("aria-describedby") || e.htmlFor).split(" "))

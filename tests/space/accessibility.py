@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 _CHECK = (Path(__file__).parent / "accessibility.js").read_text(encoding="utf-8").partition("\n")[2]
 
@@ -13,6 +16,27 @@ def violations(page: Any) -> list[str]:
     """What is wrong with the page as it is shown now."""
     found: list[str] = page.evaluate(_CHECK)
     return found
+
+
+def serious(page: Any, *rules: str) -> list[str]:
+    """What axe-core calls serious or critical on the page as it is, a line each: rule, element, why."""
+    page.evaluate(_axe())
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    results = page.evaluate("options => axe.run(document, options)", options)
+    return [
+        f"{violation['id']} ({violation['impact']}): {node['target']} {node['failureSummary']}"
+        for violation in results["violations"]
+        for node in violation["nodes"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+@cache
+def _axe() -> str:
+    axe_package = pytest.importorskip(
+        "axe_playwright_python", reason="axe-playwright-python is not installed; pip install 'podeval[dev]'"
+    )
+    return (Path(axe_package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 def looks(*widths: int) -> list[tuple[int, str]]:

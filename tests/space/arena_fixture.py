@@ -176,14 +176,18 @@ class Site:
                 self.kill()
 
 
-def site_without_board(runs: Path, arena: Arena, mode: str = "header", closed: str | None = None) -> Any:
+def site_without_board(
+    runs: Path, arena: Arena, mode: str = "header", closed: str | None = None, tabs: bool = False
+) -> Any:
     """The site's own pages over an arena, without the board; people are who the header `x-person` says they are.
 
-    `mode` may be one of the real ways to sign in instead: `local`, `oidc`, `none`.
+    `mode` may be one of the real ways to sign in instead: `local`, `oidc`, `none`. With `tabs` the app of the tabs is
+    there too, for browsers.
     """
+    import gradio_app
     import website
     from auth import Person, SignIn
-    from fastapi import FastAPI
+    from fastapi import FastAPI, Response
     from fastapi.staticfiles import StaticFiles
     from pages import arena as page
     from services import Services
@@ -201,5 +205,6 @@ def site_without_board(runs: Path, arena: Arena, mode: str = "header", closed: s
     website.add_guard(app)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
+    app.get("/parts.css")(lambda: Response(website.parts_style(), media_type="text/css"))
     app.include_router(page.router(site))
-    return app
+    return gradio_app.mount(app, site) if tabs else app

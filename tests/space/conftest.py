@@ -78,7 +78,7 @@ def address(serving: Callable[[Path], str], runs: Path) -> str:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install 'podeval[dev]'")
-    if not Path(CHROMIUM).exists():
+    if shutil.which(CHROMIUM) is None:
         pytest.skip("Chromium is not installed; apt-get install chromium")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -91,7 +91,7 @@ class Visit:
 
     def __init__(self, context: Any) -> None:
         self.page = context.new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(20_000)
         self.errors: list[str] = []
         self.abroad: list[str] = []
         self.refused: list[str] = []
@@ -106,13 +106,21 @@ class Visit:
 
     def open(self, url: str) -> Any:
         self.page.goto(url)
-        self.page.wait_for_selector("table.board td, .board [role=gridcell]")
+        self.page.wait_for_selector("table.board td")
+        # The fields know by then what can be chosen.
+        self.page.wait_for_function("document.querySelector('#f-board input')?.value")
         return self.page
 
     def rows(self) -> list[str]:
         """The rows of the leaderboard, as a reader sees them."""
         rows = self.page.locator("table.board tbody tr").all_inner_texts()
         return [" ".join(str(text).replace("☆", "").replace("★", "").split()) for text in rows]
+
+
+def choose(page: Any, label: str, text: str) -> None:
+    """Choose in one of Gradio's dropdowns, as a reader does."""
+    page.get_by_label(label, exact=True).click()
+    page.get_by_role("option", name=text, exact=True).click()
 
 
 @pytest.fixture(scope="session")

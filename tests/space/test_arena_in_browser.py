@@ -344,7 +344,7 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     voting.join()
     page.click(".vote-a")
     state(page, "sending", "offline")
-    assert "kept in this tab" in page.inner_text("#status")
+    assert "kept in this tab" in page.inner_text("#arena-status")
     picture(page, "arena-offline-1280-dark")
     there = {row[0] for row in votes(site)}
     assert acknowledged.keys() <= there, "what was acknowledged is there"
@@ -376,7 +376,7 @@ def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
         def serve(mode: str = "local", closed: str | None = None, empty: bool = False, **settings: Any) -> str:
             arena = Arena(nothing if empty else database, ArenaSettings(**settings))
-            app = site_without_board(tmp_path, arena, mode, closed)
+            app = site_without_board(tmp_path, arena, mode, closed, tabs=True)
             listening = socket.socket()
             listening.bind(("127.0.0.1", 0))
             server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
@@ -397,15 +397,16 @@ def test_who_cannot_vote_is_told_why_and_what_to_do(small: Callable[..., str], v
     here = voter(360)
     page = here.page
     page.goto(small("oidc") + "/arena")
+    page.wait_for_selector("main a.button")
     assert page.get_attribute("main a.button", "href") == "/sign-in?next=/arena"
     assert violations(page) == []
     page.goto(small("none", closed="Votes are not taken here, because the disk is lost.") + "/arena")
-    assert "because the disk is lost" in page.inner_text("main")
+    page.wait_for_selector("#arena-part h1")
+    assert "because the disk is lost" in page.inner_text(".notices")
     assert page.locator(".vote").count() == 0
     assert violations(page) == []
     page.goto(small(empty=True) + "/arena")
-    page.wait_for_load_state("networkidle")
-    assert page.locator("#nothing-yet").count() == 1
+    page.wait_for_selector("#nothing-yet")
     assert here.wrong == [], "an arena without battles runs no script of battles"
     address = small()
     page.goto(f"{address}/arena")

@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 from fixture_runs import write_runs
 
+from conftest import choose
+
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
 
@@ -44,18 +46,18 @@ def test_board_is_there_with_intervals_rank_ranges_and_controls(visit: Any, addr
 
 def test_search_filters_and_columns_change_the_address_and_back_undoes_them(visit: Any, address: str) -> None:
     page = visit.open(address)
-    page.get_by_label("Search", exact=True).fill("hibari")
+    page.get_by_label("Search", exact=True).press_sequentially("hibari")
     becomes(page, ROWS, 1)
     assert visit.rows()[0].startswith("Hibari")
-    assert page.evaluate("document.activeElement.id") == "f-q", "typing goes on where it was"
+    assert page.evaluate("document.activeElement.closest('#f-q') !== null"), "typing goes on where it was"
     page.get_by_role("link", name="Remove all filters").click()
     becomes(page, ROWS, 6)
-    page.get_by_text("Filters", exact=True).click()
+    page.locator("#filters button").first.click()
     page.get_by_label("Hide controls").check()
     becomes(page, ROWS, 3)
     assert page.get_by_label("Hide controls").is_visible(), "what was open stays open"
-    page.get_by_text("Columns", exact=True).click()
-    page.get_by_role("checkbox", name="WER ↓").check()
+    page.locator("#columns button").first.click()
+    page.get_by_role("checkbox", name="WER ↓", exact=True).check()
     becomes(page, HEADS, 1)
     assert "columns=wer.wer" in page.url
     page.go_back()
@@ -73,7 +75,7 @@ def test_heads_sort_by_number_best_first_and_again_worst_first(visit: Any, addre
 
 def test_profile_paper_shows_printed_figures_without_interval_or_rank(visit: Any, address: str) -> None:
     page = visit.open(address)
-    page.get_by_label("Profile").select_option("paper")
+    choose(page, "Profile", "paper (as printed)")
     page.wait_for_selector("table.board :text('PodAgent')")
     assert not any("±" in row or "#" in row for row in visit.rows())
     assert "Hibari" not in " ".join(visit.rows())
@@ -87,7 +89,7 @@ def test_link_restores_the_view_exactly(visit: Any, address: str) -> None:
     assert link.startswith("http://127.0.0.1")
     assert "dnsmos@1.0-bbbbbbbbbbbb" in link, "the protocol stays when another becomes the default"
     before = (visit.rows(), page.inner_html("figure.plot"), page.inner_text("thead"))
-    page.goto(link)
+    visit.open(link)
     assert (visit.rows(), page.inner_html("figure.plot"), page.inner_text("thead")) == before
     assert before[0][0].startswith("Piper"), "pinned"
     assert "2/2" in before[0][0], "two items of the category Arts, and one metric"
@@ -124,7 +126,7 @@ def test_every_plot_is_drawn_with_a_table_beside_or_says_why_not(visit: Any, add
         return
     assert page.locator("figure.plot svg").bounding_box()["height"] > 150
     if plot == "distribution":
-        page.get_by_label("Figure").select_option("dnsmos.ovrl")
+        choose(page, "Figure", "DNSMOS ovrl ↑ (MOS)")
         becomes(page, "figcaption:has-text('DNSMOS')", 1)
     page.get_by_text("The same as a table").click()
     assert "Hibari dialogue" in page.inner_text("#numbers table")
@@ -176,12 +178,14 @@ def test_phone_scrolls_inside_the_table_never_the_page(chromium: Any, address: s
 def test_the_board_speaks_chinese_to_who_asks_for_it_or_whose_browser_does(chromium: Any, address: str) -> None:
     page = chromium.new_context(locale="zh-CN").new_page()
     page.goto(address)
+    page.wait_for_selector("#missing")
     assert page.inner_text("h1") == "排行榜"
     assert "词错误率 ↓" in page.inner_text("thead")
     assert "由我们造成" in page.inner_text("#missing")
-    page.get_by_label("搜索").fill("没有")
+    page.get_by_label("搜索").press_sequentially("没有")
     page.wait_for_selector("h2:has-text('没有符合条件的系统')")
     page.goto(f"{address}?lang=en&q=piper")
+    page.wait_for_selector("table.board td")
     assert page.inner_text("h1") == "Leaderboard"
     page.context.close()
 
@@ -203,15 +207,16 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(visit: Any, address
 
 def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(visit: Any, address: str) -> None:
     page = visit.open(address)
-    page.route("**/?*", lambda route: route.abort())
-    page.get_by_label("Search", exact=True).fill("piper")
-    page.wait_for_selector("#problem:visible")
-    assert "cannot be reached" in page.inner_text("#problem")
+    of_a_view = re.compile(r"/\?")
+    page.route(of_a_view, lambda route: route.abort())
+    page.get_by_label("Search", exact=True).press_sequentially("piper")
+    page.wait_for_selector("#board-problem:visible")
+    assert "cannot be reached" in page.inner_text("#board-problem")
     assert len(visit.rows()) == 6
-    page.unroute("**/?*")
+    page.unroute(of_a_view)
     page.get_by_role("button", name="Try again").click()
     becomes(page, ROWS, 1)
-    assert not page.locator("#problem").is_visible()
+    assert not page.locator("#board-problem").is_visible()
 
 
 HOSTILE = {
@@ -231,7 +236,7 @@ def test_what_others_wrote_is_shown_literally_and_never_run(
     assert HOSTILE["reason"] in page.inner_text("#missing")
     assert HOSTILE["title"][:20] in (page.text_content("figure.plot") or "")
     for plot in ("radar", "distribution"):
-        page.goto(f"{url}?plot={plot}&pins=hibari")
+        visit.open(f"{url}?plot={plot}&pins=hibari")
         assert HOSTILE["title"][:20] in (page.text_content("figure.plot") or "")
     page.locator("tbody a:has-text('onerror')").first.click()
     page.wait_for_selector("#deck[data-state=ready]")
@@ -247,6 +252,7 @@ def test_what_others_wrote_is_shown_literally_and_never_run(
 
 def test_empty_folder_says_what_to_run(visit: Any, serving: Callable[[Path], str], tmp_path: Path) -> None:
     visit.page.goto(serving(tmp_path / "none"))
+    visit.page.wait_for_selector("#nothing")
     assert "Nothing has been measured here yet" in visit.page.inner_text("body")
     assert "podeval run" in visit.page.inner_text("body")
     assert visit.page.locator("table.board").count() == 0

@@ -24,6 +24,9 @@ from starlette.testclient import TestClient
 
 from podeval.errors import BadInput, StoreUnusable
 
+PART = {"x-podeval-part": "1"}
+TABS = ("/submit", "/arena")
+
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[LoopbackProvider]:
@@ -262,14 +265,15 @@ def test_what_did_not_come_from_our_pages_is_refused(local: TestClient) -> None:
 
 
 def test_every_answer_carries_its_headers(local: TestClient) -> None:
-    own, board = local.get("/arena/ratings"), local.get("/")
-    for answer in (own, board):
+    own, part, tabs = local.get("/arena/ratings"), local.get("/", headers=PART), local.get("/")
+    for answer in (own, part, tabs):
         assert answer.status_code == 200
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
-    assert "unsafe" not in own.headers["content-security-policy"]
-    assert "<script>" not in own.text
-    assert "style=" not in own.text
+    for strict in (own, part):
+        assert "unsafe" not in strict.headers["content-security-policy"]
+        assert "<script>" not in strict.text
+        assert "style=" not in strict.text
 
 
 def test_pages_speak_chinese_to_who_asks_for_it(local: TestClient) -> None:
@@ -282,8 +286,8 @@ def test_pages_speak_chinese_to_who_asks_for_it(local: TestClient) -> None:
 @pytest.mark.parametrize(
     ("address", "said", "not_said"),
     [
-        ("/submit", "朗读给定脚本，每位说话人始终用同一嗓音", "Speak the given"),
-        ("/arena", "您更愿意继续听哪一个", "A is better"),
+        ("/submit", "提交系统", "Submit a system"),
+        ("/arena", "哪一个更好", "Which of the two"),
         ("/system?system=hibari", "按 类别", "按 Category"),
         ("/system?system=hibari", "类别: 艺术", "category: Arts"),
         ("/method", "MTalk-Bench，表 3", "table 3"),
@@ -291,7 +295,7 @@ def test_pages_speak_chinese_to_who_asks_for_it(local: TestClient) -> None:
 )
 def test_chinese_pages_are_chinese_throughout(local: TestClient, address: str, said: str, not_said: str) -> None:
     local.cookies.clear()
-    page = local.get(address, headers={"accept-language": "zh"}).text
+    page = local.get(address, headers={"accept-language": "zh", **(PART if address in TABS else {})}).text
     assert said in page
     assert not_said not in page
 

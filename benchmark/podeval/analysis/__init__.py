@@ -1,6 +1,7 @@
-"""One recording, decoded once, its derived facts computed once and kept on disk."""
+"""Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
 
-from podeval.analysis.recording import Recording, SpeakerVoice
+from podeval.analysis.recording import Recording
+from podeval.analysis.speaker_voices import SpeakerVoice
 
 __all__ = [
     "Recording",
@@ -13,6 +14,7 @@ __all__ = [
     "reference_voices",
     "second_look",
     "speaker_turns",
+    "speaker_voices",
     "speech_track",
     "speech_windows",
     "spoken_script",

@@ -16,6 +16,7 @@ import numpy as np
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import STUDY, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.metrics.voice_match import NEEDS, compare_voices
@@ -35,6 +36,7 @@ from podeval.text.script import Script
             (-1, 1),
             about="likeness to the reference voice over time",
             zh="音色相似度",
+            reach=Reach(STUDY, people=(0.84, 0.88), systems=(0.86, 0.9), profile="embedded"),
         ),
         Key("worst_window", "higher", "cosine", (-1, 1), about="likeness of the least alike 3 s", zh="最差窗口"),
     ),

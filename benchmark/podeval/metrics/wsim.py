@@ -15,6 +15,7 @@ import numpy as np
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import STUDY, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.text.script import Script
@@ -25,7 +26,16 @@ from podeval.text.script import Script
     title="WSIM",
     version="1.1",
     dimension="speech.voice_fidelity",
-    keys=(Key("wsim", "higher", "cosine", (-1, 1), about="likeness to the reference voices, weighted by time"),),
+    keys=(
+        Key(
+            "wsim",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="likeness to the reference voices, weighted by time",
+            reach=Reach(STUDY, people=(0.89, 0.91), profile="embedded"),
+        ),
+    ),
     needs=NEEDS,
     paper="PodEval (own definition)",
 )

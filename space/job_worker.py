@@ -1,0 +1,205 @@
+"""A worker within the site's own process, whose models run as jobs on the Hub: for a Space, which is one process.
+
+APScheduler sweeps the queue, looks over what waits for the Hub, claims and works, stops jobs nobody needs, mirrors and
+retains. Generating happens in the jobs' containers; what they leave is decoded here, in a sandbox where there is one,
+else in a process of its own with limits, and measured. A site that ends in the middle loses nothing: its claim lapses,
+and the next one goes on with the same job.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput, PodevalError
+from podeval.hub.commits import AppendOnly
+from podeval.leaderboard.build import build
+from podeval.operations.retention import housekeeping
+from podeval.runs.hf_jobs import HfJobs, minutes_of
+from podeval.submissions import sandbox
+from podeval.submissions.generation import GenerationSettings
+from podeval.submissions.hub_generation import OnTheHub
+from podeval.submissions.hub_record import HubRecord
+from podeval.submissions.job_budget import Ledger
+from podeval.submissions.pull_requests import Proposals
+from podeval.submissions.scheduler import run_periodically
+from podeval.submissions.service import SubmissionService
+from podeval.submissions.worker import Worker
+
+_LOG = logging.getLogger("podeval.site")
+
+EXECUTOR, HERE, ELSEWHERE = "PODEVAL_EXECUTOR", "hf-jobs", "elsewhere"
+"""The setting that says who works on submissions, and what it may say."""
+SWEEP_SECONDS, GATE_SECONDS, CATCH_UP_SECONDS, MIRROR_SECONDS = 30.0, 60.0, 60.0, 300.0
+PAUSE = 10.0
+"""Seconds between two looks at the queue."""
+_TICK = 0.2
+
+
+class JobWorker:
+    """Works on the queue of a site.
+
+    Args:
+        desk: which takes submissions; their queue is worked on.
+        runs: the folder that the board reads.
+        environment: its settings, `PODEVAL_JOBS_…` as of `podeval worker`.
+        pause: seconds between two looks at the queue.
+        jobs_pause: seconds between two looks at a job.
+
+    Raises:
+        BadInput: a setting is missing or cannot be used.
+    """
+
+    def __init__(
+        self,
+        desk: SubmissionService,
+        runs: Path,
+        environment: Mapping[str, str] = os.environ,
+        pause: float = PAUSE,
+        jobs_pause: float = 15.0,
+    ) -> None:
+        self._desk, self._runs, self._pause = desk, runs, pause
+        self._stopping = threading.Event()
+        self.jobs = _jobs(environment)
+        self.budget = _budget(environment)
+        self.ledger = Ledger(desk.queue.database, self.budget)
+        # Models run in their containers; what is decoded here is read by podeval's own code.
+        making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
+        work = Path(environment.get("PODEVAL_WORK") or "work")
+        self.worker = Worker(desk.queue, work, runs, build, making, log=_LOG.info, look_over=desk.look_over_all)
+        self.worker.hub = OnTheHub(self.jobs, self.ledger, pause=jobs_pause, log=_LOG.info)
+        self.worker.proposals = Proposals(desk.queue, runs)
+        self._record = _record(desk, environment)
+
+    def works(self) -> dict[str, tuple[float, Callable[[], Any]]]:
+        """What is done again and again: seconds and work by name."""
+        works: dict[str, tuple[float, Callable[[], Any]]] = {
+            "sweep": (SWEEP_SECONDS, self._desk.queue.sweep),
+            "gate": (GATE_SECONDS, self._desk.look_over_all),
+            "work": (self._pause, self._work),
+            "catch up": (CATCH_UP_SECONDS, self.worker.catch_up),
+            "leftovers": (CATCH_UP_SECONDS, self.worker.clear),
+            **housekeeping(self._desk.queue.database, self._runs, _LOG.info),
+        }
+        if self._record is not None:
+            works["mirror"] = (MIRROR_SECONDS, self._mirror)
+        return works
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Work while the block runs."""
+        self._stopping.clear()
+        with run_periodically(self.works(), _LOG.warning):
+            try:
+                yield
+            finally:
+                self._stopping.set()
+
+    def _work(self) -> None:
+        """Work on what waits, as long as nobody else does; ends at once when the site does.
+
+        The thread that works is left behind then: a claim lapses, and the next process goes on.
+        """
+        if any(lease.worker != self.worker.name for lease in self._desk.queue.leases()):
+            return
+        working = threading.Thread(target=self._work_off, daemon=True, name="podeval-worker")
+        working.start()
+        while working.is_alive() and not self._stopping.is_set():
+            working.join(_TICK)
+
+    def _work_off(self) -> None:
+        try:
+            while not self._stopping.is_set() and self.worker.once() is not None and self.worker.fault is None:
+                pass
+        except PodevalError as error:
+            _LOG.warning("%s", error)
+        except Exception:
+            # Whatever it is, the next look goes on.
+            _LOG.exception("the worker goes on after an error that nobody expected")
+
+    def _mirror(self) -> None:
+        assert self._record is not None
+        self._record.push()
+        self._record.push_results(self._runs)
+
+
+class Evaluation:
+    """Who works on a site's submissions.
+
+    Args:
+        desk: which takes submissions.
+        runs: the folder that the board reads.
+        environment: the site's settings.
+    """
+
+    def __init__(self, desk: SubmissionService, runs: Path, environment: Mapping[str, str] = os.environ) -> None:
+        self._queue = desk.queue
+        self._setting = environment.get(EXECUTOR, "")
+        self.worker: JobWorker | None = None
+        self.problem = ""
+        if self._setting == HERE and not desk.closed:
+            try:
+                self.worker = JobWorker(desk, runs, environment)
+            except BadInput as error:
+                self.problem = str(error)
+                _LOG.error("nothing is evaluated here: %s", error)
+
+    def sentence(self, texts: Mapping[str, Any]) -> str:
+        """Say it in one sentence; where nobody works, what is missing.
+
+        Args:
+            texts: of submissions, in the reader's language.
+        """
+        if self.worker is not None:
+            spent, flavour = self.worker.ledger.committed(), self.worker.jobs.flavour
+            gone, budget = f"{spent:.2f}", f"{self.worker.budget:.2f}"
+            return str(texts["works_here"]).format(flavour=flavour, spent=gone, budget=budget)
+        if self.problem:
+            return str(texts["works_not"]).format(why=self.problem)
+        if self._setting == ELSEWHERE or self._queue.leases():
+            return str(texts["works_elsewhere"])
+        return str(texts["works_nobody"])
+
+
+def _jobs(environment: Mapping[str, str]) -> HfJobs:
+    """Where models run, by the same settings as `podeval worker --executor hf-jobs`."""
+
+    def setting(name: str, default: str = "") -> str:
+        return environment.get(f"PODEVAL_JOBS_{name}", "") or default
+
+    attempts = setting("ATTEMPTS", "1")
+    if not attempts.isdigit():
+        raise BadInput(f"PODEVAL_JOBS_ATTEMPTS must be a number, not {attempts!r}")
+    return HfJobs(
+        setting("IMAGE"),
+        setting("FLAVOR", "a10g-large"),
+        setting("NAMESPACE"),
+        minutes_of(setting("TIMEOUT", "2h")),
+        int(attempts),
+        setting("BUCKET"),
+        setting("ASKED"),
+    )
+
+
+def _budget(environment: Mapping[str, str]) -> float:
+    value = environment.get("PODEVAL_JOBS_BUDGET", "")
+    try:
+        budget = float(value or 0)
+    except ValueError:
+        budget = 0.0
+    if not budget > 0:
+        raise BadInput("say what all jobs together may cost, in US dollars, with PODEVAL_JOBS_BUDGET")
+    return budget
+
+
+def _record(desk: SubmissionService, environment: Mapping[str, str]) -> HubRecord | None:
+    """Where changes of state and results are mirrored; None where no repos are named."""
+    requests, results = environment.get("PODEVAL_MIRROR_REQUESTS"), environment.get("PODEVAL_MIRROR_RESULTS")
+    if not requests or not results:
+        return None
+    return HubRecord(desk.queue, AppendOnly(requests), AppendOnly(results))

@@ -1,0 +1,258 @@
+"""The interface for programs that speak with Gradio: named endpoints at the root, each with its types and description.
+
+Every other event of the app is private. What an endpoint takes is looked at as a route's is, and limited likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from pages.submit import check_document, public_rows, submitter
+from tabs import recording, script
+from tabs.measuring import list_offered, measure_item
+from website import NotSignedIn, Site, TooMany
+
+from podeval.arena.ranking import Rankings
+from podeval.errors import BadInput, PodevalError
+from podeval.hub.retry import HubUnavailable
+from podeval.leaderboard import table
+from podeval.leaderboard.view import BoardView, resolve_view
+from podeval.metrics import catalogue
+from podeval.metrics.inputs import MetricInputs
+from podeval.submissions.document_draft import draft_document
+
+RATE = "60/minute"
+CHECK_RATE = "20/minute"
+MOST_ROWS = 5_000
+
+
+class ProgramApi:
+    """What programs may call.
+
+    Args:
+        site: whom the endpoints ask.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def add(self, measuring: bool) -> None:
+        """Add the endpoints to the app that is being built; `/score` only where visitors may measure."""
+        self._name(self.leaderboard, "leaderboard")
+        self._name(self.metrics, "metrics")
+        self._name(self.submit_check, "submit_check")
+        self._name(self.queue, "queue")
+        self._name(self.ratings, "ratings")
+        if measuring:
+            self._name(self.score, "score", queue=True, concurrency_limit=1, concurrency_id="measuring")
+
+    def _name(self, function: Callable[..., Any], name: str, queue: bool = False, **options: Any) -> None:
+        gr.api(_say_refusals(function), api_name=name, api_description=function.__doc__, queue=queue, **options)
+
+    def _limit(self, request: gr.Request, rate: str, what: str) -> None:
+        self._site.limit(request.request, rate, what)
+
+    def leaderboard(
+        self,
+        request: gr.Request,
+        board: str = "",
+        profile: str = "",
+        slice: str = "",
+        metric: str = "",
+    ) -> list[dict[str, Any]]:
+        """The numbers of one benchmark under one profile, one a row, best first.
+
+        A row has system, system_title, metric, key, value, low and high (the 95 % interval), rank_best and rank_worst
+        (null where it is not ranked, as for controls), better (higher or lower), scored and unscored counts, protocol.
+        Compare values of one metric, key and protocol alone.
+
+        Args:
+            request: of the program.
+            board: benchmark/split such as lfs_bench/mono, or a benchmark; empty for the first.
+            profile: embedded, reference or paper; empty for the first there is.
+            slice: a part of the items such as language=en or category=Arts; empty for all items.
+            metric: name of a metric such as wer, which /metrics lists; empty for all.
+        """
+        self._limit(request, RATE, "api leaderboard")
+        index = self._site.results.index()
+        if index.empty:
+            return []
+        wish = BoardView(board=board[:200], profile=profile[:40], dimension="all", slice=slice[:200])
+        settled = resolve_view(wish, index)
+        if missed := settled.missed_wishes(wish):
+            name, value = next(iter(missed.items()))
+            raise BadInput(f"there is no {name} {value[:80]!r} here; there are {', '.join(_choices(settled, name))}")
+        if metric and metric not in {column.metric for column in settled.columns}:
+            known = sorted({column.metric for column in settled.columns})
+            raise BadInput(f"there is no metric {metric[:80]!r} here; there are {', '.join(known)}")
+        frame = table.tidy(settled)
+        frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
+        better = {(each.name, key.name): key.better for each in catalogue.all_metrics() for key in each.keys}
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        told = [{**row, "better": better.get((row["metric"], row["key"]), "")} for row in rows]
+        return sorted(told, key=_by_rank)
+
+    def metrics(self, request: gr.Request) -> list[dict[str, Any]]:
+        """Every metric: name, title, what it is about, version, dimension, inputs, keys with direction and unit."""
+        self._limit(request, RATE, "api metrics")
+        return [
+            {
+                "name": metric.name,
+                "title": metric.title,
+                "about": metric.about,
+                "version": metric.version,
+                "dimension": metric.dimension,
+                "inputs": list(metric.inputs),
+                "keys": [{"name": key.name, "better": key.better, "unit": key.unit} for key in metric.keys],
+            }
+            for metric in catalogue.all_metrics()
+        ]
+
+    def score(
+        self, recording_file: gr.FileData | None = None, text: str = "", metrics: list[str] | None = None
+    ) -> dict[str, Any]:
+        """Measure a recording, or a script where no recording is given, with metrics that this machine has.
+
+        Gives by metric the value of each key, or `unscored` with the reason; and the protocol of each.
+
+        Args:
+            recording_file: a recording of at most five minutes and 20 MB, as a file that was uploaded.
+            text: the words that should be heard; of a script, its lines as `Name: words`.
+            metrics: names of metrics; empty for loudness and dnsmos of a recording, for all that read of a script.
+        """
+        if recording_file is None:
+            return _score_inputs(dict.fromkeys(script.INPUTS, text), metrics or _offered(script.INPUTS), script.INPUTS)
+        with recording.decoded(_uploaded(recording_file)) as copy:
+            sources = {"recording": copy, **({"reference_text": text} if text.strip() else {})}
+            return _score_inputs(sources, metrics or list(recording.FIRST), recording.INPUTS)
+
+    def submit_check(
+        self,
+        request: gr.Request,
+        repo: str = "",
+        benchmark: str = "real_pod",
+        track: str = "",
+        task: str = "",
+        document: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Look a model repo of the Hub over as submitting it would, and queue nothing.
+
+        Gives `passed`, `refusals` (each rule that is not kept, what it asks, what was found), `preview` (what would
+        run, and how long), and `document`, the submission as it was read: change it and give it in place of a repo.
+
+        Args:
+            request: of the program.
+            repo: owner/name on the Hub.
+            benchmark: name of a benchmark, such as real_pod or lfs_bench.
+            track: of the benchmark; empty for its first.
+            task: text-to-speech, podcast, script-writer or speech-to-speech; empty for what the repo's card says.
+            document: a whole submission document, in place of a repo.
+        """
+        self._limit(request, CHECK_RATE, "submit check")
+        desk = self._site.services.desk
+        if desk is None:
+            raise BadInput("this board takes no submissions")
+        who = submitter(self._site.require_person(request.request))
+        draft = document or draft_document(repo, benchmark=benchmark, track=track, task=task, api=desk.gate.api)
+        return {**check_document(desk, draft, who), "document": draft}
+
+    def queue(self, request: gr.Request, state: str = "") -> list[dict[str, Any]]:
+        """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.
+
+        Args:
+            request: of the program.
+            state: received, checked, queued, running, measured, published, refused, failed, cancelled or withdrawn;
+                empty for all.
+        """
+        self._limit(request, RATE, "api queue")
+        desk = self._site.services.desk
+        return [] if desk is None else public_rows(desk.queue, desk.queue.all(states=(state,) if state else ())[:500])
+
+    def ratings(self, request: gr.Request, dimension: str = "") -> dict[str, Any]:
+        """Ratings by public votes: by dimension the systems with rating, 95 % interval, rank range, battles, wins.
+
+        Args:
+            request: of the program.
+            dimension: one alone; empty for all, and `pooled`.
+        """
+        self._limit(request, RATE, "api ratings")
+        told: dict[str, Any] = Rankings(self._site.services.arena).current().document()
+        if dimension:
+            told["dimensions"] = {name: part for name, part in told["dimensions"].items() if name == dimension}
+        return told
+
+
+def add(site: Site, measuring: bool) -> None:
+    """Add the endpoints to the app that is being built.
+
+    Args:
+        site: whom they ask.
+        measuring: whether visitors may measure.
+    """
+    ProgramApi(site).add(measuring)
+
+
+def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, its refusals as sentences for the program."""
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except NotSignedIn:
+            raise gr.Error("please sign in first, in a browser at /sign-in", print_exception=False) from None
+        except HubUnavailable as error:
+            raise gr.Error(str(error), print_exception=False) from None
+        except (PodevalError, TooMany) as error:
+            raise gr.Error(str(error), print_exception=False) from None
+
+    return call
+
+
+def _choices(settled: Any, name: str) -> list[str]:
+    """The values there are of a field of the view."""
+    return [value or "all items" for _, value in getattr(settled.choices, f"{name}s")][:20]
+
+
+def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Rows of a metric together, ranked ones before others, best first."""
+    value = row["value"]
+    signed = 0.0 if value is None else value if row["better"] == "lower" else -value
+    unranked = row["rank_best"] is None
+    return (row["metric"], row["key"], row["protocol"], unranked, row["rank_best"] or 0, value is None, signed)
+
+
+def _uploaded(file: Any) -> Path:
+    """The path of an upload, which the gate has looked at already; Gradio does not look at it here.
+
+    Raises:
+        BadInput: it is none.
+    """
+    from gradio.utils import get_upload_folder
+
+    path = Path(str(file.get("path") if isinstance(file, dict) else "")).resolve()
+    if not path.is_relative_to(Path(get_upload_folder()).resolve()):
+        raise BadInput("upload the recording first, and name it as the upload's answer does")
+    return path
+
+
+def _offered(inputs: tuple[str, ...]) -> list[str]:
+    return [metric.name for metric in list_offered(inputs)]
+
+
+def _score_inputs(sources: dict[str, Any], names: list[str], inputs: tuple[str, ...]) -> dict[str, Any]:
+    """Values or reasons by metric, with protocols."""
+    offered = _offered(inputs)
+    if wrong := [name for name in names if name not in offered]:
+        raise BadInput(f"{wrong[0][:60]!r} is not measured here from this; there are {', '.join(offered)}")
+    given = MetricInputs(sources, keep=True)
+    given.read()
+    scores: dict[str, Any] = {}
+    for name in names:
+        _, result = measure_item(name, given)
+        scores[name] = {**result["items"][0], "protocol": result["protocol"]}
+    return scores

@@ -1,0 +1,42 @@
+// The page of the tabs: each tab is an address, and what Gradio shows has the colours of the documents.
+const TABS = ["leaderboard", "arena", "score", "submit", "queue", "about"];
+const button = (name) => document.getElementById(`tab-${name}-button`);
+const named = () => TABS.find((name) => location.pathname === `/${name}`) ?? TABS[0];
+const searches = {};
+let shown = named();
+
+/** Show a tab; the others are told, so that what plays there stops. */
+function show(name) {
+  shown = name;
+  document.dispatchEvent(new CustomEvent("podeval:tab", { detail: name }));
+}
+
+addEventListener("click", (event) => {
+  const name = TABS.find((each) => event.target.closest?.("[role=tab]")?.id === `tab-${each}-button`);
+  if (!name || name === shown) return;
+  searches[shown] = location.search;
+  show(name);
+  history.pushState(null, "", `/${name === TABS[0] ? "" : name}${searches[name] ?? ""}`);
+});
+addEventListener("popstate", () => {
+  const name = named();
+  if (name === shown) return;
+  show(name);
+  button(name)?.click();
+});
+
+// Tabs are chosen by arrow keys too, which Gradio says by a click; Gradio decides on dark by itself, parts follow it.
+function dress() {
+  document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light";
+}
+new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+// What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
+new MutationObserver(() => {
+  const main = document.querySelector("gradio-app main:not(#content)");
+  if (main) {
+    main.id = "content";
+    main.tabIndex = -1;
+    dress();
+  }
+  for (const head of document.querySelectorAll(".virtual-table-viewport th:first-child:not([tabindex='0'])")) head.tabIndex = 0;
+}).observe(document.body, { childList: true, subtree: true });

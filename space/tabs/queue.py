@@ -1,0 +1,105 @@
+"""The queue: what is worked on, what waits in which order, what became of the rest, and whether anybody works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+from pages.submit import queue_parts
+from website import Site
+
+from podeval.errors import PodevalError
+
+RATE = "60/minute"
+EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
+PARTS = ("working", "waiting", "ended")
+
+
+def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
+    """Put the tab's components where they are called for.
+
+    Args:
+        site: whose queue is shown.
+        language: of the tab.
+        app: that is being built.
+        tab: in which the components stand.
+    """
+    texts = site.texts[language]["submit"]
+    gr.Markdown(f"# {texts['queue_title']}\n\n{texts['queue_intro']}", elem_id="queue-about")
+    desk, evaluation = site.services.desk, site.services.evaluation
+    if desk is None:
+        return
+    who_works = gr.Markdown(elem_id="queue-worker")
+    tables = [submissions_table(texts, texts[part], f"queue-{part}") for part in PARTS]
+    again = gr.Button(texts["refresh"], elem_id="queue-refresh")
+
+    def refresh(request: gr.Request) -> list[Any]:
+        try:
+            site.limit(request.request, RATE, "queue")
+            parts = queue_parts(desk.queue)
+            told = evaluation.sentence(texts) if evaluation else ""
+        except PodevalError:
+            return [gr.skip()] * (1 + len(tables))
+        return [told, *(table_rows(parts[name], texts) for name in PARTS)]
+
+    for event in (tab.select, app.load, again.click):
+        event(refresh, None, [who_works, *tables], **EVENT)
+
+
+def submissions_table(texts: dict[str, Any], label: str, name: str) -> gr.Dataframe:
+    """The component for submissions; the first column leads to the page of one, all others are text.
+
+    Args:
+        texts: of submissions.
+        label: of the table.
+        name: its element id.
+    """
+    heads = [texts[key] for key in ("id", "name", "state", "progress", "owner", "kind", "since", "why_column")]
+    return gr.Dataframe(
+        headers=heads,
+        datatype=["markdown", *["str"] * (len(heads) - 1)],
+        column_widths=[150, 180, 110, 200, 130, 100, 150, 320],
+        label=label,
+        elem_id=name,
+        interactive=False,
+        wrap=True,
+    )
+
+
+def table_rows(rows: list[dict[str, Any]], texts: dict[str, Any]) -> list[list[str]]:
+    """Submissions as the table shows them.
+
+    Args:
+        rows: as `describe_publicly` gives them.
+        texts: of submissions.
+    """
+    return [
+        [
+            f"[{row['id']}](/submissions/{row['id']})",
+            row["name"],
+            texts["states"][row["state"]],
+            _progress(row, texts),
+            f"{row['owner']} ({texts['proven']})" if row["owner_proven"] else row["owner"],
+            texts["kinds_short"].get(row["kind"], row["kind"]),
+            f"{row['state_at'][:16].replace('T', ' ')} UTC",
+            row["reason"][:400] if row["waits_for_operator"] or row["state"] in _ENDED_BADLY else "",
+        ]
+        for row in rows
+    ]
+
+
+_ENDED_BADLY = ("refused", "failed", "cancelled", "withdrawn")
+
+
+def _progress(row: dict[str, Any], texts: dict[str, Any]) -> str:
+    """How far a submission is, or where it stands."""
+    if row["state"] in ("running", "measured") and row["items_total"]:
+        return f"{row['items_done']} / {row['items_total']}"
+    if row["position"] is None:
+        return ""
+    place = f"{texts['number']} {row['position']}"
+    seconds = row["seconds_left"]
+    if seconds is None:
+        return place
+    hours, minutes = f"{seconds / 3600:.1f} {texts['hours']}", f"{max(1, round(seconds / 60))} {texts['minutes']}"
+    return f"{place}, {texts['about']} {hours if seconds > 5400 else minutes}"

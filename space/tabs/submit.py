@@ -1,0 +1,208 @@
+"""Submit: the document's fields as Gradio's, filled in from the Hub by a repo's name, looked over, and handed in."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import gradio as gr
+from components.part import answer_part, fetched_part
+from error_messages import translate
+from pages.submit import check_document, public_rows, read, refusals, submitter
+from submission_form import FormField, as_document, fields, kinds, value_at
+from website import UNRECORDED, NotSignedIn, Site, TooMany
+
+from podeval import benchmarks
+from podeval.errors import CodedSentence, PodevalError, StoreUnusable
+from podeval.store.files import DiskFull
+from podeval.submissions.document_draft import draft_document
+from podeval.submissions.rules import RULES, SubmissionRefused
+from podeval.submissions.service import SubmissionService
+from podeval.systems.submission_reading import BadDocument
+from tabs.queue import submissions_table, table_rows
+
+_LOG = logging.getLogger("podeval.site")
+
+EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
+CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
+SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
+SYSTEM = "system"
+_FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
+"""Fields of a system that most leave empty."""
+
+
+class SubmitTab:
+    """The tab of one language.
+
+    Args:
+        site: to which is submitted.
+        desk: that takes submissions.
+        language: of the fields.
+    """
+
+    def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:
+        self._site, self._desk = site, desk
+        self._texts = site.texts[language]["submit"]
+        self._refused = site.texts[language]["refused"]
+        self._groups: list[str] = []
+        self._declared: list[FormField] = []
+        self._fields: list[Any] = []
+        self._fill: Any = None
+
+    def build(self, app: gr.Blocks, tab: gr.Tab) -> None:
+        """Put the components where they are called for, and say what happens."""
+        texts = self._texts
+        fetched_part("submit-head", "/submit")
+        sources = [(texts["kinds"][name], name) for name in kinds()]
+        kind = gr.Radio(sources, value="model", label=texts["source"], elem_id="submit-kind")
+        columns = [self._place_source(name, block) for name, block in kinds().items()]
+        tracks = gr.CheckboxGroup(self._tracks(), label=texts["benchmarks"], elem_id="submit-tracks")
+        self._place_fields(SYSTEM, fields("System", SYSTEM, texts), _FOLDED)
+        answer = answer_part("submit-answer")
+        with gr.Row():
+            check = gr.Button(texts["check"], elem_id="submit-check")
+            send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
+        with gr.Accordion(texts["rules"], open=False):
+            gr.Markdown("\n".join(f"- **{rule}**: {asks}" for rule, asks in RULES.items()))
+        own = submissions_table(texts, texts["own"], "submit-own")
+        given = [kind, tracks, *self._fields]
+        kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
+        self._fill.click(self.fill, given, [answer, *self._fields], trigger_mode="once", **EVENT)
+        check.click(self.check, given, answer, trigger_mode="once", **EVENT)
+        send.click(self.submit, given, [answer, own], trigger_mode="once", **EVENT)
+        for event in (tab.select, app.load):
+            event(self.own, None, own, **{**EVENT, "show_progress": "hidden"})
+
+    def _tracks(self) -> list[tuple[str, str]]:
+        known = [benchmarks.get(name) for name in benchmarks.names()]
+        return [
+            (f"{benchmark.title}: {self._texts['tracks'].get(f'{benchmark.name}.{track.name}', (track.title,))[0]}",
+             f"{benchmark.name}.{track.name}")
+            for benchmark in known
+            for track in benchmark.tracks
+        ]  # fmt: skip
+
+    def _place_source(self, kind: str, block: str) -> gr.Column:
+        declared = fields(block, "source", self._texts)
+        optional = tuple(each.path.partition(".")[2] for each in declared if not each.required)
+        with gr.Column(visible=kind == "model", elem_id=f"submit-{kind}") as column:
+            if kind == "model":
+                repo = next(each for each in declared if each.path == "source.repo")
+                self._place(kind, repo)
+                self._fill = gr.Button(self._texts["fill"], elem_id="submit-fill", size="md")
+                declared.remove(repo)
+            self._place_fields(kind, declared, optional)
+        return column
+
+    def _place_fields(self, group: str, declared: list[FormField], folded: tuple[str, ...]) -> None:
+        """Fields in their order, those that most leave empty folded away below the others."""
+        below = [each for each in declared if each.path.partition(".")[2].removeprefix("links.") in folded]
+        for field in declared:
+            if field not in below:
+                self._place(group, field)
+        if below:
+            with gr.Accordion(self._texts["more"], open=False):
+                for field in below:
+                    self._place(group, field)
+
+    def _place(self, group: str, field: FormField) -> None:
+        label = field.name if field.required else f"{field.name} ({self._texts['optional']})"
+        name = f"{group}-{field.path.replace('.', '-')}"
+        options: dict[str, Any] = {"label": label, "info": field.help, "elem_id": name}
+        if field.looks == "flag":
+            made: Any = gr.Checkbox(**options)
+        elif field.looks == "choice":
+            made = gr.Dropdown(list(field.choices), value=field.choices[0], filterable=False, **options)
+        else:
+            made = gr.Textbox(lines=3 if field.looks == "area" else 1, max_length=2_000, **options)
+        self._groups.append(group)
+        self._declared.append(field)
+        self._fields.append(made)
+
+    def choose_kind(self, kind: Any) -> list[Any]:
+        """The fields of the kind of source alone."""
+        return [gr.Column(visible=name == kind) for name in kinds()]
+
+    def document(self, kind: Any, tracks: Any, given: tuple[Any, ...]) -> dict[str, Any]:
+        """What is filled in, as the document that `podeval submit` reads."""
+        rows = zip(self._groups, self._declared, given, strict=True)
+        used = [(field, value) for group, field, value in rows if group in (SYSTEM, kind)]
+        return as_document(str(kind), tracks if isinstance(tracks, list) else [], used)
+
+    def fill(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
+        """The fields of a model as the Hub knows it by its repo; those that were filled in stay."""
+        repo = self.document(kind, tracks, given)["source"].get("repo", "")
+        try:
+            self._site.limit(request.request, CHECK_RATE, "submit check")
+            self._site.require_person(request.request)
+            draft = draft_document(repo, api=self._desk.gate.api)
+        except (PodevalError, NotSignedIn) as error:
+            return [self._say(request, error), *[gr.skip()] * len(self._fields)]
+        updates = []
+        for group, field, value in zip(self._groups, self._declared, given, strict=True):
+            known = value_at(draft, field) if group in (SYSTEM, "model") else None
+            keeps = known is None or (value not in ("", None, False) and not field.path.endswith("revision"))
+            updates.append(gr.skip() if keeps else known)
+        return ["", *updates]
+
+    def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> str:
+        """What the gate says; nothing is queued."""
+        try:
+            self._site.limit(request.request, CHECK_RATE, "submit check")
+            who = submitter(self._site.require_person(request.request))
+            return self._answer(request, **check_document(self._desk, self.document(kind, tracks, given), who))
+        except (PodevalError, NotSignedIn) as error:
+            return self._say(request, error)
+
+    def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> tuple[str, Any]:
+        """Hand in; the answer comes when it is on the disk, and says where it is shown."""
+        try:
+            self._site.limit(request.request, SUBMIT_RATE, "submit")
+            who = submitter(self._site.require_person(request.request))
+            row = self._desk.submit(read(self.document(kind, tracks, given)), who)
+        except (BadDocument, SubmissionRefused) as error:
+            return self._answer(request, refusals=refusals(error)), gr.skip()
+        except (PodevalError, NotSignedIn) as error:
+            return self._say(request, error), gr.skip()
+        return self._answer(request, row=row), self.own(request)
+
+    def own(self, request: gr.Request) -> Any:
+        """The submissions of who asks."""
+        try:
+            self._site.limit(request.request, OWN_RATE, "own submissions")
+            person = self._site.person(request.request)
+            rows = self._desk.queue.all(owner=submitter(person).name) if person else []
+        except PodevalError:
+            return gr.skip()
+        return table_rows(public_rows(self._desk.queue, rows), self._texts)
+
+    def _answer(self, request: gr.Request, **told: Any) -> str:
+        names = {field.path: field.name for field in self._declared}
+        empty = {"sentence": "", "refusals": [], "preview": None, "row": None, "passed": True}
+        return self._site.render_text(request.request, "submit_answer.html", names=names, **(empty | told))
+
+    def _say(self, request: gr.Request, error: Exception) -> str:
+        """Why nothing was done, in the language of the tab."""
+        if isinstance(error, StoreUnusable | DiskFull):
+            _LOG.error("the database cannot be used: %s", error)
+            sentence: str = UNRECORDED
+        elif isinstance(error, NotSignedIn):
+            sentence = SIGN_IN_FIRST
+        else:
+            sentence = error.sentence if isinstance(error, TooMany) else getattr(error, "sentence", str(error))
+        return self._answer(request, sentence=translate(sentence, self._refused)[0])
+
+
+def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
+    """Put the tab's components where they are called for; where nothing is taken, what says so.
+
+    Args:
+        site: to which is submitted.
+        language: of the fields.
+        app: that is being built.
+        tab: in which the components stand.
+    """
+    if site.services.desk is None:
+        fetched_part("submit-head", "/submit")
+        return
+    SubmitTab(site, site.services.desk, language).build(app, tab)

@@ -1,0 +1,83 @@
+"""The page of the tabs: Gradio's own under the header of the documents, with the tab of the address in front."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+from content_policy import GRADIO_PAGE, header_value
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+
+if TYPE_CHECKING:
+    from website import Site
+
+PAGE_RATE = "300/minute"
+TABS_ID = "tabs"
+"""The element id of the tabs in Gradio's configuration."""
+_CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
+
+
+class TabsFrame:
+    """What stands around Gradio's page.
+
+    Args:
+        site: whose header it has.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def language(self, request: Request) -> str:
+        """The language of the page."""
+        return self._site.language(request)
+
+    def dress(self, request: Request, page: str, tab: str) -> HTMLResponse:
+        """The page as it is sent.
+
+        Args:
+            request: of a reader.
+            page: as Gradio wrote it.
+            tab: which is in front.
+
+        Raises:
+            StoreUnusable: the database does not say what is frozen.
+            RuntimeError: this release of Gradio writes its page in another way.
+        """
+        self._site.limit(request, PAGE_RATE, "tabs")
+        head, header = self._site.frame(request)
+        language = self._site.language(request)
+        page = _select(page, tab)
+        page = _replace(page, 'lang="en"', f'lang="{language}"')
+        page = _replace(page, "</head>", f"{head}</head>")
+        start = page.index(">", page.index("<body")) + 1
+        content = f"{page[:start]}{header}{page[start:]}".encode()
+        answer = HTMLResponse(b"")
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            content = gzip.compress(content, compresslevel=1)
+            answer.headers["Content-Encoding"] = "gzip"
+        answer.body = content
+        answer.headers["Content-Length"] = str(len(content))
+        answer.headers["Content-Security-Policy"] = header_value(GRADIO_PAGE)
+        answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
+        self._site.keep_language(request, answer)
+        return answer
+
+
+def _select(page: str, tab: str) -> str:
+    """The page whose tabs begin with one."""
+    start = page.index(_CONFIG) + len(_CONFIG)
+    end = page.index(_CONFIG_END, start)
+    config: dict[str, Any] = json.loads(page[start:end])
+    (tabs,) = (part for part in config["components"] if part["props"].get("elem_id") == TABS_ID)
+    tabs["props"]["selected"] = tab
+    # As Gradio writes it: nothing in it ends the script.
+    written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return page[:start] + written + page[end:]
+
+
+def _replace(page: str, part: str, by: str) -> str:
+    if part not in page:
+        raise RuntimeError(f"this release of gradio writes its page without {part!r}, where podeval puts its header")
+    return page.replace(part, by, 1)
