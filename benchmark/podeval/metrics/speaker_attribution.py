@@ -26,8 +26,8 @@ import numpy as np
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.defects import TimedDefect
-from podeval.analysis.recording import SHORTEST_VOICE
 from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.speaker_voices import SHORTEST_VOICE
 from podeval.analysis.spoken_script import align_recording, require_spoken
 from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.errors import CannotScore
