@@ -2,8 +2,8 @@
 
 The recogniser is asked once more, for the stretch and a second on both sides alone, since its errors hang on what
 surrounds the words. Words that are heard then were not left out; words that are not heard again were its invention.
-So are words where nobody speaks. Left out words leave no time: where voice enough for them lies between their
-neighbours, the recogniser skipped them.
+So are words where nobody speaks. Left out words leave no time: where voice enough for up to three of them lies
+between their neighbours, the recogniser skipped them.
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,9 @@ SPOKEN = 0.5
 
 SHORTEST_WORD = 3
 """Letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by itself."""
+
+SKIPPED = 3
+"""Words that the recogniser may have skipped where there is voice enough for them; more it would hear again."""
 
 HEARD_AGAIN = 0.5
 """Share of a stretch's words that are heard again."""
@@ -85,7 +88,9 @@ def _is_plausible(
     letters = sum(map(len, words))
     if len(words) == 1 and words[0].isascii() and letters < SHORTEST_WORD:
         return False
-    return voiced < SPOKEN * letters * pace if omitted else voiced >= SPOKEN * span.duration
+    if omitted:
+        return len(words) > SKIPPED or voiced < SPOKEN * letters * pace
+    return voiced >= SPOKEN * span.duration
 
 
 def _merge(spans: Sequence[Span]) -> list[Span]:

@@ -22,12 +22,12 @@ EDGE_SECONDS = 0.004
 CLICK_SECONDS = 0.0015
 """Length of a click at most; consonants last longer."""
 
-CLICK_RATIO = 6.0
+CLICK_RATIO = 5.0
 """How much more a click stands out of the 25 ms around it than anything else in them: voices pulse, clicks do not."""
 
 CLICK_AROUND = 0.025
-CLICK_LEVEL = 0.1
-"""Second difference of a click at least, by the recording's level."""
+CLICK_LEVEL = 1.5
+"""Second difference of a click at least, by the recording's level: lips click softly, and are no fault."""
 
 CLIPPED_RUN = 3
 """Samples in a row that stand still at a peak."""
@@ -44,7 +44,7 @@ JUMP = 9.0
 
 JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
-END_LEVEL = 0.5
+END_LEVEL = 0.25
 """Level of the last 10 ms, by the recording's, at which it is cut off."""
 
 _FRAME = 0.02

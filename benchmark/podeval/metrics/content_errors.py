@@ -9,8 +9,8 @@ hundred. The notes list every stretch with its time.
 A recogniser's errors are not the system's: words that sound alike stand for each other, and so do up to three words
 for as many others. Every other difference gets a second look: words where nobody speaks, and words that the
 recogniser does not hear again when it hears the stretch alone, were its invention; omitted words that it hears then,
-or for which there is voice enough, were not left out. Single English words of one or two letters are never counted.
-What remains on undamaged recordings, the floor, is in docs/defects-study.md.
+or up to three for which there is voice enough, were not left out. Single English words of one or two letters are
+never counted. What remains on undamaged recordings, the floor, is in docs/defects-study.md.
 
 Source: ours, beyond PodEval and LFS-Bench.
 

@@ -1,7 +1,7 @@
 """Integrity: whether the recording is whole, whatever is said in it.
 
 Faults an hour, fewer is better: holes (digital silence of 20 ms and more that breaks off sound), clicks (what stands
-out of the 25 ms around it six times and is over within 1.5 ms), loops (1.2 s and more that are heard again within 12
+out of the 25 ms around it five times and is over within 1.5 ms), loops (1.2 s and more that are heard again within 12
 s, alike to 20 ms; with a script, none that it repeats), clipped runs (peaks that stand still, at whatever level), and
 music of 3 s and more that nobody asked for. `faults_per_hour` also counts jumps of the loudness of speech by 9 dB and
 more, and a last word that is cut off. `plcmos` is PLCMOS v2, which hears holes and stutters as listeners do, 1 to 5,
