@@ -1,4 +1,4 @@
-"""Components of ours in Gradio's page: nothing of what strangers wrote goes through a template that Gradio evaluates."""
+"""Components of ours in Gradio's page: nothing of what strangers wrote goes through a template that it evaluates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Space that evaluates what is submitted to it, in its own process, shown end to end in a browser; and who says so."""
+"""A Space that evaluates what is submitted to it in its own process, shown end to end in a browser; and who says so."""
 
 from __future__ import annotations
 

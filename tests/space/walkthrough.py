@@ -1,8 +1,8 @@
-"""The walk from a repo typed into the Submit tab to its row on the Leaderboard tab, on a Space that evaluates by itself.
+"""The walk from a repo typed into the Submit tab to its row on the Leaderboard tab, on a Space that evaluates.
 
-The Hub is the loopback Hub of the tests, whose jobs are played by a tone; the site, its scheduler, worker, measuring and
-publishing are the real ones, without a sandbox, as on a Space. `python tests/space/walkthrough.py` makes the pictures of
-docs/walkthrough.md anew.
+The Hub is the loopback Hub of the tests, whose jobs are played by a tone; the site, its scheduler, worker, measuring
+and publishing are the real ones, without a sandbox, as on a Space. `python tests/space/walkthrough.py` makes the
+pictures of docs/walkthrough.md anew.
 """
 
 from __future__ import annotations
