@@ -79,6 +79,7 @@ bench: test-environment reference-packages
 	$(BIN)/python tests/performance/srmr.py $(SPEECH).wav
 	$(BIN)/python tests/performance/dnsmos.py $(SPEECH).wav
 	$(BIN)/python tests/performance/recording.py $(SPEECH).wav --text $(SPEECH).txt
+	$(BIN)/python tests/performance/score.py $(SPEECH).wav --text $(SPEECH).txt
 	@$(BIN)/python tests/performance/table.py $(PODEVAL_BENCH)
 	$(if $(LONG),$(BIN)/python tests/performance/podcast.py make $(SPEECH)-long.wav --minutes 60)
 	$(if $(LONG),$(BIN)/python tests/performance/podcast.py measure $(SPEECH)-long.wav)

@@ -79,34 +79,29 @@ class Guard:
         await self._app(scope, BodyLimit(receive, most, seconds) if scope["method"] == "POST" else receive, dressed)
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
-        """Why a request goes no further; None where it does."""
+        """Why a request goes no further; None where it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
             return _no(421, why)
         method, program = scope["method"], _is_program(path)
-        if program and (origin := headers.get("origin")) and _host(urlsplit(origin).netloc) != _host(headers["host"]):
+        if program and _is_foreign_origin(headers):
             return _no(403, "a page of another site does not read here")
-        if method == "DELETE" and program:
-            return None
-        if method not in ("GET", "HEAD", "POST"):
+        if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
             return _no(405, f"{method} is not understood here")
-        gradio = gradio_routes.concerns(path)
-        if method != "POST":
-            return None
+        return self._refused_post(scope, path, headers, most) if method == "POST" else None
+
+    def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
+        """Why nothing is taken in: the page takes nothing, another site's page sent it, or its body has no bounds."""
         if path.startswith(gradio_routes.UPLOADS) and (no_upload := self._no_upload(scope)):
             return no_upload
-        if not program and not gradio and not path.startswith(self._accepting):
+        by_page = not _is_program(path) and not gradio_routes.concerns(path)
+        if by_page and not path.startswith(self._accepting):
             return _no(403, "the site takes nothing in here")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.
             return None if _same_site(headers) else RedirectResponse("/", status_code=303)
-        if headers.get("sec-fetch-site") == "cross-site" or (
-            not program and not gradio and headers.get("x-podeval") != "1"
-        ):
+        if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return _no(403, "this request did not come from a page of podeval")
-        length = headers.get("content-length", "")
-        if "transfer-encoding" in headers or not (length.isascii() and length.isdigit() and len(length) < 10):
-            return _no(413, _at_most(most))
-        return _no(413, _at_most(most)) if int(length) > most else None
+        return None if _is_bounded(headers, most) else _no(413, _at_most(most))
 
     def _no_upload(self, scope: Scope) -> Response | None:
         if not self._measures:
@@ -214,6 +209,19 @@ def _terms(path: str) -> tuple[int, float]:
 
 def _is_program(path: str) -> bool:
     return path == _PROGRAMS or path.startswith(f"{_PROGRAMS}/")
+
+
+def _is_foreign_origin(headers: Headers) -> bool:
+    """Whether a browser says that a page of another host sent a request."""
+    origin = headers.get("origin", "")
+    return origin != "" and _host(urlsplit(origin).netloc) != _host(headers["host"])
+
+
+def _is_bounded(headers: Headers, most: int) -> bool:
+    """Whether a request says beforehand how long its body is, and that is no more than it may be."""
+    length = headers.get("content-length", "")
+    is_given = "transfer-encoding" not in headers and length.isascii() and length.isdigit() and len(length) < 10
+    return is_given and int(length) <= most
 
 
 def _at_most(most: int) -> str:

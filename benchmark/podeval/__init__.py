@@ -1,6 +1,33 @@
 """podeval: the benchmark for long-form spoken audio made by machines.
 
+    import podeval
+
+    scores = podeval.score("episode.wav", text="script.json")
+    print(scores)
+
 Importing it is light: no torch, no gradio, no network. What is heavy is imported where it is used.
 """
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING, Any
+
+from podeval.version import __version__
+
+if TYPE_CHECKING:
+    from podeval.scoring import Scores, ScoreTable, list_metrics, measure, score
+
+__all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "score"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Bring one of the names above when it is first asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module 'podeval' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module("podeval.scoring"), name)
+
+
+def __dir__() -> list[str]:
+    """The names above, also those that are not there yet."""
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
-"""What can go wrong, as sentences for the person who can fix it.
+"""The exceptions that podeval raises, each with a sentence for the person who can fix the problem.
 
-Every message says what was wrong, where, and what to do. `BadInput` and its kin end a command with exit
-code 2; `ModelMissing` turns an item into an unscored one.
+Every message says what was wrong, where, and what to do. `BadInput` and its subclasses end a command with exit
+code 2; `ModelMissing` leaves an item unscored.
 """
 
 import re
@@ -10,13 +10,13 @@ from typing import Any, Self
 
 
 class CodedSentence(str):
-    """A sentence with a code, by which a page finds the same sentence in its reader's language.
+    """A sentence with a code, by which a page can look up the same sentence in its reader's language.
 
-    It is text wherever text is wanted, so that a reason which is kept and passed on keeps its code.
+    It is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps its code.
 
     Attributes:
-        code: names the sentence, however it is worded.
-        parameters: what the sentence says of this one case, by name; a value may be a coded sentence itself.
+        code: identifies the sentence, however it is worded.
+        parameters: the values that the sentence mentions, by name; a value may itself be a coded sentence.
 
     Example:
         >>> closed = CodedSentence("the test mos is closed", code="listening-test-closed", test="mos")
@@ -28,27 +28,27 @@ class CodedSentence(str):
     parameters: Mapping[str, Any]
 
     def __new__(cls, sentence: str, /, code: str, **parameters: Any) -> Self:
-        """Text that knows its code."""
+        """Create the text and attach its code and parameters."""
         self = super().__new__(cls, sentence)
         self.code, self.parameters = code, parameters
         return self
 
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
-        """What makes it again, in another process too."""
+        """Return the arguments that recreate the sentence when it is unpickled."""
         return (str(self),), {"code": self.code, **self.parameters}
 
 
 class PodevalError(Exception):
-    """Any error podeval raises on purpose.
+    """Base class of all errors that podeval raises on purpose.
 
     Args:
-        sentence: what was wrong, where, and what to do; a `CodedSentence` brings its code and parameters along.
-        code: names the sentence for programs and translations, however it is worded.
-        parameters: what the sentence says of this one case, by name.
+        sentence: what was wrong, where, and what to do; a `CodedSentence` also supplies its code and parameters.
+        code: identifies the sentence for programs and translations, however it is worded.
+        parameters: the values that the sentence mentions, by name.
 
     Attributes:
-        code: empty where a sentence has none yet.
-        parameters: empty where a sentence is the same in every case.
+        code: empty if the sentence has no code yet.
+        parameters: empty if the sentence is the same in every case.
     """
 
     def __init__(self, *sentence: object, code: str = "", parameters: Mapping[str, Any] | None = None) -> None:
@@ -59,31 +59,34 @@ class PodevalError(Exception):
 
     @property
     def sentence(self) -> CodedSentence:
-        """What the error says, with its code."""
+        """The error's message with its code."""
         return CodedSentence(str(self), code=self.code, **self.parameters)
 
 
 class BadInput(PodevalError):
-    """Something handed in cannot be used: a file, an option, a document."""
+    """An input cannot be used: a file, an option or a document."""
 
 
 class BadAudio(BadInput):
-    """A file that cannot be read as audio: missing, empty, a directory, not audio, truncated beyond use."""
+    """A file cannot be read as audio: it is missing, empty, a directory, not audio, or too badly truncated."""
 
 
 class ModelMissing(PodevalError):
-    """A model is not installed or its weights do not match their pinned SHA-256; says the command that helps."""
+    """A model is not installed, or its weights do not match their pinned SHA-256; the message names the remedy."""
 
 
 class CannotScore(PodevalError):
-    """Readable audio or text that a measurement has to refuse: silence, NaN samples, too short, too low a rate."""
+    """Readable audio or text cannot be measured: it is silent, too short, has NaN samples or too low a sample rate."""
 
 
 def find_address(path: object) -> str | None:
-    """The address that was given where a path belongs, also where `pathlib` took one of its slashes; None for paths."""
+    """Return the URL that was given in place of a path, or None if it is a path.
+
+    A URL whose double slash `pathlib` has collapsed to one is recognised and restored.
+    """
     match = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
     return f"{match[1]}://{str(path)[match.end() :]}" if match else None
 
 
 class StoreUnusable(PodevalError):
-    """The database cannot be reached, or does not keep what it acknowledges; says what to do."""
+    """The database cannot be reached, or does not keep what it acknowledges; the message says what to do."""

@@ -1,4 +1,4 @@
-"""Where the folders are that are Hub repos in source form, and the documentation: in the wheel, or the checkout."""
+"""Where the folders are that are Hub repos in source form: in the wheel, or the checkout."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """LFS-Bench as a dataset: long texts in 17 scenarios, Chinese and English, for one to many speakers.
 
-Rows are made from the three JSON Lines files that the authors published under the name SwanBench-Speech. What is
-irregular in them is repaired where the row itself says how, and every repair stands in the row.
+Rows are made from the three JSON Lines files that the authors published under the name SwanBench-Speech. Irregular rows
+are repaired where the row itself says how, and every repair is noted in the row.
 """
 
 import json
@@ -37,7 +37,7 @@ _COMMIT = "bc43ce890017f97791a4d1aa2b6222bbf78daec2"
 
 
 class LfsBench(Builder):
-    """The builder."""
+    """The builder of LFS-Bench."""
 
     RECORD = DatasetRecord(
         name="lfs_bench",
@@ -117,7 +117,7 @@ class LfsBench(Builder):
 
     @classmethod
     def features(cls, config: str) -> datasets.Features:
-        """The columns of a config."""
+        """Return the columns of a config."""
         text = datasets.Value("string")
         if config == VOICES:
             return datasets.Features(
@@ -150,7 +150,7 @@ class LfsBench(Builder):
 
     @classmethod
     def rules(cls, config: str) -> Sequence[RowRule]:
-        """What every row keeps."""
+        """Return the rules that every row must keep."""
         if config == VOICES:
             return [present("gender", "age_group", "corpus"), one_of("language", list(LANGUAGES.values()))]
         return [
@@ -163,7 +163,7 @@ class LfsBench(Builder):
 
     @classmethod
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """The rows of a config, in the order of the files."""
+        """Yield the rows of a config, in the order of the files."""
         if config == VOICES:
             yield from json.loads((Path(__file__).parent / "voices.json").read_text(encoding="utf-8"))
             return
@@ -185,7 +185,7 @@ def _parse_line(path: Path, number: int, line: str) -> Mapping[str, Any]:
 
 
 def _make_row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
-    """A row as this dataset has it, from one as published."""
+    """Make a row of this dataset from a published one."""
     content = raw.get("content")
     turns = [
         {"speaker": str(turn.get("speaker") or "").strip(), "text": str(turn.get("text") or "").strip()}
@@ -225,7 +225,7 @@ def _list_repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any)
 
 
 def _count_length(text: str, language: str) -> int:
-    """Words of English, characters of Chinese; punctuation is not counted."""
+    """Count the words of English or the characters of Chinese, without punctuation."""
     if language == "zh":
         return sum(character.isalnum() for character in text)
     return sum(any(character.isalnum() for character in token) for token in tokenise(text, "en"))

@@ -43,7 +43,7 @@ _COLUMNS = ("type", "number", "turn", "source", "audio", "transcription", *_PROM
 
 
 class MTalkBench(Builder):
-    """The builder."""
+    """The builder of MTalk-Bench."""
 
     RECORD = DatasetRecord(
         name="mtalk_bench",
@@ -123,7 +123,7 @@ class MTalkBench(Builder):
 
     @classmethod
     def features(cls, config: str) -> datasets.Features:
-        """The columns of a config."""
+        """Return the columns of a config."""
         text = datasets.Value("string")
         places = {
             "type": datasets.ClassLabel(names=list(TYPES.values())),
@@ -152,7 +152,7 @@ class MTalkBench(Builder):
 
     @classmethod
     def rules(cls, config: str) -> Sequence[RowRule]:
-        """What every row keeps."""
+        """Return the rules that every row must keep."""
         places = [
             one_of("type", list(TYPES.values())),
             one_of("scenario", TAXONOMY.scenarios),
@@ -171,7 +171,7 @@ class MTalkBench(Builder):
 
     @classmethod
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """The rows of a config: by type, scenario, dialogue and turn, whatever the order of the source."""
+        """Yield the rows of a config by type, scenario, dialogue and turn, whatever the order of the source."""
         turns = _read_turns(folder)
         if config == DIALOGUES:
             yield from (_make_dialogue(dialogue, its) for dialogue, its in group_by_dialogue(turns).items())
@@ -183,7 +183,7 @@ class MTalkBench(Builder):
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """How many dialogues have a prompt that the taxonomy does not know."""
+        """Return a note on how many dialogues have a prompt that the taxonomy does not know."""
         dialogues = group_by_dialogue(_read_turns(folder))
         unknown = [dialogue for dialogue, turns in dialogues.items() if turns[0].capability is None]
         if not unknown:
@@ -247,7 +247,7 @@ def _gap(row: Row) -> str | None:
 
 
 def _turns_in_order() -> RowRule:
-    """Turns of a dialogue are 1, 2, … without gaps; it remembers the row before, so that each reading needs its own."""
+    """Make the rule that a dialogue's turns are 1, 2, … without gaps; each reading of rows needs a new one."""
     before: tuple[Any, Any] = (None, 0)
 
     def broken_by(row: Row) -> str | None:

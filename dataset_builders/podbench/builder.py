@@ -30,7 +30,7 @@ _FORMATS = ("*.parquet", "*.jsonl", "*.json")
 
 
 class PodBench(Builder):
-    """The builder."""
+    """The builder of PodBench."""
 
     RECORD = DatasetRecord(
         name="podbench",
@@ -106,7 +106,7 @@ class PodBench(Builder):
 
     @classmethod
     def features(cls, config: str) -> datasets.Features:
-        """The columns."""
+        """Return the columns."""
         text = datasets.Value("string")
         return datasets.Features(
             {
@@ -128,7 +128,7 @@ class PodBench(Builder):
 
     @classmethod
     def rules(cls, config: str) -> Sequence[RowRule]:
-        """What every row keeps."""
+        """Return the rules that every row must keep."""
         return [
             *(RowRule(f"{column}.text", _no_text(column)) for column in _PLAIN),
             one_of("language", LANGUAGES),
@@ -140,14 +140,14 @@ class PodBench(Builder):
 
     @classmethod
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """The rows in the order of the files."""
+        """Yield the rows in the order of the files."""
         for path in _find_split_files(folder, split):
             for raw in _read_raw(path):
                 yield _make_row(raw)
 
 
 def _find_split_files(folder: Path, split: str) -> list[Path]:
-    """The files of a split, in the first format that is there; the files' names say the split, or there is one only."""
+    """Return the files of a split in the first format present; they name the split, or there is only one."""
     for pattern in _FORMATS:
         if paths := find_files(folder, pattern):
             return [path for path in paths if split in path.name] or paths
@@ -155,7 +155,7 @@ def _find_split_files(folder: Path, split: str) -> list[Path]:
 
 
 def _read_raw(path: Path) -> Iterator[Any]:
-    """The rows of a file as they are."""
+    """Yield the rows of a file unchanged."""
     if path.suffix == ".parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -182,7 +182,7 @@ def _read_raw(path: Path) -> Iterator[Any]:
 
 
 def _make_row(raw: Any) -> Row:
-    """A row as this dataset has it, from one as published."""
+    """Make a row of this dataset from a published one."""
     if not isinstance(raw, Mapping):
         raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")
     # The reference JSON has meta's keys beside the others.

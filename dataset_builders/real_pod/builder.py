@@ -1,8 +1,8 @@
-"""Real-Pod as a dataset: 51 podcast topics with a published episode and a script each, voices to speak them with, and
-what is said in episodes.
+"""Real-Pod as a dataset: 51 podcast topics, each with a published episode and a script, and voices to speak them with.
 
-Topics, scripts and voices are the package's own data files, which the benchmark reads too. Episodes are made on a
-user's machine from audio that is there; the audio itself is never among the rows, as it belongs to its makers.
+A further config holds what is said in episodes. Topics, scripts and voices are the package's own data files, which the
+benchmark reads too. Episodes are made on a user's machine from audio that is there; the audio itself is never among the
+rows, as it belongs to its makers.
 """
 
 import json
@@ -52,7 +52,7 @@ GENDERS = ("female", "male")
 
 
 class RealPod(Builder):
-    """The builder."""
+    """The builder of Real-Pod."""
 
     RECORD = DatasetRecord(
         name="real_pod",
@@ -182,7 +182,7 @@ class RealPod(Builder):
 
     @classmethod
     def features(cls, config: str) -> datasets.Features:
-        """The columns of a config."""
+        """Return the columns of a config."""
         text, count = datasets.Value("string"), datasets.Value("int32")
         if config == EPISODES:
             return episode_features()
@@ -223,7 +223,7 @@ class RealPod(Builder):
 
     @classmethod
     def rules(cls, config: str) -> Sequence[RowRule]:
-        """What every row keeps."""
+        """Return the rules that every row must keep."""
         if config == EPISODES:
             return EPISODE_RULES
         if config == READERS:
@@ -259,7 +259,7 @@ class RealPod(Builder):
 
     @classmethod
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """The rows of a config, in the order of the file."""
+        """Yield the rows of a config, in the order of the file."""
         if config == EPISODES:
             yield from make_episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
             return
@@ -299,7 +299,7 @@ def _require_objects(content: Any, name: str, path: Path) -> list[Mapping[str, A
 
 
 def _read_lines(path: Path) -> list[Mapping[str, Any]]:
-    """The objects of a file of JSON lines."""
+    """Read the objects of a file of JSON lines."""
     try:
         objects = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     except (OSError, ValueError) as error:
@@ -319,7 +319,7 @@ def _read_topic_id(item: Mapping[str, Any]) -> int | None:
 
 
 def _make_topic(item: Mapping[str, Any]) -> Row:
-    """A topic, with what its link says; what cannot be told is left to the rules."""
+    """Make the row of a topic, with the facts in its link; a fact that cannot be read is left to the rules."""
     episode = item.get("episode")
     episode = episode if isinstance(episode, Mapping) else {}
     row = _copy_common(item) | {
@@ -339,7 +339,7 @@ def _make_script(item: Mapping[str, Any]) -> Row:
 
 
 def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
-    """A script with what is known of its topic; what does not fit is left to the rules."""
+    """Make the row of a script with the facts of its topic; what does not match is left to the rules."""
     turns = _read_parts(script.get("turns"), "speaker", "text", "spontaneous")
     whole = all(isinstance(value, str) for turn in turns for value in turn.values())
     return _copy_common({**topics.get(script.get("id"), {}), "id": script.get("id")}) | {
@@ -352,14 +352,14 @@ def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, An
 
 
 def _make_voice(voice: Mapping[str, Any], folder: Path) -> Row:
-    """A voice with its recording, which is None where it is not there."""
+    """Make the row of a voice with its recording, which is None where the file is missing."""
     path = folder / str(voice.get("file"))
     audio = {"bytes": path.read_bytes(), "path": path.name} if path.is_file() else None
     return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}
 
 
 def _read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
-    """The objects of a list, with these values."""
+    """Return a list's objects with these values."""
     objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
     return [{name: one.get(name) for name in names} for one in objects]
 

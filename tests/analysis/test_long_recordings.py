@@ -10,6 +10,7 @@ import pytest
 
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
+from podeval.analysis.speaker_voices import JoinedClips
 from podeval.audio.windows import Span, windows_over
 from podeval.metrics import catalogue
 from podeval.models import registry
@@ -64,11 +65,8 @@ def test_loudness_and_what_is_checked_before_it(tmp_path: Path) -> None:
 
 
 def test_clips_are_the_stretches_joined() -> None:
-    # What `Recording.clips` hands out is a sequence of its own, whose joints are tried here alone.
-    from podeval.analysis.recording import _Clips
-
     samples = np.arange(100, dtype=np.float32)
-    clips = _Clips(samples, [[(0, 3)], [(10, 12), (50, 51)], [(99, 120)]])
+    clips = JoinedClips(samples, [[(0, 3)], [(10, 12), (50, 51)], [(99, 120)]])
     assert [clip.tolist() for clip in clips] == [[0, 1, 2], [10, 11, 50], [99]]
     assert [clip.tolist() for clip in clips[1:]] == [[10, 11, 50], [99]]
     assert len(clips) == 3

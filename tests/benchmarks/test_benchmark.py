@@ -153,7 +153,7 @@ def test_metrics_are_listed_once_and_by_track() -> None:
         "dialogue_judge",
     ]
     everything = [use.name for use in real_pod.metrics()]
-    assert len(everything) == len(set(everything)) == 12
+    assert len(everything) == len(set(everything)) == 15
 
 
 def test_a_dimension_is_measured_in_the_splits_it_names() -> None:

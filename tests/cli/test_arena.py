@@ -144,7 +144,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("erase",), "--name, --identity or --pseudonym"),
         (("export", "out", "--format", "csv"), "parquet, jsonl"),
         (("import", "absent"), "cannot read absent"),
-        (("add", "absent.yaml"), "cannot read absent.yaml"),
+        (("add", "absent.yaml"), "absent.yaml cannot be read"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, empty: Path, arguments: Any, says: str) -> None:

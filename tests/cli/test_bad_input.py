@@ -91,7 +91,8 @@ def test_every_file_gets_a_value_or_a_sentence(
     if not as_json:
         assert line.startswith(f"{name.removeprefix('./')}: ")
         assert sentence is None or sentence in line
-        assert ("unscored" in line) == (sentence is not None)
+        assert ("unscored: " in line) == (code == 1)
+        assert ("error: " in line) == (code == 2)
         return
     found = json.loads(line)
     assert found["file"] == name.removeprefix("./")

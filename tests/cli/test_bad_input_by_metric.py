@@ -96,7 +96,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def given(name: str, folder: Path) -> list[object]:
     """What a metric of audio needs beside it."""
     reference = catalogue.get(name).reference
-    if reference == "reference_text":
+    if reference in ("reference_text", "script"):
         return ["--text", folder / "words.txt"]
     return ["--reference", folder / "voice.wav"] if reference == "reference_voices" else []
 

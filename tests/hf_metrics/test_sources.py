@@ -125,5 +125,12 @@ def test_the_example_of_a_metric_with_models_runs_as_it_stands(
     value, protocol = printed_by_example(name, tmp_path, speech_like[: 3 * 16_000], monkeypatch, capsys)
     assert protocol.startswith(f"{name}@")
     # A buzz has no words in common with the reference and no voice to compare.
-    low, high = {"wer": (0.8, np.inf), "dnsmos": (1, 5), "semantic_div": (0, 0.2)}.get(name, (np.nan, np.nan))
+    ranges = {
+        "wer": (0.8, np.inf),
+        "dnsmos": (1, 5),
+        "semantic_div": (0, 0.2),
+        "content_errors": (1000, np.inf),
+        "integrity": (0, np.inf),
+    }
+    low, high = ranges.get(name, (np.nan, np.nan))
     assert value == "None" if np.isnan(low) else low <= float(value) <= high

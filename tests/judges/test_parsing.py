@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podeval.judges.parsing import UnreadableAnswer, parse, read_answer
+from podeval.judges.answer_validation import UnreadableAnswer
+from podeval.judges.parsing import parse, read_answer
 from podeval.models.chat import ChatAnswer
 
 

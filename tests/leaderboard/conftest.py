@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "space"))
 
 from fixture_runs import write_runs

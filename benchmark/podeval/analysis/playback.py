@@ -1,9 +1,9 @@
-"""Copies of recordings that pages play, which reveal nothing but their sound, and their peaks; kept while room lasts.
+"""Copies of recordings for playback, which reveal nothing but their sound, and their peaks, within a size limit.
 
-A copy is FLAC of 48 kHz, two channels and 16 bits without tags, whatever its source was: a listener who looks at the
-bytes finds no name, no encoder of the system, no rate or number of channels that gives it away, and no length but that
-of the stretch. Two copies that are compared can be brought to one loudness: that of the target, or less where one of
-them would pass -1 dBTP, so that neither is clipped and both are equal.
+A copy is FLAC at 48 kHz with two channels and 16 bits, without tags, whatever its source was: a listener who inspects
+the bytes finds no name, no encoder of the system, no telling rate or number of channels, and no length but that
+of the passage. Two copies that are compared can be brought to one loudness: the target, or less if one of
+them would exceed -1 dBTP, so that neither is clipped and both are equal.
 """
 
 import contextlib
@@ -24,19 +24,19 @@ from podeval.audio.resample import resample
 from podeval.errors import BadInput, CannotScore, PodevalError
 
 RATE = 48_000
-"""Of every copy, Hz."""
+"""Sample rate of every copy, Hz."""
 
 PEAKS = 600
-"""Of a copy, for a picture of it."""
+"""Number of peaks of a copy, for a waveform display."""
 
 CEILING = -1.0
-"""True peak that a gain may reach, dBTP (EBU R 128)."""
+"""Maximum true peak after a gain, dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
-"""Bytes of copies that are kept; the longest unused go first."""
+"""Maximum bytes of copies that are kept; the least recently used are deleted first."""
 
 _STEP = 0.5
-"""LU between the levels to which sides are brought that cannot be as loud as the target."""
+"""Step, in LU, of the levels for pairs that cannot be as loud as the target."""
 
 _BLOCK = 2**18
 _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
@@ -44,14 +44,17 @@ _PRUNE_EVERY = 20
 _LOCKS = 64
 _MOST_LEVELS = 100_000
 _SHORT = 600.0
-"""Seconds of a stretch that is read by itself, without decoding what lies before it."""
+"""Length in seconds up to which a passage is read without decoding what lies before it."""
 
 Samples = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a recording, in seconds; to its end where that is None. `content`: SHA-256 of its file, if known."""
+    """A passage of a recording, in seconds; an end of None means the recording's end.
+
+    `content` is the SHA-256 of the file, if known.
+    """
 
     source: Path
     start: float = 0.0
@@ -61,14 +64,14 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Level:
-    """Integrated loudness (LUFS, None where there is none to measure) and true peak (dBTP) of a copy."""
+    """Integrated loudness (LUFS, None if it cannot be measured) and true peak (dBTP) of a copy."""
 
     loudness: float | None
     true_peak: float
 
 
 class Changed(BadInput):
-    """A recording is not the one whose hash was asked for."""
+    """The recording's file no longer has the hash that was asked for."""
 
     def __init__(self, source: Path) -> None:
         super().__init__(f"{source} is another recording than the one that was taken in")
@@ -76,11 +79,11 @@ class Changed(BadInput):
 
 
 class Playback:
-    """Copies in a folder; used by any number of threads and processes.
+    """Copies in a folder; usable by any number of threads and processes.
 
     Args:
-        folder: where they are kept; safe to delete at any time.
-        room: bytes that are kept.
+        folder: where they are stored; safe to delete at any time.
+        room: maximum size in bytes.
     """
 
     def __init__(self, folder: Path, room: int = ROOM) -> None:
@@ -88,28 +91,29 @@ class Playback:
         self._written = 0
         self._levels: dict[str, Level] = {}
         self._hashes: dict[tuple[int, ...], str] = {}
-        """By what the file system says of a file, which is another when it is written or replaced."""
-        # Making keeps a core busy; what is made already waits for none of it.
+        """SHA-256 by the file system's facts about a file, which change when it is written or replaced."""
+        # Creating a copy keeps a core busy; existing copies do not wait for it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     @classmethod
     def default(cls) -> "Playback":
-        """In this user's cache."""
+        """Return the copies in this user's cache."""
         return cls(default_cache().folder.parent / "playback")
 
     def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
-        """Return the file of a stretch; it is made where it does not exist yet.
+        """Return the file of a passage's copy, creating it if necessary.
 
         Args:
-            stretch: of which recording, from where to where.
+            stretch: the recording and the passage.
             gain: dB.
-            seconds: of a copy for who must not know whose it is: silence follows up to this length, and dither lies
-                over all of it, so that neither its length nor its bytes are those of a copy that is played by name.
+            seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
+                length, and dither is added throughout, so that neither length nor bytes equal those of a copy played
+                under its name.
 
         Raises:
-            BadInput: there is no such recording or stretch.
-            Changed: its file is another one now; copies that are there already are played on.
+            BadInput: there is no such recording or passage.
+            Changed: the recording's file is a different one now; existing copies remain playable.
             PodevalError: there is no room for the copy.
         """
         hidden = {} if seconds is None else {"seconds": round(seconds, 3)}
@@ -128,19 +132,20 @@ class Playback:
         return path
 
     def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
-        """Highest magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer where it has fewer samples."""
+        """Return the peak magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer if it has fewer samples."""
         path = self.copy(stretch, gain, seconds).with_suffix(".json")
         heights: list[float] = json.loads(path.read_text(encoding="utf-8"))
         return heights
 
     def level(self, stretch: Stretch) -> Level:
-        """Measure how loud a stretch is in its copy without gain.
+        """Measure the level of a passage's copy without gain.
 
         Raises:
-            BadInput: there is no such recording or stretch.
-            Changed: its file is another one now.
+            BadInput: there is no such recording or passage.
+            Changed: the recording's file is a different one now.
         """
         key = self._make_key(stretch, "level")
+        # From memory, from disk, or measured and stored in both.
         if in_memory := self._levels.get(key):
             return in_memory
         path = self._path(key, "json")
@@ -159,7 +164,7 @@ class Playback:
         return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
-        """Delete every copy made of these files, by their SHA-256; returns how many files were deleted."""
+        """Delete every copy made of the files with these SHA-256; return how many files were deleted."""
         return self._cache.delete_about(contents)
 
     def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
@@ -168,7 +173,7 @@ class Playback:
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
 
     def _require_unchanged(self, stretch: Stretch) -> None:
-        """Refuse to keep another sound under the hash of the one that was taken in."""
+        """Refuse to store a different sound under the hash of the original file."""
         if not stretch.content:
             return
         file_state: tuple[int, ...] = ()
@@ -188,7 +193,7 @@ class Playback:
         return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
 
     def _lock_for(self, key: str) -> threading.Lock:
-        """One thread makes a copy, the others wait for it (and, rarely, for another one)."""
+        """Return a lock so that one thread makes a copy while others wait for it (and, rarely, for another copy)."""
         return self._locks[int(key[:8], 16) % _LOCKS]
 
     def _write(
@@ -197,7 +202,7 @@ class Playback:
         import soundfile
 
         heights = measure_peaks(samples)
-        # A stretch that was not measured (the whole beside its excerpt) is not clipped by the gain of what was.
+        # The gain was chosen for another passage (an excerpt of this one); it must not clip this passage either.
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
         partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
         try:
@@ -206,7 +211,7 @@ class Playback:
                 for start in range(0, len(samples), _BLOCK):
                     block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
                     if chance is not None:
-                        # Triangular, of one step of 16 bits; one for both channels, so that equal ones stay equal.
+                        # Triangular dither of one 16-bit step, the same in both channels: equal channels stay equal.
                         block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
                     file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
             _put(peaks, json.dumps([round(min(1.0, height * float(factor)), 4) for height in heights]))
@@ -224,10 +229,10 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a stretch to 48 kHz and two channels, `(frames, 2)` float32; more channels become both by their mean.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; more channels are averaged into both.
 
     Raises:
-        BadInput: there is no such recording, or the stretch lies outside it.
+        BadInput: there is no such recording, or the passage lies outside it.
     """
     samples, rate = _read(stretch)
     if not len(samples):
@@ -239,13 +244,13 @@ def decode_standard(stretch: Stretch) -> Samples:
 
 
 def _fit_to_length(samples: Samples, seconds: float) -> Samples:
-    """The same with silence after it, or without its last samples, so that it lasts exactly so long."""
+    """Pad the samples with silence, or cut them, to exactly this length."""
     frames = round(seconds * RATE)
     return np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
 
 
 def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
-    """Measure the highest magnitude of each of `count` equal parts of `(frames, channels)` samples."""
+    """Return the peak magnitude of each of `count` equal parts of `(frames, channels)` samples."""
     bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
     up, down = (extreme.reduceat(samples, bounds[:-1], axis=0) for extreme in (np.maximum, np.minimum))
     highest: list[float] = np.maximum(up, -down).max(axis=1).tolist()
@@ -264,17 +269,17 @@ def measure_level(samples: Samples) -> Level:
 
 
 def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
-    """Choose the gains in dB that bring two stretches to one loudness; none where one of them has no loudness.
+    """Return the gains in dB that bring two passages to one loudness; zero if one of them has no loudness.
 
     Args:
-        a: of one.
-        b: of the other.
-        target: LUFS; less where one of them would pass `CEILING`.
+        a: level of the first.
+        b: level of the second.
+        target: LUFS; lowered if one of them would exceed `CEILING`.
     """
     if a.loudness is None or b.loudness is None:
         return 0.0, 0.0
     most = min(side.loudness + CEILING - side.true_peak for side in (a, b) if side.loudness is not None)
-    # In steps where a peak sets the limit: else every pair would need copies of its own.
+    # In steps if a peak sets the limit; otherwise every pair would need its own copies.
     common = target if target <= most else math.floor(most / _STEP) * _STEP
     return common - a.loudness, common - b.loudness
 

@@ -1,32 +1,31 @@
-"""`Recording`: one audio file as decoded samples, and everything a measurement derives from it, each once.
+"""`Recording`: one audio file as decoded samples, and everything that measurements derive from it, each computed once.
 
-Facts come from the models of one profile. They are computed when first asked for, kept in memory for the life of
+Facts come from the models of one profile. They are computed when first asked for, then kept in memory for the life of
 the object and on disk by content hash, model identity and parameters. Channels and rate are kept; what a model
-needs (mono, 16 kHz) is made from them once per rate.
+needs (mono, 16 kHz) is derived from them once per rate.
 """
 
 import contextlib
 import hashlib
-import io
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from podeval.analysis.cache import Cache, default_cache, derive_content
+from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
+from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
-from podeval.audio.windows import Clip, Span, windows_over
+from podeval.audio.windows import Clip, Span
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models import registry
-from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcript
+from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Transcript, Word
 
 if TYPE_CHECKING:
     from podeval.text.script import Script
@@ -34,48 +33,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODEL_RATE = 16_000
-"""Rate of every speech model of the embedded profile, Hz."""
-
-VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
-"""Windows over a speaker's speech, seconds."""
-
-SHORTEST_VOICE = 0.5
-"""Seconds of speech below which nothing is said of a voice."""
+"""Sample rate of every speech model of the embedded profile, Hz."""
 
 CANCELLED = 1e6
-"""How much more energy a channel has than the mean of all, when nothing of them is left in it (60 dB)."""
+"""Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
+
+_PAUSE = 0.8
+"""Seconds between stretches that are listened to again."""
 
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
 
 
-@dataclass(frozen=True, eq=False)
-class SpeakerVoice:
-    """One speaker of a recording.
-
-    Attributes:
-        speaker: label, of this recording only.
-        clips: windows over the speaker's joined speech.
-        embeddings: one a window, shape (windows, dimensions), not normalised.
-        seconds: of speech.
-        left_out: windows that are not among these, as they are mostly silence.
-    """
-
-    speaker: str
-    clips: tuple[Clip, ...]
-    embeddings: NDArray[np.float32]
-    seconds: float
-    left_out: int = 0
-
-    @property
-    def embedding(self) -> NDArray[np.float32]:
-        """The mean over windows."""
-        mean: NDArray[np.float32] = self.embeddings.mean(axis=0)
-        return mean
-
-
 class Recording:
-    """One audio file; make it with `open`, `from_bytes` or `from_samples`."""
+    """One audio file; create it with `open`, `from_bytes` or `from_samples`."""
 
     def __init__(
         self,
@@ -98,7 +69,7 @@ class Recording:
         self.profile = profile
         self.allow_upsampling = allow_upsampling
         self.notes = notes or {}
-        """What a score on it has to say of how it was made; empty for a file as it is."""
+        """What scores on this recording have to mention; empty for a file as it is."""
         self.cache = cache or default_cache()
         self._facts: dict[str, Any] = {}
 
@@ -107,7 +78,7 @@ class Recording:
         """Decode a file, once.
 
         Raises:
-            BadAudio: it cannot be read as audio; says why and what to do.
+            BadAudio: the file cannot be read as audio; the message says why and what to do.
         """
         decoded = decode(Path(path))
         return cls(
@@ -129,14 +100,16 @@ class Recording:
 
     @classmethod
     def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> "Recording":
-        """Samples of shape (frames,) or (frames, channels), floats around ±1 (beyond is kept) or integers.
+        """Create a recording from samples of shape (frames,) or (frames, channels).
 
-        Integers are scaled from the full range of their type; unsigned ones lie around its middle, as in 8-bit WAV.
+        Floats have full scale ±1, and values beyond it are kept. Integers are scaled from the full range of their type;
+        unsigned ones are centred on its middle, as in 8-bit WAV.
 
         Raises:
-            BadAudio: no samples, more than two axes, axes swapped, or not numbers.
+            BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
             BadInput: the rate is not positive.
         """
+        # The shape.
         try:
             array = np.asarray(samples)
         except ValueError:
@@ -150,12 +123,14 @@ class Recording:
                 f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
                 "are read; samples must be (frames, channels), so transpose an array of (channels, frames)"
             )
+        # The values and the rate.
         if np.issubdtype(array.dtype, np.integer):
             array = _from_integers(array)
         if not np.issubdtype(array.dtype, np.floating):
             raise BadAudio(f"audio samples must be numbers, not {array.dtype}")
         if not 1 <= rate < np.inf:
             raise BadInput(f"the sampling rate must be a positive number of Hz, not {rate}")
+        # The content key is a hash of the samples themselves.
         rate = int(rate)
         array = np.ascontiguousarray(array, dtype=np.float32)
         digest = hashlib.sha256(f"{rate} {array.shape}".encode())
@@ -169,12 +144,12 @@ class Recording:
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Duration in seconds."""
         return len(self.samples) / self.rate
 
     @cached_property
     def defect(self) -> str | None:
-        """Why nothing can be measured on it: samples that are not numbers, or digital silence; None when sound."""
+        """Why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
         sounding = False
         for start in range(0, len(self.samples), _BLOCK):
             block = self.samples[start : start + _BLOCK]
@@ -184,10 +159,10 @@ class Recording:
         return None if sounding else "is digital silence from beginning to end; check how it was exported"
 
     def require_sound(self, shortest: float = 0.0) -> None:
-        """Refuse what no metric can score.
+        """Refuse a recording that no metric can score.
 
         Raises:
-            CannotScore: defective, or shorter than `shortest` seconds.
+            CannotScore: the recording is defective, or shorter than `shortest` seconds.
         """
         if self.defect:
             raise CannotScore(f"the recording {self.defect}")
@@ -195,10 +170,10 @@ class Recording:
             raise CannotScore(f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed")
 
     def mono(self, rate: int = MODEL_RATE) -> Samples:
-        """Mean of the channels at `rate`, shape (frames,); made once per rate.
+        """Return the mean of the channels at `rate`, shape (frames,); computed once per rate.
 
         Raises:
-            CannotScore: the recording's rate is below `rate` and upsampling was not allowed, or its channels cancel
+            CannotScore: the recording's rate is below `rate` and upsampling is not allowed, or its channels cancel
                 each other.
         """
         self.require_rate(rate)
@@ -206,10 +181,10 @@ class Recording:
         return samples
 
     def require_rate(self, rate: int) -> None:
-        """Refuse a recording that lacks what a model at `rate` listens to.
+        """Refuse a recording that lacks frequencies which a model at `rate` relies on.
 
         Raises:
-            CannotScore: its rate is lower, and upsampling was not allowed.
+            CannotScore: the recording's rate is lower, and upsampling is not allowed.
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
@@ -218,26 +193,26 @@ class Recording:
             )
 
     def speech(self) -> tuple[Span, ...]:
-        """Stretches of speech."""
+        """Return the spans of speech."""
         return self._derive_fact(
             "voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono())
         )
 
     def music(self) -> tuple[Span, ...]:
-        """Stretches of music, under speech or alone."""
+        """Return the spans of music, under speech or alone."""
         return self._derive_fact(
             "music_detector", TypeAdapter(tuple[Span, ...]), lambda model: model.music(self.mono())
         )
 
     def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> "Recording":
-        """Make another recording of this one.
+        """Create a recording derived from this one.
 
         Args:
             samples: shape (frames, channels).
-            rate: Hz.
-            step: what was done, part of the new content's key.
+            rate: sample rate, Hz.
+            step: what was done, part of the new content key.
             by: what it was done with, part of the key.
-            notes: what scores on it have to say.
+            notes: what scores on it have to mention.
         """
         return type(self)(
             samples,
@@ -252,21 +227,21 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
-        """What speech metrics score: with `mix` this recording; with `auto` its speech stem where there is music.
+        """Return what speech metrics score: with `mix` this recording; with `auto` its speech stem if there is music.
 
-        The stem's `notes` say what it is; `analysis/speech_track.py` says what counts as music.
+        The stem's `notes` describe it; `analysis/speech_track.py` defines what counts as music.
 
         Raises:
             CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
-            ModelMissing: the music detector, or where there is music the separator, is not installed.
+            ModelMissing: the music detector, or if there is music the separator, is not installed.
         """
         return self if source == "mix" or not has_music(self) else self.speech_stem()
 
     def through(self, rate: int) -> "Recording":
-        """This recording as if it had been stored at `rate`, Hz; made once.
+        """Return this recording as if it had been stored at `rate`, Hz; computed once.
 
         Raises:
-            CannotScore: its rate is below that of the speech models, as `mono` says.
+            CannotScore: its rate is below that of the speech models, as for `mono`.
         """
         self.require_rate(MODEL_RATE)
         return (
@@ -274,15 +249,15 @@ class Recording:
         )
 
     def speech_stem(self) -> "Recording":
-        """Its speech, apart from music, as a recording of its own; raises as `speech_track` does."""
+        """Return the speech without music as a separate recording; raises as `speech_track` does."""
         return self._compute_once("speech stem", lambda: separate_speech_stem(self))
 
     def stems(self) -> Stems:
-        """Speech apart from music and everything else; made when first asked for, not kept on disk.
+        """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
 
-        Brought to the separator's rate from any other: a lower one is upsampled here even where
-        `allow_upsampling` is off, as a band that is empty in the mix stays empty in both stems. What measures the
-        stems themselves requires the rate first; a speech stem's notes say where it comes from.
+        The recording is resampled to the separator's rate: a lower rate is upsampled here even if
+        `allow_upsampling` is off, because a band that is empty in the mix stays empty in both stems. Code that measures
+        the stems themselves requires the rate first; a speech stem's notes say where it comes from.
 
         Raises:
             CannotScore: the recording has more than two channels.
@@ -291,7 +266,7 @@ class Recording:
         return self._compute_once("stems", self._separate)
 
     def transcript(self, language: str | None = None) -> Transcript:
-        """What was said, with word times; `language` None lets the transcriber decide, at the cost of one more look."""
+        """Return the transcript with word times; with `language` None the transcriber detects it in an extra pass."""
         return self._derive_fact(
             "transcriber",
             TypeAdapter(Transcript),
@@ -299,14 +274,39 @@ class Recording:
             language=language,
         )
 
+    def listen_again(self, spans: Sequence[Span], language: str | None = None) -> tuple[Word, ...]:
+        """Transcribe stretches once more, without what lies around them; words in the recording's time, in order.
+
+        They are heard one after the other with pauses between them, so that many short ones cost little.
+        """
+        bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
+        if not bounds:
+            return ()
+
+        def ask(model: Transcriber) -> tuple[Word, ...]:
+            pause = np.zeros(round(_PAUSE * MODEL_RATE), np.float32)
+            samples = self.mono()
+            parts = [part for start, end in bounds for part in (samples[start:end], pause)]
+            begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
+            placed = []
+            for word in model.transcribe(np.concatenate(parts), language).words:
+                at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
+                shift = (bounds[at][0] - begins[at]) / MODEL_RATE
+                placed.append(Word(word.text, float(word.start + shift), float(word.end + shift)))
+            return tuple(placed)
+
+        spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
+        form = TypeAdapter(tuple[Word, ...])
+        return self._derive_fact("transcriber", form, ask, language=language, again=spans_digest)
+
     def diarization(self) -> tuple[SpeakerTurn, ...]:
-        """Who speaks when, by similarity of voices alone."""
+        """Return who speaks when, judged by similarity of voices alone."""
         return self._derive_fact(
             "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
         )
 
     def turns(self, script: "Script | None" = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-        """Who speaks when: by aligning the script's words where there is one, else by diarisation.
+        """Return who speaks when: by aligning the script's words if there is a script, otherwise by diarisation.
 
         Raises:
             CannotScore: too few of the script's words are heard to know who speaks when.
@@ -323,38 +323,24 @@ class Recording:
         return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
-        """Speaker embeddings of clips, each one or more stretches joined end to end; shape (clips, dimensions)."""
+        """Return speaker embeddings of clips, each one or more spans joined end to end; shape (clips, dimensions)."""
         samples = self.mono()
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
         return self.array_from(
             "speaker_encoder",
-            lambda model: model.embed(_Clips(samples, bounds)),
+            lambda model: model.embed(JoinedClips(samples, bounds)),
             clips=hashlib.sha256(repr(bounds).encode()).hexdigest(),
         )
 
     def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
-        """The speakers of these turns, in order of appearance; those with less than 0.5 s of speech are left out.
+        """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.
 
-        A speaker's speech is joined and looked at in windows of 3 s every 2 s, or whole where it is shorter.
+        A speaker's speech is joined and divided into windows of 3 s every 2 s, or used whole if it is shorter.
         """
-        spans: dict[str, list[Span]] = {}
-        for turn in turns:
-            if min(turn.end, self.duration) > turn.start:
-                spans.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, self.duration)))
-        seconds = {speaker: sum(span.duration for span in of_speaker) for speaker, of_speaker in spans.items()}
-        windows = {
-            speaker: windows_over(of_speaker, VOICE_WINDOW, VOICE_STRIDE) or [tuple(of_speaker)]
-            for speaker, of_speaker in spans.items()
-            if seconds[speaker] >= SHORTEST_VOICE
-        }
-        vectors = iter(self.embeddings([clip for clips in windows.values() for clip in clips]) if windows else ())
-        return tuple(
-            SpeakerVoice(speaker, tuple(clips), np.stack([next(vectors) for _ in clips]), seconds[speaker])
-            for speaker, clips in windows.items()
-        )
+        return find_voices(turns, self.duration, self.embeddings)
 
     def speech_quality(self, windows: str) -> NDArray[np.float64]:
-        """DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808."""
+        """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808."""
 
         def stack_scores(model: Any) -> NDArray[Any]:
             scores = model.score(self.mono(), windows=windows)
@@ -381,18 +367,18 @@ class Recording:
         return fact
 
     def _derive_fact(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """A fact from a model: from memory, from disk, or computed and kept in both."""
+        """Return a fact derived by a model: from memory, from disk, or computed and stored in both."""
         return self._read_or_compute(job, form.validate_json, form.dump_json, ask, parameters)
 
     def array_from(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
-        """What a job's model says of this recording as an array, kept in memory and on disk.
+        """Return the output of a job's model for this recording as an array, cached in memory and on disk.
 
         Args:
-            job: whose model is loaded, where the answer is not known yet.
-            ask: gets the model, gives the array.
-            parameters: all that can change the answer beside the recording and the model.
+            job: the job whose model is loaded if the result is not cached.
+            ask: takes the model and returns the array.
+            parameters: everything besides the recording and the model that can change the result.
         """
-        return self._read_or_compute(job, _array_from_bytes, _array_to_bytes, ask, parameters)
+        return self._read_or_compute(job, array_from_bytes, array_to_bytes, ask, parameters)
 
     def _read_or_compute(
         self,
@@ -408,7 +394,7 @@ class Recording:
 
         def make() -> T:
             if (payload := self.cache.get(key)) is not None:
-                # Whole, but written in a form of another version: it is computed anew.
+                # The entry is whole but in another version's format, so it is computed anew.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
             value = ask(registry.load(job, self.profile))
@@ -427,33 +413,3 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
 def _energy(samples: Samples) -> float:
     blocks = (samples[start : start + _BLOCK] for start in range(0, len(samples), _BLOCK))
     return sum(float(np.sum(np.square(block, dtype=np.float64))) for block in blocks)
-
-
-class _Clips(Sequence[Samples]):
-    """Stretches of samples joined to clips, each when it is asked for: together they are longer than the recording."""
-
-    def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
-        self._samples, self._bounds = samples, bounds
-
-    def __len__(self) -> int:
-        return len(self._bounds)
-
-    @overload
-    def __getitem__(self, index: int) -> Samples: ...
-    @overload
-    def __getitem__(self, index: slice) -> "_Clips": ...
-    def __getitem__(self, index: int | slice) -> "Samples | _Clips":
-        if isinstance(index, slice):
-            return _Clips(self._samples, self._bounds[index])
-        return np.concatenate([self._samples[start:end] for start, end in self._bounds[index]])
-
-
-def _array_to_bytes(array: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _array_from_bytes(payload: bytes) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
-    return array

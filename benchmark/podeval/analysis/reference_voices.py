@@ -1,4 +1,4 @@
-"""Reference voices: for each speaker of a dialogue, a recording of the voice it should have."""
+"""Reference voices: for each speaker of a dialogue, a recording of the voice the speaker should have."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW, Recording
+from podeval.analysis.recording import Recording
+from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import SpeakerTurn
 
 ONLY = ""
-"""The name of a voice that was given without one."""
+"""The name of a voice that was given without a name."""
 
 
 class ReferenceVoices(Mapping[str, Recording]):
-    """Recordings by speaker; a single one may stand without a name, for whoever speaks."""
+    """Recordings by speaker; a single one may be unnamed and apply to any speaker."""
 
     def __init__(self, recordings: Mapping[str, Recording]) -> None:
         if not recordings:
@@ -28,14 +29,14 @@ class ReferenceVoices(Mapping[str, Recording]):
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
-        """Voices from a path, or from paths by speaker (a mapping, the same as JSON text, or a `.json` file of it).
+        """Read voices from a path, or from paths by speaker: a mapping, the same as JSON text, or a `.json` file of it.
 
         Args:
-            source: what names the recordings; paths in a file are relative to it.
-            options: of `Recording.open`.
+            source: names the recordings; paths in a file are relative to it.
+            options: options of `Recording.open`.
 
         Raises:
-            BadInput: not such a thing, or a file that cannot be read.
+            BadInput: the source has none of these forms, or a file cannot be read.
         """
         if isinstance(source, Mapping):
             return cls({str(name): cls._open_voice(name, path, options) for name, path in source.items()})
@@ -58,7 +59,7 @@ class ReferenceVoices(Mapping[str, Recording]):
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Of every voice the mean embedding over the windows of its recording that hold enough speech.
+        """Return each voice's mean embedding over the windows of its recording that hold enough speech.
 
         Raises:
             CannotScore: a reference recording is silent, too short or holds no speech.
@@ -68,6 +69,7 @@ class ReferenceVoices(Mapping[str, Recording]):
     @staticmethod
     def _embed(name: str, recording: Recording) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
+        # Refuse, by name, a recording from which no voice can be taken.
         try:
             recording.require_sound()
         except CannotScore as refusal:
@@ -76,6 +78,7 @@ class ReferenceVoices(Mapping[str, Recording]):
             raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
         if not recording.speech():
             raise CannotScore(f"{of} cannot be used: no speech is heard in it")
+        # The whole recording is one speaker's turn.
         voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(

@@ -1,4 +1,4 @@
-"""Finds who speaks when, in the language of the script where there is one, and how many speakers that should be."""
+"""Finds who speaks when, using the language and the number of speakers of the script if there is one."""
 
 from typing import Any
 
@@ -11,10 +11,11 @@ from podeval.text.tokens import detect_language
 
 
 def find_speaker_turns(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any]]:
-    """Find the turns, and what a score's notes say of them: `language` and `speakers_asked` where there is a script.
+    """Return the turns and the notes for a score: `language` and `speakers_asked` if there is a script.
 
-    English and Chinese are transcribed as such, and a text too short for its language to be told by its letters. Where
-    that finds less than half of the words, and where a script is in another language, the transcriber decides.
+    English and Chinese are transcribed as such, and a text too short to identify its language is classified by its
+    characters. If that finds less than half of the words, or the script is in another language, the transcriber
+    decides.
 
     Raises:
         CannotScore: too few of the script's words are heard to know who speaks when.

@@ -1,17 +1,17 @@
-"""What speech metrics listen to: a recording as it is, or its speech stem where there is music; brought through a rate.
+"""What speech metrics listen to: the recording itself, or its speech stem if there is music; resampled if asked for.
 
-Music counts in stretches of at least 3 s, and matters from a twentieth of the recording. In this way no music is
-found in speech of any kind that was tried (read, spoken by machines, over the telephone, far from the microphone, in
+Music counts in spans of at least 3 s, and is relevant from a twentieth of the recording. With these thresholds no music
+is found in speech of any kind that was tried (read, synthetic, over the telephone, far from the microphone, in
 noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour), and in speech 0 to 15 dB over
-instruments from 72 % of the time to all of it (20 dB: from 24 %). Bare drums are found up to 5 dB below speech, for
-13 % to 83 % of the time. Steady tones are taken for music. Measured in November 2026 with FireRedVAD.
+instruments it is found from 72 % of the time to all of it (20 dB: from 24 %). Bare drums are found up to 5 dB below
+speech, for 13 % to 83 % of the time. Steady tones are taken for music. Measured in November 2026 with FireRedVAD.
 
-Where music lies under speech, the stem scores nearer to the speech alone than the mix does at every level tried (0 to
-30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that of far-field speech loses up to
-0.4 DistillMOS; hence the threshold, below which a jingle is not worth a separation.
+If music lies under speech, the scores of the stem are closer to those of the speech alone than the scores of the mix
+are, at every level tried (0 to 30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that
+of far-field speech loses up to 0.4 DistillMOS; hence the threshold, below which a jingle does not justify a separation.
 
-A rate below the separator's is brought up to it for the stem, without being asked: the models that hear the stem have a
-lower one, and a band that is empty in the mix is empty in the stem. The stem's notes say so.
+A recording below the separator's rate is always upsampled for the stem: the models that measure the stem have a
+lower rate, and a band that is empty in the mix is empty in the stem. The stem's notes say so.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from podeval.models.interfaces import Samples
 
 NEEDS = ("music_detector", "separator", "voice_activity")
-"""The jobs whose models decide what is scored, and make it."""
+"""The jobs whose models decide what is scored, and produce it."""
 
 SHORTEST_MUSIC = 3.0
-"""Seconds from which a stretch of music counts; half of a recording shorter than twice that."""
+"""Minimum seconds for a span of music to count; half of a recording that is shorter than twice that."""
 
 LEAST_SHARE = 0.05
-"""Of the recording that has to be music for its stem to be scored."""
+"""Minimum share of music in a recording for its stem to be scored."""
 
 SHORTEST_SPEECH = 0.5
-"""Seconds of speech below which a stem holds none."""
+"""Minimum seconds of speech for a stem to count as speech."""
 
 
 @dataclass(frozen=True)
 class Stems:
-    """A recording's speech and all the rest, which add up to it: each (frames, channels) at `rate`."""
+    """A recording's speech and everything else, which add up to it: each (frames, channels) at `rate`."""
 
     speech: Samples
     accompaniment: Samples
@@ -50,7 +50,7 @@ class Stems:
 
 
 class MixedRecording(Protocol):
-    """What is asked of a recording here, so that a recording can use this module."""
+    """The part of a recording's interface that this module uses, so that `Recording` can import the module."""
 
     samples: Samples
     rate: int
@@ -59,37 +59,37 @@ class MixedRecording(Protocol):
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Duration in seconds."""
 
     def music(self) -> tuple[Span, ...]:
-        """Where music plays, under speech or alone."""
+        """Return the spans of music, under speech or alone."""
 
     def speech(self) -> tuple[Span, ...]:
-        """Where somebody speaks."""
+        """Return the spans of speech."""
 
     def stems(self) -> Stems:
-        """Speech apart from everything else."""
+        """Return the speech and everything else as separate stems."""
 
     def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> Any:
-        """Make another recording of this one."""
+        """Create a recording derived from this one."""
 
 
 R = TypeVar("R", bound=MixedRecording)
 
 
 def find_lasting_music(recording: MixedRecording) -> tuple[Span, ...]:
-    """Find the stretches of music that are long enough to count."""
+    """Return the spans of music that are long enough to count."""
     shortest = min(SHORTEST_MUSIC, recording.duration / 2)
     return tuple(span for span in recording.music() if span.duration >= shortest)
 
 
 def has_music(recording: MixedRecording) -> bool:
-    """Whether there is enough music for the speech stem to be scored."""
+    """Return whether there is enough music that the speech stem is scored instead of the mix."""
     return sum(span.duration for span in find_lasting_music(recording)) >= LEAST_SHARE * recording.duration
 
 
 def separate_speech_stem(recording: R) -> R:
-    """Separate the speech of a recording into a recording of its own, at the separator's rate, with notes that say so.
+    """Return a recording's speech as a separate recording, at the separator's rate, with notes that say so.
 
     Raises:
         CannotScore: the stem holds no speech, or the recording has more than two channels.
@@ -100,6 +100,7 @@ def separate_speech_stem(recording: R) -> R:
         "separator": registry.card("separator", recording.profile).identity,
         "rate": stems.rate,
     }
+    # The notes say what the stem is.
     music = sum(span.duration for span in find_lasting_music(recording))
     notes = {
         "scored": "speech stem",
@@ -113,7 +114,7 @@ def separate_speech_stem(recording: R) -> R:
 
 
 def resample_through(recording: R, rate: int) -> R:
-    """Resample the recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
+    """Return the recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
     samples = resample(recording.samples, recording.rate, rate)
     derived: R = recording.derive(samples, rate, "through", rate, {**recording.notes, "through_rate": rate})
     return derived

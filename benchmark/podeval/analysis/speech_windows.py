@@ -1,4 +1,4 @@
-"""Whether a recording holds speech, and which windows hold enough of it to say something about a voice or its room."""
+"""Decides whether a recording holds speech, and which windows hold enough of it to describe a voice or its room."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from podeval.errors import CannotScore
 from podeval.models.interfaces import SpeakerTurn
 
 if TYPE_CHECKING:
-    from podeval.analysis.recording import Recording, SpeakerVoice
+    from podeval.analysis.recording import Recording
+    from podeval.analysis.speaker_voices import SpeakerVoice
 
 MOST_SILENCE = 0.6
-"""Windows of which more than this share is not speech are left out (LFS-Bench's rule for reverberation)."""
+"""Windows with a larger share of silence than this are left out (LFS-Bench's rule for reverberation)."""
 
 
 def require_speech(recording: Recording, shortest: float = 0.0) -> None:
-    """Refuse a recording without speech; however noisy, one with any of `shortest` seconds or more is taken.
+    """Refuse a recording with less than `shortest` seconds of speech; speech in noise is accepted.
 
     Raises:
-        CannotScore: none, or less, is heard.
+        CannotScore: there is no speech, or less.
     """
     seconds = sum(span.duration for span in recording.speech())
     if seconds == 0 or seconds < shortest:
@@ -32,16 +33,16 @@ def require_speech(recording: Recording, shortest: float = 0.0) -> None:
 
 
 def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
-    """Find which windows hold enough speech, shape (windows,)."""
+    """Return which windows hold enough speech, shape (windows,)."""
     lengths = np.array([sum(span.duration for span in clip) for clip in clips])
     enough: NDArray[np.bool_] = seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
     return enough
 
 
 def select_spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
-    """Select the windows of each speaker that hold enough speech; speakers without such a window are left out.
+    """Return each speaker's voice with only the windows that hold enough speech; speakers without any are left out.
 
-    `seconds` are those of speech within the turns, `left_out` counts the other windows.
+    `seconds` counts the speech within the turns, `left_out` the excluded windows.
     """
     speech = recording.speech()
     voices = []

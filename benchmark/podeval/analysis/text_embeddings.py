@@ -1,4 +1,4 @@
-"""`EmbeddedText`: one text and whose models read it."""
+"""`EmbeddedText`: one text and the profile whose models embed it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ _NAMES = {"en": "English", "zh": "Chinese"}
 
 @dataclass(frozen=True)
 class EmbeddedText:
-    """One text, read by the models of a profile."""
+    """One text, embedded by the models of a profile."""
 
     text: str
     profile: str = "embedded"
 
     def embeddings(self, parts: Sequence[str], language: str) -> NDArray[np.float32]:
-        """Sentence embeddings of parts of the text, shape (parts, dimensions), not normalised.
+        """Return sentence embeddings of parts of the text, shape (parts, dimensions), not normalised.
 
         Raises:
             ModelMissing: the profile has no sentence encoder for the language, or it is not installed.

@@ -1,12 +1,13 @@
-"""The arena: listeners compare two outputs blindly, and their votes make ratings.
+"""The arena: listeners compare two outputs blindly, and ratings are computed from their votes.
 
-`Arena` serves battles and records votes, `ArenaSettings` is what an operator can set, `ArenaRefused` says why something
-was not taken.
+`Arena` serves battles and records votes, `ArenaSettings` holds what an operator can set, `ArenaRefused` says why
+something was not accepted.
 """
 
 from podeval.arena.audio_tokens import Audio
+from podeval.arena.battle_view import BattleSide, BattleView
 from podeval.arena.refusal import ArenaRefused
-from podeval.arena.service import Arena, BattleSide, BattleView
+from podeval.arena.service import Arena
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
 

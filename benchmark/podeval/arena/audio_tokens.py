@@ -1,4 +1,4 @@
-"""Make and resolve the signed names of a battle's sounds, which tell nobody which system is heard."""
+"""Make and resolve the signed names of a battle's sounds, which do not reveal the system."""
 
 import math
 import threading
@@ -19,7 +19,7 @@ from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle
 
 CACHED_SECONDS, CACHED = 30.0, 10_000
-"""How long something that was looked up is not looked up again, and of how many things."""
+"""Seconds for which a lookup is cached, and the number of cached lookups."""
 
 # The statement is made once: making one takes longer than asking it.
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
@@ -36,30 +36,30 @@ _SOUNDS_OF_BATTLE: Select[Any] = (
 
 @dataclass(frozen=True)
 class Audio:
-    """Where the sound behind an opaque name is; `end` is None for what is played to its end."""
+    """The location of the sound behind an opaque name; `end` is None for a sound that is played to its end."""
 
     path: str
     start: float
     end: float | None
     sha256: str = ""
     output: str = ""
-    """Its id; empty for what was asked."""
+    """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
-    """Of a side: its own excerpt and the other side's, whose loudness is compared."""
+    """For a side: its own excerpt and the other side's, whose loudness is compared."""
 
     @property
     def seconds(self) -> float | None:
-        """How long a listener hears it, with the silence that hides its exact length; None for what hides nothing."""
+        """Length as played, with the silence that hides its exact length; None where nothing has to be hidden."""
         return None if self.compared is None or self.end is None else whole_seconds(self.end - self.start)
 
 
 class AudioTokens:
-    """Makes the opaque names of sounds and finds the sounds behind them; may be used by any number of threads.
+    """The maker and resolver of the opaque names of sounds; may be used by any number of threads.
 
     Args:
-        database: with the battles.
-        secret: what names are signed with.
-        clock: the time in UTC.
+        database: database of the battles.
+        secret: key for signing names.
+        clock: returns the time in UTC.
     """
 
     def __init__(self, database: Database, secret: Secret, clock: Callable[[], datetime]) -> None:
@@ -81,11 +81,11 @@ class AudioTokens:
         return self._secret.sign("audio", battle, side, extent)
 
     def name_turn(self, battle: str, number: int) -> str:
-        """Make the name of the sound of a turn of what was asked."""
+        """Make the name of the sound of a user's turn in a battle's item."""
         return self._secret.sign("audio", battle, str(number), "turn")
 
     def find(self, name: str) -> Audio:
-        """Find the sound behind a name.
+        """Return the sound behind a name.
 
         Raises:
             ArenaRefused: the name is not of this arena, or its battle is long over.
@@ -100,7 +100,7 @@ class AudioTokens:
         return self._find_turn(row.item, int(side)) if extent == "turn" else _find_side(row, side, extent)
 
     def forget(self) -> None:
-        """Look everything up anew: something was changed."""
+        """Forget cached sounds, because something was changed."""
         with self._lock:
             self._rows.clear()
 
@@ -130,6 +130,6 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 
 def whole_seconds(length: float) -> float:
-    """Round a length up to whole seconds, at least one: the exact length of a recording is as good as its name."""
+    """Round a length up to whole seconds, at least one: the exact length of a recording would identify it."""
     # A hair above a whole second is one of rounding.
     return float(max(1, math.ceil(round(length, 3))))

@@ -1,4 +1,4 @@
-"""Play the sounds of a battle as copies that tell nothing of their origin, at one loudness where that is set."""
+"""Play the sounds of a battle as copies that do not reveal their origin, at one loudness where that is set."""
 
 import logging
 from collections.abc import Callable
@@ -18,11 +18,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class BattleAudio:
-    """Copies of what an arena plays.
+    """The playable copies of an arena's sounds.
 
     Args:
-        arena: whose names are understood.
-        playback: where copies are kept.
+        arena: the arena whose names are resolved.
+        playback: makes and keeps the copies.
     """
 
     def __init__(self, arena: Arena, playback: Playback) -> None:
@@ -30,15 +30,15 @@ class BattleAudio:
         self._playback = playback
 
     def file(self, name: str) -> Path:
-        """Return the file behind a name, FLAC.
+        """Return the FLAC file behind a name.
 
         Raises:
-            Refused: the name is not of this arena, its battle is long over, or the recording is not there any more.
+            ArenaRefused: the name is not of this arena, its battle is long over, or the recording no longer exists.
         """
         return self._of(name, self._playback.copy)
 
     def peaks(self, name: str) -> list[float]:
-        """Return the magnitudes of that file, 0 to 1; raises as `file` does."""
+        """Return the peaks of that file, 0 to 1; raises as `file` does."""
         return self._of(name, self._playback.peaks)
 
     def _of(self, name: str, fact: Callable[[Stretch, float, float | None], Found]) -> Found:

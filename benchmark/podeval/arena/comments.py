@@ -8,7 +8,7 @@ import pandas as pd
 from podeval.arena.rule_sentences import format_details
 
 LONGEST = 2_000
-"""Characters of a comment that are kept."""
+"""Longest comment that is kept, in characters."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _NOT_SAID = re.compile(r"[\W_]+")
@@ -34,13 +34,13 @@ _ASKED = {
     "paralinguistic": (f"{_DELIVERY}|{_FEELING}", f"{_SOUND}|facts?|grammar"),
     "ambient": (f"{_SOUND}|speakers?|interrupt\\w*|turn|{_CONTENT}", r"accents?|pronunciation|timbre|口音|发音|音色"),
 }
-"""By the first word of a dimension: what its comments are about, and what they are not."""
+"""By the first word of a dimension: patterns of comments on it, and of comments on something else."""
 
 
 def clean_comment(text: str, longest: int = LONGEST) -> tuple[str, bool]:
-    """Return a comment without control characters, and whether it was cut at its longest.
+    """Return a comment without control characters, and whether it was cut at the longest allowed length.
 
-    Markup stays as the characters that were typed; whoever shows a comment shows it as text.
+    Markup stays as the characters that were typed; pages show a comment as plain text.
     """
     text = text.encode("utf-8", errors="replace").decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
@@ -55,11 +55,11 @@ def find_repeated_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd
     Args:
         votes: with the columns `voter` and `comment`.
         times: fewest votes with one comment.
-        letters: a shorter comment ("A is better") is common and no copy, see `find_thin_comments`; a Chinese character
-            counts as three letters, and what voters share must be three times as long.
+        letters: shorter comments ("A is better") are common and not counted as copies, see `find_thin_comments`; a
+            Chinese character counts as three letters, and comments shared by voters must be three times as long.
 
     Returns:
-        What was seen, by the index of the vote.
+        A sentence on each such vote, by the index of the vote.
     """
     texts, size = _normalise_comments(votes)
     texts, size = texts[size >= letters], size[size >= letters]
@@ -75,7 +75,7 @@ def find_repeated_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd
 
 
 def find_thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[str]":
-    """Find the votes with a short comment that is most of what its voter ever says.
+    """Find the votes with a short comment that is most of what its voter ever writes.
 
     Args:
         votes: with the columns `voter` and `comment`.
@@ -83,7 +83,7 @@ def find_thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Ser
         letters: a comment below this is short.
 
     Returns:
-        What was seen, by the index of the vote.
+        A sentence on each such vote, by the index of the vote.
     """
     texts, size = _normalise_comments(votes)
     voter = votes.loc[texts.index, "voter"]
@@ -94,20 +94,20 @@ def find_thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Ser
 
 
 def _normalise_comments(votes: pd.DataFrame) -> "tuple[pd.Series[str], pd.Series[int]]":
-    """Return comments without case and punctuation, and how long each is; votes without a comment are left out."""
+    """Return comments without case and punctuation, and the length of each; votes without a comment are left out."""
     texts = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
     texts = texts[texts != ""]
     return texts, (texts.str.len() + 2 * texts.str.count(_WIDE)).astype(int)
 
 
 def find_off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
-    """Find the votes whose comment judges something that the battle was not about, and nothing that it was.
+    """Find the votes whose comment judges something other than the battle's dimension, and nothing of the dimension.
 
     Args:
         votes: with the columns `dimension` and `comment`.
 
     Returns:
-        What was seen, by the index of the vote.
+        A sentence on each such vote, by the index of the vote.
     """
     signals = []
     first = votes["dimension"].fillna("").str.casefold().str.extract(r"^(\w+?)(?:[\W_]|$)", expand=False)
@@ -120,5 +120,5 @@ def find_off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _words(pattern: str) -> str:
-    """The words of a pattern, whole where words have spaces."""
+    """Return a pattern that matches whole words, for languages that separate words by spaces."""
     return rf"((?<![a-z])(?:{pattern})(?![a-z]))"

@@ -1,9 +1,9 @@
-"""Choose which stretches of two long recordings are compared: the same turn of both, or the same position.
+"""Choose the excerpts of two long recordings to compare: the same turn of both, or the same position.
 
-Nobody judges two hours of audio in one sitting, and two stretches chosen freely would compare a greeting with a
+Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
 farewell. Short outputs are heard whole. Outputs with equally many turns (the same script, the same dialogue) are
-compared over the same turns; others at the same position, in equal share of what lies before it. The whole recording
-stays available beside the excerpt.
+compared over the same turns; others at the same relative position. The whole recording stays available beside the
+excerpt.
 """
 
 import random
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 SECONDS = 60.0
-"""Longest excerpt of one side, unless told."""
+"""Default length of the longest excerpt of one side."""
 
 Span = tuple[float, float]
-"""Begin and end, seconds."""
+"""Begin and end in seconds."""
 
 
 @dataclass(frozen=True)
 class RecordingLength:
-    """How long a recording is, and where its turns lie in it."""
+    """The length of a recording, and the times of its turns."""
 
     seconds: float
     turns: Sequence[Span] = ()
@@ -28,7 +28,7 @@ class RecordingLength:
 
 @dataclass(frozen=True)
 class Excerpts:
-    """What is heard of each side, and by which rule: `whole`, `same turns` or `same position`."""
+    """The excerpt of each side, and the rule that chose them: `whole`, `same turns` or `same position`."""
 
     a: Span
     b: Span
@@ -37,19 +37,19 @@ class Excerpts:
     last_turn: int | None = None
 
     def document(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the excerpts as plain data."""
         turns = None if self.first_turn is None else [self.first_turn, self.last_turn]
         return {"a": list(self.a), "b": list(self.b), "rule": self.rule, "turns": turns}
 
 
 def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float = SECONDS) -> Excerpts:
-    """Choose the stretches to compare.
+    """Choose the excerpts to compare.
 
     Args:
         a: one recording.
         b: the other.
-        seed: decides where in the recordings; sides exchanged and the same seed give the same stretches.
-        seconds: longest stretch.
+        seed: seed of the position; the same seed gives the same excerpts also when the sides are exchanged.
+        seconds: longest excerpt.
     """
     if max(a.seconds, b.seconds) <= seconds:
         return Excerpts((0.0, a.seconds), (0.0, b.seconds), "whole")
@@ -61,7 +61,7 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """From a turn's start over as many whole turns as fit on both sides; at least one, cut where it must be.
+    """Choose as many whole turns as fit on both sides from the same turn on; at least one turn, cut where necessary.
 
     The latest start is the one from which the longer side still fills an excerpt, so that the end is heard as often as
     any other part, and not in scraps.
@@ -84,7 +84,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
 
 
 def _at(side: RecordingLength, position: float, seconds: float) -> Span:
-    """A stretch with the share `position` of the rest before it, moved to the nearest start of a turn before it."""
+    """Return an excerpt with the share `position` of the rest before it, moved back to the nearest start of a turn."""
     if side.seconds <= seconds:
         return 0.0, side.seconds
     start = position * (side.seconds - seconds)
@@ -95,14 +95,14 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
 
 
 def heard_share(played: Sequence[Span], span: Span) -> float:
-    """Compute the share of a stretch that was played at least once; what lies outside the stretch does not count.
+    """Compute the share of an excerpt that was played at least once; audio outside the excerpt does not count.
 
     Args:
-        played: stretches of the recording that were played, seconds, in any order and overlapping as they may.
-        span: what had to be heard.
+        played: spans of the recording that were played, in seconds, in any order; they may overlap.
+        span: the excerpt.
 
     Returns:
-        0 to 1; 1 for an empty stretch.
+        0 to 1; 1 for an empty excerpt.
     """
     begin, end = span
     if end <= begin:

@@ -1,7 +1,7 @@
-"""Export everything that people judged: Parquet for analysis, JSON lines for anything else.
+"""Export all human judgements: Parquet for analysis, JSON lines for anything else.
 
 An export is made anew each time, so that it can hold comments (a person who is erased is not in the next one); without
-`comments` it is as public as the log. Votes can be taken in again; listening tests are exported for analysis.
+`comments` it is as public as the log. Votes can be imported again; listening tests are exported for analysis only.
 """
 
 import json
@@ -35,13 +35,13 @@ FORMATS: tuple[Format, ...] = ("parquet", "jsonl")
 
 
 def export(database: Database, folder: Path, format: Format = "parquet", *, comments: bool = False) -> dict[str, int]:
-    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each whole or not at all; how many rows of each.
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
 
     Args:
-        database: to read, in one state of it.
-        folder: made where it is not there.
-        format: of the files.
-        comments: with what voters and listeners wrote.
+        database: the database to read, in one consistent state.
+        folder: folder of the export; it is made where it does not exist.
+        format: format of the files.
+        comments: include what voters and listeners wrote.
     """
     if format not in FORMATS:
         raise BadInput(f"{format} is no format of an export; there are {', '.join(FORMATS)}")
@@ -61,14 +61,14 @@ def export(database: Database, folder: Path, format: Format = "parquet", *, comm
 
 
 def import_files(database: Database, path: Path) -> TakenIn:
-    """Take in the votes, standings and erasures of an export, all or nothing; what is there already stays as it is.
+    """Import the votes, standings and erasures of an export, all or nothing; existing records stay as they are.
 
     Args:
-        database: to write.
+        database: the database to write.
         path: a folder that `export` made, or one of its files.
 
     Raises:
-        BadInput: a file cannot be read, or holds what is no record; names the row.
+        BadInput: a file cannot be read, or holds something that is not a record; the message names the row.
     """
     if path.is_dir():
         files = [path / f"{name}.{kind}" for name in ("votes", "standings", "erasures") for kind in FORMATS]
@@ -85,7 +85,7 @@ def read_file(file: Path) -> Iterator[Record]:
     """Read the records of one file of an export.
 
     Raises:
-        BadInput: it cannot be read, or holds what is no record; names the row.
+        BadInput: it cannot be read, or holds something that is not a record; the message names the row.
     """
     rows = _rows_of_parquet(file) if file.suffix == ".parquet" else _rows_of_lines(file)
     for number, row in enumerate(rows, 1):
@@ -96,7 +96,7 @@ def read_lines(text: str, name: str) -> Iterator[Record]:
     """Read records from lines of JSON.
 
     Raises:
-        BadInput: a line is none; names it.
+        BadInput: a line is not a record; the message names it.
     """
     for number, data in enumerate(_parse(text, name), 1):
         yield read_record(data, f"{name}, row {number}")
@@ -112,13 +112,13 @@ def _plain(record: Record) -> dict[str, Any]:
 
 
 def _kinds(model: type[Record]) -> dict[str, type]:
-    """The columns of a kind of record, each with the kind of its values."""
+    """Return the columns of a type of record, each with the type of its values."""
     properties = model.model_json_schema(by_alias=True)["properties"]
     return {name: _kind(of) for name, of in properties.items()}
 
 
 def _kind(of: dict[str, Any]) -> type:
-    """The kind of a value by its JSON Schema."""
+    """Return the Python type of a JSON Schema."""
     if "anyOf" in of:
         return next(_kind(one) for one in of["anyOf"] if one.get("type") != "null")
     if of.get("format") == "date-time":
@@ -196,7 +196,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         **_SAVED,
     },
 }
-"""What each table holds, also where it has no row: who reads it need not know that before."""
+"""Columns of each table, written even if it has no rows, so that readers can rely on them."""
 
 
 def _parquet(rows: list[dict[str, Any]], columns: dict[str, Any]) -> bytes:
@@ -242,7 +242,7 @@ def _rows_of_lines(file: Path) -> list[Any]:
 
 
 def _parse(text: str, name: str) -> Iterator[Any]:
-    """Parse JSON line by line; only a line feed ends a line, for a comment may hold other separators."""
+    """Parse JSON line by line; only a line feed ends a line, because a comment may hold other separators."""
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
         try:
             yield json.loads(line)

@@ -1,4 +1,4 @@
-"""Make a manifest of the recordings of runs: outputs of two systems for one item can meet in the arena."""
+"""Make a manifest from the recordings of runs: outputs of two systems for one item can meet in the arena."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,21 +23,23 @@ def make_manifest(
     question: str = QUESTION,
     controls: bool = False,
 ) -> Manifest:
-    """List what can be compared of a folder of runs: every item of which two systems or more have a recording.
+    """Make the manifest of a folder of runs: every item for which two or more systems have a recording.
 
     Args:
         runs: the folder.
-        benchmark: only runs on this one.
-        split: only runs on this one of its splits.
-        dimension: what listeners judge; an item judged on another is another item of the arena.
-        question: what they are asked.
-        controls: also recordings of controls, which everybody should vote against.
+        benchmark: include only runs on this benchmark.
+        split: include only runs on this split.
+        dimension: dimension on which listeners judge; the same item under another dimension is another item of the
+            arena.
+        question: the question that listeners answer.
+        controls: include recordings of controls, against which everybody should vote.
 
     Raises:
         BadInput: the dimension has no name, or too long a one.
     """
     if not 0 < len(dimension.strip()) <= LONGEST_NAME:
         raise BadInput(f"a dimension's name has 1 to {LONGEST_NAME} characters, such as overall, not {dimension!r}")
+    # Select the recordings, and count the systems that have one of each item.
     outputs = [
         (plan, item, output, audio)
         for plan, item, output, audio in _recordings(runs)
@@ -46,6 +48,7 @@ def make_manifest(
         and (controls or plan.shown_kind != "control")
     ]
     times = Counter(_name(plan, item, dimension) for plan, item, _, _ in outputs)
+    # Enter the items that at least two systems have in common.
     manifest = Manifest()
     systems, items = {}, {}
     for plan, item, output, audio in outputs:
@@ -69,7 +72,7 @@ def make_manifest(
 
 
 def _recordings(runs: Path) -> Iterator[tuple[RunPlan, Item, Output, Path]]:
-    """Every recording of an item in one piece; scripts, and answers turn by turn, are none."""
+    """Yield every item's recording in one piece; scripts and answers by turn are left out."""
     for folder in run_folders(runs):
         plan = folder.plan()
         for item in folder.items() or ():

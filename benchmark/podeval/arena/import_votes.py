@@ -1,4 +1,4 @@
-"""Take in records from an export, a bucket, or the public log, each exactly once."""
+"""Import records from an export, a bucket, or the public log, each exactly once."""
 
 import hashlib
 import json
@@ -17,26 +17,26 @@ from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Er
 
 @dataclass
 class TakenIn:
-    """How many records were new, and why the others were not taken."""
+    """The result of an import: how many records were new, and why the others were skipped."""
 
     votes: int = 0
     standings: int = 0
     erasures: int = 0
     repeated: int = 0
     erased: int = 0
-    """Of voters who asked to be forgotten."""
+    """Number of skipped records of voters who asked to be forgotten."""
     orphans: int = 0
-    """About a vote or battle that is not here."""
+    """Number of records about a vote or battle that the database lacks."""
 
     def __add__(self, other: "TakenIn") -> "TakenIn":
         return TakenIn(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(TakenIn)))
 
 
 def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
-    """Add to the session what it does not have; systems, items and outputs that are not there are made without audio.
+    """Add records that the database lacks to the session; missing systems, items and outputs are made without audio.
 
     Raises:
-        BadInput: a vote is here with another content, or a battle of it with another vote.
+        BadInput: a vote exists with another content, or its battle exists with another vote.
     """
     done = TakenIn()
     erased = set(session.scalars(select(Erasure.pseudonym)))
@@ -57,7 +57,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
 
 
 class _Here:
-    """Which rows were seen to be there."""
+    """The rows that are known to exist."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, str]] = set()
@@ -184,5 +184,5 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
 
 
 def make_output_id(system: str, item: str) -> str:
-    """Make the id of a system's output for an item; it is the same wherever it is made."""
+    """Return the id of a system's output for an item; it is the same in every database."""
     return hashlib.sha256(f"{system}\x00{item}".encode()).hexdigest()[:32]

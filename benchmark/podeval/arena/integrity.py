@@ -1,12 +1,12 @@
-"""Decide which votes count, by one set of rules that is read from top to bottom.
+"""Decide which votes count, by one set of rules that is applied from top to bottom.
 
 Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not
-count in the public rating. It is kept, with the reasons, and can be restored. Nothing here looks at which side won a
-single battle: taste is not an offence. Rules about people look at many votes; what they ask is whether a person who
-listens could have voted so.
+count in the public rating. It is kept, with the reasons, and can be restored. No rule looks at which side won a single
+battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens could have
+voted so.
 
-An arena that excludes much is either attacked or broken (one board excluded every vote for three months, because its
-bot check did not answer): a share above `IntegrityLimits.alarm_share` is an alarm, never silence.
+An arena that excludes many votes is either attacked or broken (one board excluded every vote for three months, because
+its bot check did not answer): a share above `IntegrityLimits.alarm_share` always raises an alarm.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ whether it would count in the rating at all (no repeated battle). Skipped battle
 
 Votes: TypeAlias = pd.DataFrame
 Seen: TypeAlias = pd.Series
-"""What a rule saw, in words, by the index of the votes in which it saw it."""
+"""What a rule saw, as sentences by the index of the votes."""
 
 
 @dataclass(frozen=True)
 class IntegrityLimits:
-    """Every number of the rule set."""
+    """All thresholds of the rule set."""
 
     exclude_at: float = 3.0
     alarm_share: float = 0.2
@@ -48,42 +48,42 @@ class IntegrityLimits:
     fastest_seconds: float = 2.0
     heard_share: float = 0.5
     side_votes: int = 20
-    """From so many decided battles on, always taking the same side is looked at."""
+    """Decided battles from which a preference for one side is examined."""
     side_share: float = 0.85
     side_chance: float = 1e-5
     undecided_share: float = 0.95
     gold_error: float = 0.2
-    """How often a listener who cares contradicts a known answer."""
+    """Share of known answers that an attentive listener contradicts."""
     gold_chance: float = 0.005
     comment_votes: int = 4
-    """One comment in so many votes is copied."""
+    """Votes with one comment from which it counts as copied."""
     comment_letters: int = 12
-    """A shorter comment is common, and no copy."""
+    """Letters below which a comment is common and does not count as copied."""
     thin_votes: int = 10
     origin_voters: int = 4
-    """More voters than this from one origin within a day."""
+    """Most voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """How far above what everyone's votes imply a voter favours one system, in standard deviations."""
+    """Surplus of a voter for one system over what everyone's votes imply, in standard deviations."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Of so many voters favouring one system, each a little beyond belief, by chance."""
+    """Probability, by chance, of so many voters who each favour one system a little beyond belief."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5
     newcomer_votes: int = 10
-    """A voter with no more votes than this has no record that speaks for him."""
+    """Most votes of a voter who counts as a newcomer."""
 
 
 @dataclass(frozen=True)
 class VoteRule:
-    """One thing that is looked at."""
+    """One rule of the set."""
 
     name: str
     points: float
     about: str
-    """What it means, for the page on which the rules are published."""
+    """Explanation for the page on which the rules are published."""
     find: Callable[[Votes, IntegrityLimits], Seen]
     compares: bool = False
     """Whether it compares a voter with everyone whose votes are `trusted`."""
@@ -101,7 +101,7 @@ def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Sides are random, so that whoever listens takes each about half the time, some bias of position allowed."""
+    """Find voters who choose one side too often: sides are random, so a listener takes each about half the time."""
     from scipy.stats import binomtest
 
     details: dict[str, str] = {}
@@ -128,7 +128,7 @@ def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find many names from one place in a day: a class room, or one person with many names."""
+    """Find many pseudonyms from one origin in a day: a class room, or one person with many accounts."""
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
@@ -178,7 +178,7 @@ RULES: tuple[VoteRule, ...] = (
 
 @dataclass(frozen=True)
 class RuleFindings:
-    """What the rules saw."""
+    """The signals of the rules, and the votes they exclude."""
 
     signals: pd.DataFrame
     """Columns `vote`, `rule`, `points`, `detail`; a row for each thing seen."""
@@ -188,14 +188,14 @@ class RuleFindings:
 
 
 def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
-    """Apply all rules to all votes; those with too many points are excluded.
+    """Apply all rules to all votes; votes with too many points are excluded.
 
-    Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they
-    look twice: the second time everyone is who was not excluded by the first.
+    Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
+    applied twice: the second time, everyone means the voters that the first pass did not exclude.
 
     Args:
         votes: with `COLUMNS`.
-        limits: the numbers of the rules.
+        limits: the thresholds of the rules.
     """
     limits = limits or IntegrityLimits()
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
@@ -213,12 +213,12 @@ def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
 
 
 def alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = None) -> list[str]:
-    """List what a person has to look at: too large a share of the votes is excluded, of all or of the last day's.
+    """List the alarms for a person: too large a share of the votes is excluded, of all or of the last day's.
 
     Args:
         votes: with the columns `vote`, `at` and `counts`.
-        excluded: of these votes.
-        limits: the numbers of the rules.
+        excluded: the excluded ones of these votes.
+        limits: the thresholds of the rules.
     """
     limits = limits or IntegrityLimits()
     votes = votes[votes["counts"]]
@@ -253,6 +253,6 @@ def _points(signals: pd.DataFrame) -> pd.Series:
 
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
-    """What is said of voters, at each of their votes."""
+    """Spread sentences about voters to each of their votes."""
     theirs = votes["voter"].isin(list(details))
     return votes.loc[theirs, "voter"].map(details)

@@ -1,9 +1,9 @@
-"""Take in the systems, items and outputs that an arena compares from a manifest.
+"""Add the systems, items and outputs that an arena compares from a manifest.
 
 A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
-item, audio, turns}]}`. Paths of audio are relative to the manifest. Taking it in again changes what differs and adds
-what is new; what a battle has shown keeps its id, so its votes stay, and what was retired stays so unless the manifest
-says `active: true`. Length and loudness are measured here, once.
+item, audio, turns}]}`. Paths of audio are relative to the manifest. Adding it again changes what differs and adds what
+is new; an output that a battle has shown keeps its id, so its votes stay, and a retired output stays retired unless the
+manifest says `active: true`. Length and loudness are measured here, once.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
+from podeval.text.yaml_text import read_yaml_file
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 
@@ -30,7 +30,7 @@ class _Strict(BaseModel):
 
 
 class SystemEntry(_Strict):
-    """One that is compared."""
+    """A system to compare."""
 
     id: Name
     title: str = Field("", max_length=300)
@@ -39,14 +39,14 @@ class SystemEntry(_Strict):
 
 
 class ManifestTurn(_Strict):
-    """What the user said or asked."""
+    """A user's turn in an item."""
 
     text: str = ""
     audio: str = ""
 
 
 class ItemEntry(_Strict):
-    """What was asked of the systems."""
+    """An item that the systems were asked."""
 
     id: Name
     dimension: Annotated[str, Field(min_length=1, max_length=100)]
@@ -60,7 +60,7 @@ class ItemEntry(_Strict):
 
 
 class OutputEntry(_Strict):
-    """What one system made of one item."""
+    """The output of one system for one item."""
 
     system: Name
     item: Name
@@ -70,7 +70,7 @@ class OutputEntry(_Strict):
 
 
 class Manifest(_Strict):
-    """All of it."""
+    """A whole manifest."""
 
     systems: list[SystemEntry] = []
     items: list[ItemEntry] = []
@@ -81,22 +81,17 @@ def read_manifest(file: Path) -> Manifest:
     """Read a manifest and make the paths of its audio absolute.
 
     Raises:
-        BadInput: it cannot be read, or does not say what it must; names the place.
+        BadInput: it cannot be read, or lacks or misstates a field; the message names the place.
     """
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(
-            f"cannot read {file}: {error.strerror}; name a manifest of systems, items and outputs"
-        ) from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{file} is not YAML or JSON: {str(error).partition(chr(10))[0]}") from None
+    content = read_yaml_file(file, trusted=True)
+    # Check the fields, and name the first that is wrong.
     try:
         manifest = Manifest.model_validate(content or {})
     except ValidationError as error:
         first = error.errors()[0]
         location = ".".join(str(part) for part in first["loc"]) or "the document"
         raise BadInput(f"{file}: {location}: {first['msg']}") from None
+    # Paths in a manifest are relative to it.
     for entry in manifest.outputs:
         entry.audio = str(file.parent.resolve() / Path(entry.audio).expanduser())
     for item in manifest.items:
@@ -108,25 +103,26 @@ def read_manifest(file: Path) -> Manifest:
 
 @dataclass(frozen=True)
 class Added:
-    """How many of each are new, and a sentence for each output that was left out."""
+    """The numbers of new systems, items and outputs, and a sentence for each output that was left out."""
 
     new: dict[str, int]
     left_out: list[str]
 
 
 def add(database: Database, manifest: Manifest, *, strict: bool = True, now: datetime | None = None) -> Added:
-    """Take in a manifest, all of it or nothing, but for outputs that are not what listeners heard of them before.
+    """Add a manifest, all of it or nothing, except outputs that differ from what listeners heard of them before.
 
     Args:
-        database: of the arena.
-        manifest: what to take in.
-        strict: take in nothing where the audio of one output cannot be used; else that one is left out.
+        database: database of the arena.
+        manifest: the manifest to add.
+        strict: add nothing where the audio of one output cannot be used; otherwise that output is left out.
         now: the time.
 
     Raises:
-        BadInput: an output names what is not there, or its audio cannot be used.
+        BadInput: an output names a system or item that does not exist, or its audio cannot be used.
     """
     moment = now or datetime.now(UTC)
+    # Measure the audio before the transaction, so that no vote waits for it.
     unusable, measured = [], []
     for entry in manifest.outputs:
         try:
@@ -138,6 +134,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
 
     def work(session: Session) -> Added:
         new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
+        # Systems and items come first, as outputs refer to them.
         for system in manifest.systems:
             row = session.get(ArenaSystem, system.id)
             new["systems"] += row is None
@@ -154,6 +151,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
                     raise BadInput(
                         f"an output names the {kind.__tablename__[:-1]} {name}, which is not there; add it first"
                     )
+            # An output that was judged is never replaced by other audio.
             output = session.get(ArenaOutput, values["id"])
             new["outputs"] += output is None
             if output is not None and output.sha256 not in ("", values["sha256"]) and _was_judged(session, output.id):
@@ -171,10 +169,10 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
 
 
 def measure(entry: OutputEntry) -> dict[str, Any]:
-    """Measure the columns of an output: length, loudness and content hash of its audio.
+    """Return the measured columns of an output: length, loudness and content hash of its audio.
 
     Raises:
-        BadInput: it is no audio, or a turn lies outside it.
+        BadInput: it is not audio, or a turn lies outside it.
     """
     from podeval.audio import loudness
     from podeval.audio.decode import content_hash, decode

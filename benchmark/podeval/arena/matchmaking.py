@@ -1,4 +1,4 @@
-"""Choose the next battle for a voter from the battles and votes of the past, by the rules of `arena.pairing`."""
+"""Choose the next battle for a voter from past battles and votes, by the rules of `arena.pairing`."""
 
 import random
 import secrets
@@ -21,10 +21,10 @@ from podeval.store.operator_settings import closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
 _SEED_BITS = 53
-"""Of a battle's seed: what JSON keeps exactly."""
+"""Bits of a battle's seed, which JSON can hold exactly."""
 
 _GOLD_APART = 5
-"""Votes that lie at least between a battle and its repetition."""
+"""Fewest votes between a battle and its repetition."""
 
 
 _MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
@@ -41,7 +41,7 @@ _OUTPUTS_OF_MEETING = (
 
 @dataclass
 class _Snapshot:
-    """What is the same for all voters, for a while."""
+    """The counts that are the same for all voters, kept for a while."""
 
     made_at: float = 0.0
     cost: float = 0.0
@@ -50,17 +50,17 @@ class _Snapshot:
     ratings: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Whether a battle like this one could be made now: its dimension is open, both its outputs are in the pool."""
+        """Tell whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
         compared = self.fields.get(battle.dimension)
         return compared is not None and {battle.low, battle.high} <= compared.items.get(battle.item, frozenset())
 
 
 class Matchmaker:
-    """Makes battles; keeps what it counted for half a minute, longer where counting takes long.
+    """The maker of battles; its counts are kept for half a minute, longer where counting takes long.
 
     Args:
-        settings: of the arena.
-        fresh_seconds: how long what was counted is used.
+        settings: settings of the arena.
+        fresh_seconds: how long counts are used.
     """
 
     def __init__(self, settings: ArenaSettings, fresh_seconds: float = 30.0) -> None:
@@ -75,7 +75,7 @@ class Matchmaker:
         """Make a battle for a voter, which is not recorded yet.
 
         Raises:
-            Refused: the voter has judged all there is, or there is nothing.
+            ArenaRefused: the voter has judged everything, or there is nothing to judge.
         """
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
         settings = self._settings
@@ -86,7 +86,7 @@ class Matchmaker:
         return battle
 
     def count(self, battle: Battle) -> None:
-        """Take a battle that was made into account before the next count."""
+        """Add a new battle to the present counts."""
         if battle.purpose == "rating":
             with self._lock:
                 self._snapshot.battles.setdefault(battle.dimension, Counter())[
@@ -94,11 +94,11 @@ class Matchmaker:
                 ] += 1
 
     def shows(self, session: Session, battle: Battle) -> bool:
-        """Say whether a battle like this one could be made now."""
+        """Tell whether a battle like this one could be made now."""
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Count anew at the next battle: something was added, excluded or restored."""
+        """Drop the counts, because something was added, excluded or restored."""
         with self._lock:
             self._snapshot.made_at = -1e9
 
@@ -159,7 +159,7 @@ class Matchmaker:
         )
 
     def _repeated(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle | None:
-        """Now and then, an earlier battle of this voter, sides exchanged: the one with the clearest difference."""
+        """Return, now and then, the voter's earlier battle with the clearest difference, sides exchanged."""
         settings = self._settings
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None
@@ -213,7 +213,7 @@ class Matchmaker:
 
 
 def _collect_heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
-    """Collect the systems that one voter met on each item."""
+    """Return the systems that one voter met, by item."""
     systems: dict[str, set[str]] = {}
     for met, item in judged:
         systems.setdefault(item, set()).update(met)
@@ -222,6 +222,7 @@ def _collect_heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
 
 def _take_snapshot(session: Session) -> _Snapshot:
     snapshot = _Snapshot()
+    # Collect the systems with a recording of each item, for open dimensions.
     rows = (
         select(ArenaItem.dimension, ArenaItem.id, ArenaOutput.system)
         .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
@@ -234,6 +235,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
         if dimension not in closed:
             items.setdefault(dimension, {}).setdefault(item, set()).add(system)
     snapshot.fields = {dimension: PairingPool(systems) for dimension, systems in items.items()}
+    # Count how often each pair met on each item.
     served = (
         select(Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
         .where(Battle.purpose == "rating")
@@ -241,6 +243,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
     )
     for dimension, low, high, item, count in session.execute(served):
         snapshot.battles.setdefault(dimension, Counter())[(low, high), item] = count
+    # Estimate the strength of each system.
     for dimension, systems in items.items():
         snapshot.ratings[dimension] = strengths(
             {s for group in systems.values() for s in group}, _read_results(session, dimension)
@@ -249,7 +252,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
 
 
 def _read_results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:
-    """Of the votes that count in one dimension, without their sides: `(low, high, outcome, how often)`."""
+    """Return the counted votes of one dimension without their sides: `(low, high, outcome, how often)`."""
     a = aliased(ArenaOutput)
     query = (
         select(Battle.low, Battle.high, a.system, Vote.outcome, func.count())
@@ -270,6 +273,6 @@ def _length(output: ArenaOutput) -> RecordingLength:
 
 
 def read_spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the begin and end of what is heard of A and of B, in seconds."""
+    """Return the begin and end of the excerpts of A and of B, in seconds."""
     (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
     return (float(a), float(b)), (float(c), float(d))

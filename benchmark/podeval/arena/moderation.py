@@ -1,4 +1,4 @@
-"""What an operator decides about the arena: which votes count, what is compared, and how many votes are wanted.
+"""An operator's decisions about the arena: which votes count, what is compared, and how many votes are wanted.
 
 Nothing is deleted; ratings follow at once. Each decision has a reason and a name, and is noted on the trail in the
 transaction that carries it out.
@@ -23,11 +23,11 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True)
 class Pool:
-    """What the arena compares: systems with whether new battles may show them, dimensions with whether they are open.
+    """The pool of the arena: systems and whether new battles may show them, dimensions and whether they are open.
 
     Attributes:
-        systems: id, title, whether in the pool, and on how many items it can be heard.
-        dimensions: by name, whether open, and its votes that count.
+        systems: id, title, whether in the pool, and number of items with a recording.
+        dimensions: by name, whether open, and its counted votes.
         goal: counted votes wanted on each dimension; None where none is set.
     """
 
@@ -40,8 +40,8 @@ class ArenaModeration:
     """An operator's decisions about an arena; may be used by any number of threads.
 
     Args:
-        arena: whose votes, dimensions and pool.
-        clock: the time in UTC.
+        arena: the arena.
+        clock: returns the time in UTC.
     """
 
     def __init__(self, arena: Arena, clock: Clock = lambda: datetime.now(UTC)) -> None:
@@ -50,7 +50,7 @@ class ArenaModeration:
         self._clock = clock
 
     def count_vote(self, vote: str, counted: bool, reason: str, by: str) -> None:
-        """Leave a vote out of the public rating, or let it count again.
+        """Exclude a vote from the public rating, or include it again.
 
         Raises:
             BadInput: there is no such vote, or no reason or name is given.
@@ -58,7 +58,7 @@ class ArenaModeration:
         (self._arena.restore if counted else self._arena.exclude)(vote, validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
-        """Leave all votes of a voter out of the public rating, or let all count again; how many changed.
+        """Exclude all votes of a voter from the public rating, or include them again; return how many changed.
 
         Raises:
             BadInput: nobody of that pseudonym voted, or no reason or name is given.
@@ -80,7 +80,7 @@ class ArenaModeration:
         return len(changed)
 
     def open_dimension(self, dimension: str, opened: bool, reason: str, by: str) -> None:
-        """Make new battles on a dimension again, or none any more; its votes count either way.
+        """Open or close a dimension for new battles; its votes count either way.
 
         Raises:
             BadInput: nothing is judged on it, or no reason is given.
@@ -98,10 +98,10 @@ class ArenaModeration:
         self._arena.changed()
 
     def pool_system(self, system: str, active: bool, reason: str, by: str) -> None:
-        """Let new battles show a system, or no more; its votes count either way.
+        """Add a system to the pool for new battles, or remove it; its votes count either way.
 
         Raises:
-            BadInput: the arena does not know it, or no reason is given.
+            BadInput: the arena does not have it, or no reason is given.
         """
         reason, now = validate_reason(reason), self._clock()
 
@@ -118,10 +118,10 @@ class ArenaModeration:
         self._arena.changed()
 
     def set_goal(self, votes: int | None, reason: str, by: str) -> None:
-        """Set how many counted votes are wanted on each dimension; shown beside how many there are.
+        """Set how many counted votes are wanted on each dimension; pages show it beside the present number.
 
         Raises:
-            BadInput: it is no number of votes, or no reason is given.
+            BadInput: it is not a number of votes, or no reason is given.
         """
         reason, now = validate_reason(reason), self._clock()
         if votes is not None and not 1 <= votes <= 10_000_000:
@@ -134,7 +134,7 @@ class ArenaModeration:
         self._database.write(work)
 
     def pool(self) -> Pool:
-        """What the arena compares."""
+        """Return what the arena compares."""
         with self._database.reading() as session:
             playable = select(func.count()).where(
                 ArenaOutput.system == ArenaSystem.id, ArenaOutput.active, ArenaOutput.audio != ""

@@ -1,9 +1,9 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the least compared first. A system with few battles counts as close
-to every other, because nobody knows yet where it stands; it takes part in at most half of the battles, so that a new
-system is placed soon and listeners still hear the others. `mtalk`: one of the three closest pairs, as MTalk-Bench
-has it. Sides are random. Everything follows from one seed, which is recorded with the battle.
+to every other, because its rating is still unknown; new systems take part in at most half of the battles, so that they
+are placed soon and listeners still hear the others. `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides
+are random. Everything follows from one seed, which is recorded with the battle.
 """
 
 import random
@@ -16,25 +16,25 @@ from typing import TypeVar
 RULES = ("closest", "mtalk")
 
 CLOSEST_SHARE = 1 / 3
-"""Of the possible pairs, those that count as the closest; never fewer than `CLOSEST_PAIRS`."""
+"""Share of the possible pairs that count as the closest; never fewer than `CLOSEST_PAIRS`."""
 
 CLOSEST_PAIRS = 3
 
 SETTLED_BATTLES = 30
-"""From so many battles on, a system's rating says how close it is to others."""
+"""Battles from which a system's rating is considered settled."""
 
 NEWCOMERS_SHARE = 0.5
-"""Most battles that are about systems that are not settled, while two others are."""
+"""Largest share of battles with unsettled systems, while two others are settled."""
 
 Pair = tuple[str, str]
-"""Two systems, the first in order of their names before the other."""
+"""Two systems in order of their names."""
 
 Kind = TypeVar("Kind", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """What a battle shows."""
+    """The content of a battle: two systems with their sides, and the item."""
 
     a: str
     b: str
@@ -48,12 +48,12 @@ class Meeting:
 
 
 def pair(one: str, other: str) -> Pair:
-    """Return the pair of two systems, whichever is named first."""
+    """Return the pair of two systems; the order of the arguments does not matter."""
     return (one, other) if one < other else (other, one)
 
 
 class PairingPool:
-    """The systems and items that can be compared, with what is counted once for all voters.
+    """The systems and items that can be compared, with counts that are the same for all voters.
 
     Args:
         items: for each item, the systems that have an output for it.
@@ -62,7 +62,7 @@ class PairingPool:
     def __init__(self, items: Mapping[str, Collection[str]]) -> None:
         self.items = {item: frozenset(systems) for item, systems in sorted(items.items())}
         self.common: Counter[Pair] = Counter()
-        """On how many items each pair can meet."""
+        """Number of items on which each pair can meet."""
         for systems, count in Counter(self.items.values()).items():
             for met in combinations(sorted(systems), 2):
                 self.common[met] += count
@@ -86,14 +86,14 @@ def next_meeting(
     seed: int,
     rule: str = "closest",
 ) -> Meeting | None:
-    """Choose the next comparison for one voter; None where the voter has judged all there is.
+    """Choose the next comparison for one voter; return None where the voter has judged everything.
 
     Args:
-        field: what can be compared.
-        ratings: of systems, on any scale in which a difference means the same everywhere; a system without one is new.
-        battles: how often each pair met on each item, by all voters.
+        field: the systems and items that can be compared.
+        ratings: ratings of systems, on any interval scale; a system without one is new.
+        battles: how often each pair met on each item, over all voters.
         judged: what this voter met before, which is never shown again.
-        seed: decides what is left to chance.
+        seed: seed of all random choices.
         rule: `closest` or `mtalk`.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
@@ -113,7 +113,7 @@ def next_meeting(
 
 
 def pick_dimension(available: Sequence[str], *, seed: int) -> str:
-    """Pick one of the dimensions in which the voter has something left to judge, each equally likely."""
+    """Draw one of the dimensions in which the voter has something left to judge, each equally likely."""
     return random.Random(f"{seed}:dimension").choice(sorted(available))  # noqa: S311 - as above
 
 
@@ -143,7 +143,7 @@ def _closest(
 
 
 def _gaps(candidates: Iterable[Pair], ratings: Mapping[str, float], new: Collection[str]) -> dict[Pair, float]:
-    """Difference of ratings; 0 where one of the two is new."""
+    """Return the differences of ratings by pair; 0 where one of the two systems is new."""
     return {
         (one, other): 0.0
         if one in new or other in new or one not in ratings or other not in ratings
@@ -153,13 +153,13 @@ def _gaps(candidates: Iterable[Pair], ratings: Mapping[str, float], new: Collect
 
 
 def _nearest(candidates: list[Pair], gaps: Mapping[Pair, float], count: int, chance: random.Random) -> list[Pair]:
-    """The closest pairs, closest first and equals by chance, and every other that is as close as the last of them."""
+    """Return the closest pairs, closest first, ties in random order, and every other as close as the last of them."""
     mixed = chance.sample(candidates, len(candidates))
     mixed.sort(key=gaps.__getitem__)
     return [met for met in mixed if gaps[met] <= gaps[mixed[min(count, len(mixed)) - 1]]]
 
 
 def _least(candidates: Sequence[Kind], counts: Mapping[Kind, int], chance: random.Random) -> Kind:
-    """One of those with the smallest count."""
+    """Return a random one of those with the smallest count."""
     fewest = min(counts.get(candidate, 0) for candidate in candidates)
     return chance.choice([candidate for candidate in candidates if counts.get(candidate, 0) == fewest])

@@ -1,9 +1,9 @@
 """Keep the public log on the Hub: files are added and never changed, and each record is in exactly one of them.
 
-A file gets its name and its records before it is sent. A sender that dies, or does not hear the answer, finds the file
-there under its name and sends nothing twice (`podeval.hub.commits`). At boot, what the database does not have is read
-back; a database restored from an old backup thereby also learns what it had sent. (`huggingface_hub.CommitScheduler`
-does neither: it sends what lies in a folder, and never reads back.)
+A file gets its name and its records before it is sent. A sender that dies, or does not get the answer, finds the file
+there under its name and sends nothing twice (`podeval.hub.commits`). At start-up, records that the database lacks are
+read back; a database restored from an old backup thereby also learns what it had sent.
+(`huggingface_hub.CommitScheduler` does neither: it sends what lies in a folder, and never reads back.)
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from podeval.store.tables import Erasure, Flag, Mirrored, MirrorFile, Vote
 
 FOLDER = "log"
 MOST_RECORDS = 2_000
-"""Of one file."""
+"""Most records in one file."""
 
 _README = "README.md"
 _CARD = """---
@@ -45,23 +45,23 @@ added and never changed. Leave out the votes of an erased voter; the newest deci
 
 @dataclass
 class Pushed:
-    """What a push did."""
+    """The result of a push."""
 
     records: int = 0
     files: list[str] = field(default_factory=list)
     others: TakenIn = field(default_factory=TakenIn)
-    """What was in the log that this database did not know: of another deployment, or of this one before a restore."""
+    """Records in the log that this database lacked: from another deployment, or from this one before a restore."""
 
 
 class PublicLog:
     """The public log of a database in one dataset repo.
 
     Args:
-        database: whose votes are published.
-        repo: `owner/name`; made where it is not there.
-        private: make it private.
-        token: to the Hub; the one that is logged in by default.
-        clock: the time in UTC.
+        database: database whose votes are published.
+        repo: `owner/name`; it is made where it does not exist.
+        private: whether a new repo is private.
+        token: token for the Hub; by default the one that is logged in.
+        clock: returns the time in UTC.
     """
 
     def __init__(
@@ -79,20 +79,20 @@ class PublicLog:
         self._log = AppendOnly(repo, api=HfApi(token=token), private=private)
 
     def read_back(self) -> TakenIn:
-        """Take in every file of the log that this database does not know.
+        """Import every file of the log that this database does not have.
 
         Raises:
-            BadInput: a file holds what is no record, or a vote that differs from the one here.
+            BadInput: a file holds something that is not a record, or a vote that differs from the one here.
             HubUnavailable: the Hub does not answer.
         """
         return self._read_back(*self._log.files())
 
     def push(self) -> Pushed:
-        """Send what is not in the log yet; first, take in what others sent.
+        """Import what others sent, then send what is not in the log yet.
 
         Raises:
             HubUnavailable: the Hub does not answer; what was planned is sent by the next push.
-            BadInput: the Hub refuses; says what to do.
+            BadInput: the Hub refuses; the message says what to do.
         """
         head, files = self._log.files()
         if _README not in files:
@@ -126,7 +126,7 @@ class PublicLog:
             raise BadInput(f"{self._repo}/{path} is damaged ({error}); take it out of the repo") from None
 
     def _send(self, path: str, records: list[Record]) -> str:
-        """Add a file and return a commit in which it is."""
+        """Add a file and return a commit that has it."""
         added = None
         # In conflict, another sender of this database was first, and somebody was forgotten since.
         with contextlib.suppress(Conflict):
@@ -134,7 +134,7 @@ class PublicLog:
         return added or self._log.files()[0]
 
     def _plan(self, session: Session) -> list[str]:
-        """List the files to send: those planned before; else one with what is in none."""
+        """List the files to send: those planned before; else a new one with the records that are in none."""
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths
@@ -148,7 +148,7 @@ class PublicLog:
         return [path]
 
     def _unmirrored(self, session: Session) -> list[str]:
-        """Names of records that are in no file, oldest first, as many as a file holds."""
+        """Return the names of records that are in no file, oldest first, as many as a file holds."""
         sources: list[tuple[Any, Any, Any]] = [
             (literal("vote:") + Vote.id, Vote.number, None),
             (literal("flag:") + Flag.id, Flag.number, Flag.vote.is_not(None) & (Flag.kind != "signal")),
@@ -164,7 +164,7 @@ class PublicLog:
         return names
 
     def _records_of(self, session: Session, path: str) -> list[Record]:
-        """What a file holds; without what was erased since it was planned."""
+        """Return the records of a file, without those erased since it was planned."""
         query = select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.path == path)
         ids: dict[str, list[str]] = {"vote": [], "flag": [], "erasure": []}
         for name in session.scalars(query):
@@ -180,7 +180,7 @@ class PublicLog:
         session.get_one(MirrorFile, (path, self._repo)).commit = commit
 
     def _take_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
-        """Take in the records of a file that came from elsewhere, or that was sent without the answer being heard."""
+        """Import the records of a file that came from elsewhere, or that was sent without an answer."""
         done = take_in(session, records)
         file = session.get(MirrorFile, (path, self._repo))
         if file is None:

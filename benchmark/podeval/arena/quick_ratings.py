@@ -1,7 +1,8 @@
-"""A quick point estimate of how strong each system is, for choosing pairs and for judging voters, not for the board.
+"""A quick point estimate of each system's strength, for choosing pairs and checking voters, not for the board.
 
 Bradley-Terry by evalica, ties and both-bad as half a win. Every system also has two drawn battles against an invisible
-one, so that who never lost stays within sight of the others. The board's ratings, with intervals: `arena.ratings`.
+one, so that the estimate of a system that never lost stays finite. The board's ratings, with intervals:
+`arena.ratings`.
 """
 
 import math
@@ -13,10 +14,10 @@ _PRIOR = 2.0
 
 
 def strengths(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
-    """Rate each system on Elo's scale (400 for odds of ten to one), 0 in the middle.
+    """Rate each system on Elo's scale (400 for odds of ten to one), centred at 0.
 
     Args:
-        systems: those that are rated, whether they met anyone or not.
+        systems: the systems to rate, also those without a battle.
         battles: `(a, b, outcome, how often)`, outcome `a`, `b`, `tie` or `both_bad`.
     """
     import evalica

@@ -1,4 +1,4 @@
-"""The public ranking of an arena, kept until votes change it: what its page, its JSON and its CSV show."""
+"""The public ranking of an arena, cached until the votes change: the data of its page, its JSON and its CSV."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 _QUICK = 0.2
-"""Seconds of rating that nobody notices."""
+"""Seconds of rating up to which a reader waits for the new ranking."""
 
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _SYSTEMS_OF_VOTE = (
@@ -40,7 +40,7 @@ _SYSTEMS_OF_VOTE = (
 
 @dataclass(frozen=True)
 class Known:
-    """What a reader sees of a system beside its number: title, and kind (`system`, `human`, `control`)."""
+    """The public facts of a system: title, and kind (`system`, `human`, `control`)."""
 
     title: str
     kind: str
@@ -48,7 +48,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Standings by dimension (empty before the first vote; `pooled` first, if there are several), and their footing."""
+    """The standings by dimension (empty before the first vote; `pooled` first, if there are several), their basis."""
 
     standings: Mapping[str, Standings]
     systems: Mapping[str, Known]
@@ -56,12 +56,12 @@ class Ranking:
 
     @property
     def excluded_share(self) -> float:
-        """Of the votes that could count, those that do not."""
+        """Share of the excluded among the votes that could count, 0 to 1."""
         counted = self.standings[next(iter(self.standings))].ratings.votes if self.standings else 0
         return self.status.excluded / max(1, counted + self.status.excluded)
 
     def document(self) -> dict[str, Any]:
-        """As plain data; matrices are by the systems in `systems`, in that order."""
+        """Return plain data; rows and columns of matrices are in the order of `systems`."""
         return {
             "votes": self.status.votes,
             "voters": self.status.voters,
@@ -72,7 +72,7 @@ class Ranking:
         }
 
     def table(self) -> pd.DataFrame:
-        """A row a system and dimension, with `CSV_COLUMNS`."""
+        """Return a row for each system and dimension, with `CSV_COLUMNS`."""
         rows = [
             {
                 "dimension": name,
@@ -105,7 +105,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Revealed:
-    """Who was on one side of a judged battle: title, and its rating on the battle's dimension, where there is one."""
+    """The system on one side of a judged battle: title, and its rating on the battle's dimension if there is one."""
 
     title: str
     kind: str
@@ -113,13 +113,13 @@ class Revealed:
 
 
 class Rankings:
-    """The ranking of an arena, made anew when the votes that count are others; safe for threads.
+    """The ranking of an arena, computed again when the counted votes change; safe for threads.
 
-    Where rating takes long, readers are given the last one while the next is made.
+    Where rating takes long, readers get the last ranking while the next is computed.
 
     Args:
-        arena: whose votes.
-        share: of the time that may go into rating.
+        arena: the arena whose votes are ranked.
+        share: largest share of the time that may go into rating.
     """
 
     def __init__(self, arena: Arena, share: float = 0.01) -> None:
@@ -133,7 +133,7 @@ class Rankings:
         self._until = 0.0
 
     def current(self) -> Ranking:
-        """The ranking by all votes that count, or a little older where rating takes long."""
+        """Return the ranking by all counted votes, or a slightly older one where rating takes long."""
         with self._lock:
             if self._ranking is None:
                 self._renew()
@@ -148,7 +148,7 @@ class Rankings:
         return self._ranking
 
     def reveal(self, voter: str, vote: str) -> tuple[Revealed, Revealed] | None:
-        """Say who was who in a battle that this voter judged; None if the vote is not theirs, or nothing is told of it.
+        """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be told.
 
         Args:
             voter: a pseudonym.
@@ -183,7 +183,7 @@ class Rankings:
             self._renewing = False
 
     def _count(self) -> tuple[object, ...]:
-        """What changes whenever a vote comes, goes, or gets another standing, or a system another title."""
+        """Return counts that differ whenever a vote is added or removed or changes standing, or a system its title."""
         with self._arena.database.reading() as session:
             votes = session.execute(select(func.max(Vote.number), func.count()).select_from(Vote)).one()
             counted = session.scalar(select(func.count()).where(Vote.standing == "counted"))

@@ -1,7 +1,7 @@
 """Draw a ranking as SVG: every system a dot with its 95 % interval, best on top, names above their lines.
 
-It is made for a page: colours are classes that the page's style fills for light and dark, and 360 units are wide enough
-for every word, so that it is read on a phone. What colour says, shape says too.
+The picture is for a page: colours are classes that the page's style fills for light and dark, and 360 units are wide
+enough to read every word on a phone. Whatever colour shows, shape shows too.
 """
 
 import math
@@ -29,8 +29,8 @@ def ladder(dots: Sequence[Dot], title: str) -> str:
     """Draw the picture, for a page that styles the classes `axis`, `rule`, `dot` and `dot control`.
 
     Args:
-        dots: best first.
-        title: said by screen readers.
+        dots: the systems, best first.
+        title: text for screen readers.
     """
     bounds = [value for dot in dots for value in (dot.rating, dot.low, dot.high) if value is not None]
     step = _step(max(bounds, default=0.0) - min(bounds, default=0.0))
@@ -74,7 +74,7 @@ def _row(dot: Dot, top: int, across: Callable[[float], float]) -> str:
 
 
 def _step(span: float) -> float:
-    """A round distance between the axis's marks, four to nine of them."""
+    """Return a round distance between the axis's marks that gives four to nine of them."""
     raw = max(span, 1.0) / 5
     power = 10 ** math.floor(math.log10(raw))
     return float(next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw))

@@ -1,7 +1,7 @@
-"""Make a ranking of votes: ratings pooled and per dimension, who met whom, and which votes would help most.
+"""Compute a ranking from votes: ratings pooled and by dimension, who met whom, and which votes would help most.
 
-The arithmetic is in `podeval.stats`: Elo as the papers print it, Bradley–Terry with ties and voter-clustered intervals
-as the ranking.
+The arithmetic is in `podeval.stats`: Elo as the papers print it, and Bradley–Terry with ties and voter-clustered
+intervals as the ranking.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ POOLED = "pooled"
 
 @dataclass(frozen=True)
 class Undecided:
-    """Neighbours in the ranking that the votes do not separate; `votes` more between them would (None: no telling)."""
+    """Neighbours in the ranking that the votes do not separate; `votes` more would separate them (None: unknown)."""
 
     better: str
     worse: str
@@ -29,7 +29,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Standings:
-    """One dimension's ranking and what it rests on."""
+    """The ranking of one dimension, with the data it rests on."""
 
     ratings: Ratings
     elo: Mapping[str, Elo]
@@ -38,30 +38,30 @@ class Standings:
 
     @property
     def coverage(self) -> float:
-        """Share of the pairs of systems that met at least once."""
+        """Share of the pairs of systems that met at least once, 0 to 1."""
         size = len(self.tally.systems)
         pairs = size * (size - 1) // 2
         return 1 - len(self.tally.unmet) / pairs
 
     @property
     def islands(self) -> list[list[str]]:
-        """Groups of systems without a battle between them, the largest first; ratings compare only inside one."""
+        """Groups of systems with no battle between them, largest first; ratings are comparable only within a group."""
         return [list(group) for group in self.ratings.islands]
 
 
 def standings(
     battles: Battles, *, position: bool = False, intervals: Intervals = "sandwich", seed: int = 0
 ) -> Standings:
-    """Compute the ranking of some battles, with everything a board shows beside it.
+    """Compute the ranking from battles, with everything a board shows beside it.
 
     Args:
         battles: in recorded order, which only Elo depends on.
-        position: also estimate what being shown first does.
+        position: also estimate the effect of being shown first.
         intervals: `sandwich` or `bootstrap`, both by voter.
-        seed: of the bootstrap.
+        seed: seed of the bootstrap.
 
     Raises:
-        BadInput: no battles.
+        BadInput: there are no battles.
     """
     ratings = rate(battles, position=position, intervals=intervals, seed=seed)
     counted = tally(_without_absent(battles))
@@ -80,13 +80,13 @@ def standings_by_dimension(
     """Compute the ranking of each dimension, and of all votes together under `pooled`.
 
     Args:
-        battles: all of them.
-        dimensions: what each battle was judged on.
-        position: also estimate what being shown first does.
+        battles: all battles.
+        dimensions: dimension of each battle.
+        position: also estimate the effect of being shown first.
         intervals: `sandwich` or `bootstrap`, both by voter.
 
     Raises:
-        BadInput: not one dimension for each battle, one called `pooled`, or no battles.
+        BadInput: the numbers of battles and dimensions differ, a dimension is called `pooled`, or there are no battles.
     """
     if len(dimensions) != len(battles):
         raise BadInput(f"{len(battles)} battles came with {len(dimensions)} dimensions; give one for each")
@@ -101,7 +101,7 @@ def standings_by_dimension(
 
 
 def _without_absent(battles: Battles) -> Battles:
-    """The same battles, with only the systems that are in them."""
+    """Return the same battles, with only the systems that occur in them."""
     present = np.flatnonzero(np.bincount(np.concatenate([battles.first, battles.second]), minlength=1))
     position = np.zeros(len(battles.systems), dtype=np.intp)
     position[present] = np.arange(len(present))

@@ -1,4 +1,4 @@
-"""Why a battle or a vote is not taken."""
+"""The refusal of a battle or a vote."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
 
 
 class ArenaRefused(BadInput):
-    """Nothing was recorded; the message says why, and `reason` in one word for faces."""
+    """Nothing was recorded; the message says why, and `reason` gives one word for pages."""
 
     def __init__(
         self, reason: str, message: str, *, code: str = "", parameters: Mapping[str, Any] | None = None

@@ -1,6 +1,6 @@
 """Apply the rules of integrity to the votes, keep what they exclude so that it can be restored, and raise alarms.
 
-A decision of a person stands: no rule overrules it. Every signal and every decision is a row of `flags` for good.
+No rule overrules a person's decision. Every signal and every decision is kept as a row of `flags`.
 """
 
 import secrets
@@ -20,39 +20,39 @@ from podeval.store import operator_settings
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
-"""Who decided, where no person did."""
+"""Author of a decision that no person made."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 
 
 @dataclass(frozen=True)
 class VoteReview:
-    """What one look at all votes changed."""
+    """The changes made by one review of all votes."""
 
     votes: int
     excluded: list[str]
     restored: list[str]
     signals: int
-    """New ones."""
+    """Number of new signals."""
     alarms: list[str]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Battles that were shown and votes by their outcome."""
+    """The number of battles, and of votes by their outcome."""
 
     battles: int
     outcomes: dict[str, int]
 
     @property
     def votes(self) -> int:
-        """All that were recorded."""
+        """Number of all recorded votes."""
         return sum(self.outcomes.values())
 
 
 @dataclass(frozen=True)
 class Status(Counts):
-    """How the arena stands."""
+    """The present state of the arena."""
 
     systems: int
     items: int
@@ -63,7 +63,7 @@ class Status(Counts):
 
 
 def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
-    """Read all votes as the rules take them: `integrity.COLUMNS`."""
+    """Read all votes in the form the rules take them, with `integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
@@ -102,10 +102,10 @@ def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 
 
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
-    """1 where the known answer was given, 0 where its opposite was, NaN where nothing is known.
+    """Return 1 where the known answer was given, 0 where its opposite was, NaN where no answer is known.
 
-    Known are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that a control
-    is worse than what is no control.
+    Known answers are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that a
+    control is worse than what is not a control.
     """
     if outcome not in _OTHER_SIDE:
         return float("nan")
@@ -117,12 +117,12 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 
 def look(session: Session, settings: ArenaSettings) -> RuleFindings:
-    """Find what the rules see in all votes; this may take long, and keeps nobody from voting."""
+    """Return what the rules find in all votes; this may take long, and does not block voting."""
     return judge(evidence(session, settings), settings.limits)
 
 
 def apply(session: Session, findings: RuleFindings, settings: ArenaSettings, now: datetime) -> VoteReview:
-    """Give votes the standing that the rules' findings ask for; the session has to be a writing one."""
+    """Give votes the standing that the rules' findings ask for; the session must be a writing one."""
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
     by_rules = {vote: standing for vote, (standing, by) in decisions.items() if by in ("", RULES)}
@@ -152,13 +152,13 @@ def _votes(session: Session, ids: list[str]) -> Iterable[Vote]:
 
 
 def decide(session: Session, vote: Vote, standing: str, reason: str, by: str, now: datetime) -> None:
-    """Give a vote its standing, with who says so and why."""
+    """Set the standing of a vote, and record who decided and why."""
     vote.standing, vote.standing_reason, vote.standing_by = standing, reason, by
     session.add(Flag(id=secrets.token_hex(16), vote=vote.id, kind=standing, detail=reason, made_by=by, made_at=now))
 
 
 def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
-    """Give a vote the standing that a person decides, which the rules do not overrule.
+    """Set the standing of a vote by a person's decision, which the rules do not overrule.
 
     Raises:
         BadInput: there is no such vote, or no reason or name is given.
@@ -174,7 +174,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 
 def flags_of(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-    """Read the newest signals and decisions, newest first; of one vote where it is named."""
+    """Return the newest signals and decisions, newest first; only those of one vote where it is given."""
     query = select(Flag).where(Flag.vote.is_not(None)).order_by(Flag.number.desc()).limit(newest)
     return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
 
@@ -189,7 +189,7 @@ def counts(session: Session) -> Counts:
 
 
 def status(session: Session, settings: ArenaSettings) -> Status:
-    """Counts, and the alarms that stand."""
+    """Return the counts, and the current alarms."""
     counted = counts(session)
     excluded = (
         select(Vote.id, Vote.recorded_at, Vote.standing, Vote.standing_by)

@@ -3,20 +3,21 @@
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 from cachetools import TTLCache, cachedmethod
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from podeval.arena import refusal, review, voting
-from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens, whole_seconds
-from podeval.arena.matchmaking import Matchmaker, read_spans
+from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens
+from podeval.arena.battle_view import BattleView, make_view
+from podeval.arena.matchmaking import Matchmaker
+from podeval.arena.open_battles import find_unjudged, keep_battle, reopen_battle
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
@@ -27,96 +28,22 @@ from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
-from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
+from podeval.store.tables import Battle, Erasure, Flag, Vote
 
 Clock = Callable[[], datetime]
 
 _FREEZING_SECONDS = 1.0
-"""Until every process on a database takes no more votes, once an operator said so to one of them."""
-
-
-# Statements that every battle asks are made once: making one takes longer than asking it.
-_IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
-_STANDING_OF_VOTER = select(
-    exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
-    # What was served by a clock that was ahead was not served in this hour.
-    select(func.count())
-    .where(Battle.voter == bindparam("voter"), Battle.served_at.between(bindparam("since"), bindparam("now")))
-    .scalar_subquery()
-    .label("this_hour"),
-    exists()
-    .where(
-        Battle.voter == bindparam("voter"),
-        Battle.low == bindparam("low"),
-        Battle.high == bindparam("high"),
-        Battle.item == bindparam("item"),
-        Battle.purpose == bindparam("purpose"),
-    )
-    .label("served_before"),
-    select(func.count())
-    .select_from(Battle)
-    .outerjoin(Vote, Vote.battle == Battle.id)
-    .where(*_IS_OPEN)
-    .scalar_subquery()
-    .label("unjudged"),
-)
-"""Whether a voter was erased, how many battles they had this hour, whether they were given this one already, and how
-many wait for their judgement."""
-
-_UNJUDGED_OF_VOTER = (
-    select(Battle)
-    .outerjoin(Vote, Vote.battle == Battle.id)
-    .where(Battle.voter == bindparam("voter"), Battle.purpose == "rating", Vote.number.is_(None))
-    .order_by(Battle.served_at)
-)
-_OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(*_IS_OPEN).order_by(Battle.served_at)
-
-
-@dataclass(frozen=True)
-class BattleSide:
-    """One side as a listener sees it: two opaque names of audio, and how long they are in seconds.
-
-    Both lengths are whole seconds, as the sounds behind the names are: an exact one is as good as a name.
-    """
-
-    excerpt: str
-    whole: str
-    seconds: float
-    whole_seconds: float
-
-
-@dataclass(frozen=True)
-class BattleView:
-    """All that leaves the service about a battle: nothing in it tells which systems meet."""
-
-    token: str
-    dimension: str
-    capability: str
-    title: str
-    instructions: str
-    language: str
-    turns: list[Any]
-    """What was asked: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
-    a: BattleSide
-    b: BattleSide
-    rule: str
-    """How the excerpts were chosen."""
-    served_at: datetime
-    expires_at: datetime
-    heard_share: float
-    comment_required: bool
-    loudness: float | None
-    """LUFS to which both sides are brought; None where they are played as they are."""
+"""Seconds until a freeze set in one process stops votes in every process on the database."""
 
 
 class Arena:
-    """The service; may be used by any number of threads, and by several processes on one database.
+    """The service of the arena; may be used by any number of threads, and by several processes on one database.
 
     Args:
-        database: where everything is kept.
+        database: database of the arena.
         settings: what an operator can set.
-        secret: what tokens are signed with; by default the one of the database.
-        clock: the time in UTC.
+        secret: key for signing tokens; by default the one of the database.
+        clock: returns the time in UTC.
         objects: a bucket into which every vote is written before it is acknowledged.
     """
 
@@ -144,8 +71,10 @@ class Arena:
         """The operator's sentence on why no votes are taken, empty where they are."""
 
     def why_closed(self) -> str | None:
-        """Say why no vote can be taken: on a Space whose disk is lost at a restart, without a server or a bucket, or
-        with a bucket and a secret that is lost, after which nobody is who they were.
+        """Return why no votes can be accepted; None where they can.
+
+        On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and with a bucket a
+        secret that is not lost, because without it no voter would keep their pseudonym.
         """
         if not loses_its_disk(self.database):
             return None
@@ -164,7 +93,7 @@ class Arena:
         return None
 
     def why_frozen(self) -> str | None:
-        """Return an operator's sentence on why no vote is taken; None where votes are, or were a second ago."""
+        """Return an operator's sentence on why no votes are taken; None where they are, or were a second ago."""
         sentence = self._read_frozen()
         if not sentence:
             return None
@@ -180,8 +109,9 @@ class Arena:
         """Return the pseudonym of a person, which is made at the first visit.
 
         Args:
-            identity: who it is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
-            name: that they signed in with; only a keyed hash of it is kept, to erase them by.
+            identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
+                stored.
+            name: name of the account they signed in with; only its keyed hash is kept, for erasing them.
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
@@ -198,7 +128,7 @@ class Arena:
         return pseudonym or self.database.write(make, about=identity)
 
     def origin(self, address: str) -> str:
-        """Return the keyed hash under which a network address is compared with others; the address is not stored."""
+        """Return the keyed hash of a network address, for comparing origins; the address is not stored."""
         return self._secret.mark("origin", address) if address else ""
 
     def serve(self, voter: str, *, dimension: str | None = None, seed: int | None = None) -> BattleView:
@@ -206,11 +136,11 @@ class Arena:
 
         Args:
             voter: a pseudonym.
-            dimension: only what is judged on this; one at random by default.
-            seed: decides what is left to chance; random by default.
+            dimension: dimension to judge; a random one by default.
+            seed: seed of all random choices; random by default.
 
         Raises:
-            Refused: nothing is left to judge, the voter had too many battles this hour, or no vote can be taken.
+            ArenaRefused: nothing is left to judge, the voter had too many battles this hour, or no vote can be taken.
         """
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(refusal.CLOSED, reason)
@@ -224,21 +154,23 @@ class Arena:
                 except ArenaRefused as error:
                     if (
                         error.reason != refusal.NOTHING_LEFT
-                        or (left := self._unjudged(session, voter, dimension)) is None
+                        or (left := find_unjudged(session, voter, dimension, self._matchmaker.shows)) is None
                     ):
                         raise
                     break
                 view = self._view(session, battle)
-            if self.database.write(partial(self._keep, battle, now), about=voter):
+            keep = partial(keep_battle, battle=battle, now=now, settings=self.settings)
+            if self.database.write(keep, about=voter):
                 self._matchmaker.count(battle)
                 return view
-        return self.database.write(lambda session: self._view(session, self._opened(session, left, now)), about=voter)
+        reopen = partial(reopen_battle, id=left, now=now, settings=self.settings)
+        return self.database.write(lambda session: self._view(session, reopen(session)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
-        """Show the battle of a token again, to the same voter, while it is open: after a page was loaded anew.
+        """Return the open battle of a token again, to the same voter, for example after a page was reloaded.
 
         Raises:
-            Refused: the token is not of this arena or voter, or the battle was judged or has lapsed.
+            ArenaRefused: the token is not of this arena or voter, or the battle was judged or has lapsed.
         """
         battle_id = self._battle_of(token)
         with self.database.reading() as session:
@@ -259,11 +191,11 @@ class Arena:
         The same ballot sent again gives the same acknowledgement.
 
         Args:
-            voter: the pseudonym of who sends it.
-            ballot: what was sent.
+            voter: pseudonym of the voter.
+            ballot: the voter's ballot.
 
         Raises:
-            Refused: nothing was recorded; says why.
+            ArenaRefused: nothing was recorded; the message says why.
         """
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(refusal.CLOSED, reason)
@@ -280,32 +212,32 @@ class Arena:
         return done
 
     def audio(self, name: str) -> Audio:
-        """Find the sound behind the opaque name of a side's audio.
+        """Return the sound behind the opaque name of a side's audio.
 
         Raises:
-            Refused: the name is not of this arena, or its battle is long over.
+            ArenaRefused: the name is not of this arena, or its battle is long over.
         """
         return self._sounds.find(name)
 
     def votes_goal(self) -> int | None:
-        """How many counted votes the operator wants on each dimension; None where nothing is set."""
+        """Return how many counted votes the operator wants on each dimension; None where nothing is set."""
         with self.database.reading() as session:
             return operator_settings.votes_goal(session)
 
     def dimensions(self) -> list[str]:
-        """On what there is something to judge: dimensions with an item that two systems at least answered."""
+        """Return the open dimensions that have an item with outputs of at least two systems."""
         with self.database.reading() as session:
             return dimensions_of(session)
 
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
     ) -> Erasure | None:
-        """Forget a person and everything they gave; None where nobody of that identity was here.
+        """Erase a person and everything they gave; return None where nobody of that identity was here.
 
         Args:
-            identity: who it is, as signing in proves it.
-            pseudonym: or theirs in the public log.
-            account: or the provider (`hf`, or its address) and the name that they last signed in with.
+            identity: identity of the person, as proven by signing in.
+            pseudonym: or their pseudonym in the public log.
+            account: or the provider (`hf`, or its address) and the account name that they last signed in with.
         """
 
         def work(session: Session) -> Erasure | None:
@@ -323,7 +255,7 @@ class Arena:
         return done
 
     def retire(self, output: str, reason: str) -> None:
-        """Play an output no more, as what lies in its place is not what was taken in; its votes stay."""
+        """Retire an output, because the file at its path is not the one that was added; its votes stay."""
         now = self._clock()
         self.database.write(lambda session: retire(session, [output], reason, now))
         self.changed()
@@ -338,11 +270,11 @@ class Arena:
         return done
 
     def exclude(self, vote: str, reason: str, by: str) -> None:
-        """Take a vote out of the public rating, by a person's decision; it is kept."""
+        """Exclude a vote from the public rating, by a person's decision; it is kept."""
         self._decide(vote, "excluded", reason, by)
 
     def restore(self, vote: str, reason: str, by: str) -> None:
-        """Let a vote count again, by a person's decision, which the rules do not overrule."""
+        """Include a vote again, by a person's decision, which the rules do not overrule."""
         self._decide(vote, "counted", reason, by)
 
     def _decide(self, vote: str, standing: str, reason: str, by: str) -> None:
@@ -351,15 +283,17 @@ class Arena:
         self.publish_decisions([vote])
 
     def publish_decisions(self, votes: Iterable[str]) -> None:
-        """Write a person's decisions on votes to the bucket, and look anew before the next battle."""
+        """Write a person's decisions on votes to the bucket, and drop caches before the next battle."""
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write_standings(session, votes)
         self.changed()
 
     def changed(self) -> None:
-        """Look anew before the next battle: what is compared or played, whether votes are taken, or which count, was
-        changed elsewhere.
+        """Drop caches before the next battle.
+
+        To be called when something was changed elsewhere: what is compared or played, whether votes are taken, or which
+        count.
         """
         self._matchmaker.forget()
         self._sounds.forget()
@@ -367,24 +301,27 @@ class Arena:
             self._frozen.clear()
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-        """The newest signals and decisions."""
+        """Return the newest signals and decisions."""
         with self.database.reading() as session:
             return review.flags_of(session, vote=vote, newest=newest)
 
     def counts(self) -> review.Counts:
-        """Battles and votes."""
+        """Return the numbers of battles and votes."""
         with self.database.reading() as session:
             return review.counts(session)
 
     def status(self) -> review.Status:
-        """Counts, and the alarms that stand."""
+        """Return the counts, and the current alarms."""
         with self.database.reading() as session:
             return review.status(session, self.settings)
 
     def battles(self, *, dimension: str | None = None, excluded: bool = False) -> pd.DataFrame:
-        """The votes that ratings are made of; see `vote_table.rating_table`."""
+        """Return the votes that ratings are computed from; see `vote_table.rating_table`."""
         with self.database.reading() as session:
             return rating_table(session, dimension=dimension, excluded=excluded)
+
+    def _view(self, session: Session, battle: Battle) -> BattleView:
+        return make_view(session, battle, self._sounds, self._secret.sign("battle", battle.id), self.settings)
 
     def _battle_of(self, token: str) -> str:
         parts = self._secret.verify("battle", token) if isinstance(token, str) else None
@@ -392,80 +329,7 @@ class Arena:
             raise ArenaRefused(refusal.FORGED, "this is not a token of this arena; take a new battle")
         return parts[0]
 
-    def _keep(self, battle: Battle, now: datetime, session: Session) -> bool:
-        """Record a battle; False where the same voter was given the same one meanwhile.
-
-        Not too many battles an hour; of too many open ones the oldest lapse.
-        """
-        about = {"voter": battle.voter, "since": now - timedelta(hours=1), "now": now}
-        same = {"low": battle.low, "high": battle.high, "item": battle.item, "purpose": battle.purpose}
-        standing = session.execute(_STANDING_OF_VOTER, {**about, **same}).one()
-        if standing.erased:
-            raise ArenaRefused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
-        if standing.this_hour >= self.settings.most_an_hour:
-            raise ArenaRefused(
-                refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later"
-            )
-        if (too_many := standing.unjudged + 1 - self.settings.most_open) > 0:
-            for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
-                lapsing.expires_at = now - timedelta(microseconds=1)
-        if standing.served_before:
-            return False
-        session.add(battle)
-        session.flush()
-        return True
-
-    def _unjudged(self, session: Session, voter: str, dimension: str | None) -> str | None:
-        """The first battle that a voter opened and left, in another tab or on another day, and that can be played."""
-        battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
-        playable = (
-            each for each in battles if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)
-        )
-        return next((battle.id for battle in playable), None)
-
-    def _opened(self, session: Session, id: str, now: datetime) -> Battle:
-        """A battle, opened again where it lapsed."""
-        battle = session.get_one(Battle, id)
-        if battle.expires_at < now:
-            battle.served_at, battle.expires_at = now, now + timedelta(seconds=self.settings.vote_within)
-        return battle
-
-    def _view(self, session: Session, battle: Battle) -> BattleView:
-        item = session.get_one(ArenaItem, battle.item)
-        lengths = [session.get_one(ArenaOutput, output).seconds for output in (battle.output_a, battle.output_b)]
-        a, b = (
-            BattleSide(
-                excerpt=self._sounds.name_side(battle.id, side, "excerpt"),
-                whole=self._sounds.name_side(battle.id, side, "whole"),
-                seconds=whole_seconds(end - begin),
-                whole_seconds=whole_seconds(length),
-            )
-            for side, (begin, end), length in zip("ab", read_spans(battle), lengths, strict=True)
-        )
-        return BattleView(
-            token=self._secret.sign("battle", battle.id),
-            dimension=battle.dimension,
-            capability=battle.capability,
-            title=item.title,
-            instructions=item.instructions,
-            language=item.language,
-            turns=[self._turn(battle, number, turn) for number, turn in enumerate(item.turns)],
-            a=a,
-            b=b,
-            rule=str(battle.excerpt["rule"]),
-            served_at=battle.served_at,
-            expires_at=battle.expires_at,
-            heard_share=self.settings.heard_share,
-            comment_required=self.settings.comment_required,
-            loudness=self.settings.loudness,
-        )
-
-    def _turn(self, battle: Battle, number: int, turn: dict[str, Any]) -> dict[str, str]:
-        here = turn.get("audio") and "://" not in turn["audio"]
-        audio = self._sounds.name_turn(battle.id, number) if here else ""
-        return {"text": str(turn.get("text") or ""), "audio": audio}
-
 
 def loses_its_disk(database: Database) -> bool:
-    """Whether what is written to a database is lost at a restart: a file on a Space."""
+    """Tell whether what is written to a database is lost at a restart: it is a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite

@@ -1,4 +1,4 @@
-"""What an operator can set about an arena."""
+"""The settings of an arena that an operator can change."""
 
 import math
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from podeval.errors import BadInput
 
 @dataclass(frozen=True)
 class ArenaSettings:
-    """How battles are made and which votes are taken.
+    """The settings of battles and votes.
 
     Raises:
         BadInput: a value is out of range.
@@ -25,16 +25,16 @@ class ArenaSettings:
     heard_share: float = 0.9
     """Share of each excerpt that has to be heard before a judgement; a skip needs none."""
     fastest_playback: float = 2.0
-    """How fast a player can play: a vote sooner than that allows is refused."""
+    """Fastest playback rate; a vote that is sooner than it allows is refused."""
     comment_required: bool = False
     gold_share: float = 0.05
-    """Of a voter's battles, those that repeat an earlier one."""
+    """Share of a voter's battles that repeat an earlier one."""
     gold_after: int = 10
     """Votes of a voter before the first repeated battle."""
     most_open: int = 5
-    """Battles that one voter may hold open; of more, the oldest lapses."""
+    """Most open battles of one voter; the oldest lapses for a further one."""
     most_an_hour: int = 120
-    """Battles that one voter is given in an hour."""
+    """Most battles for one voter in an hour."""
     loudness: float | None = -18.0
     """LUFS to which both excerpts are brought (-18: speech, AES TD1008), or less where one would clip; None plays all
     as it is, which an arena of loudness itself needs."""
@@ -55,5 +55,5 @@ class ArenaSettings:
             raise BadInput(f"loudness is {self.loudness} LUFS; it is between -60 and 0, or None")
 
     def needed_seconds(self, length_a: float, length_b: float) -> float:
-        """The fewest seconds in which the share that has to be heard of both excerpts can be heard."""
+        """Return the fewest seconds in which the required share of both excerpts can be heard."""
         return self.heard_share * (length_a + length_b) / self.fastest_playback

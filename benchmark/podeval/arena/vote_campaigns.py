@@ -1,8 +1,8 @@
-"""Find voters who push a system: what everyone's votes imply does not explain their votes for it.
+"""Find voters who push a system: their votes for it are not explained by what everyone's votes imply.
 
-Expected is what a Bradley-Terry model of the trusted votes says of each battle (a tie, or both bad, is half a win). A
-voter's surplus for a system is the sum over their battles of result minus expectation, in standard deviations of it;
-taste moves it by one or two, a ring by many.
+The expectation of each battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a
+win). A voter's surplus for a system is the sum over their battles of result minus expectation, in standard deviations
+of it; taste moves it by one or two, a ring by many.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ def find_partisans(votes: pd.DataFrame, battles: int, z: float) -> "pd.Series[st
         z: smallest surplus, standard deviations.
 
     Returns:
-        What was seen, by the index of the vote.
+        A sentence on each such vote, by the index of the vote.
     """
     sides = _split_sides(votes)
     table = _measure_surplus(sides, battles)
@@ -38,17 +38,17 @@ def find_partisans(votes: pd.DataFrame, battles: int, z: float) -> "pd.Series[st
 
 
 def find_rings(votes: pd.DataFrame, battles: int, z: float, chance: float) -> "pd.Series[str]":
-    """Find the votes about a system by voters of whom there are too many: each favours it, some would by chance.
+    """Find the votes about a system by voters who all favour it, and are more than chance explains.
 
     Args:
         votes: with the columns of `integrity.COLUMNS` and `trusted`.
         battles: fewest battles of a voter with that system.
         z: smallest surplus of each, standard deviations.
-        chance: that so many voters would have that surplus; of a Poisson count with the share of a normal distribution,
-            twice it for tastes that differ.
+        chance: largest probability of so many voters with that surplus; of a Poisson count with the share of a normal
+            distribution, twice it for tastes that differ.
 
     Returns:
-        What was seen, by the index of the vote.
+        A sentence on each such vote, by the index of the vote.
     """
     from scipy.stats import norm, poisson
 
@@ -63,7 +63,7 @@ def find_rings(votes: pd.DataFrame, battles: int, z: float, chance: float) -> "p
 
 
 def _measure_surplus(sides: pd.DataFrame, battles: int) -> pd.DataFrame:
-    """Each voter's surplus for each system, with at least so many battles; indexed by voter and system."""
+    """Return each voter's surplus for each system with at least this many battles; indexed by voter and system."""
     table = sides.groupby(["voter", "system"]).agg(
         count=("surplus", "size"), surplus=("surplus", "sum"), spread=("variance", "sum"), wins=("result", "sum")
     )
@@ -78,23 +78,23 @@ def _describe_favourite(table: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _spread_to_votes(sides: pd.DataFrame, text: "pd.Series[str]") -> "pd.Series[str]":
-    """What is said of a voter and a system, at each vote of theirs."""
+    """Spread sentences about a voter and a system to each of their votes."""
     seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
     return pd.Series(seen["said"].to_numpy(), index=seen["row"].to_numpy(), dtype=str).groupby(level=0).first()
 
 
 def find_bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: int) -> "pd.Series[str]":
-    """Find the votes about a system by voters without a record, in a stretch of time in which they all favour it.
+    """Find the votes about a system by voters without a record, in a period in which they all favour it.
 
     Args:
         votes: with the columns of `integrity.COLUMNS` and `trusted`.
-        seconds: length of the stretch; stretches overlap by half.
-        least: fewest such votes in one stretch.
+        seconds: length of the period; periods overlap by half.
+        least: fewest such votes in one period.
         z: smallest surplus, standard deviations.
         newcomer: a voter with no more votes than this has no record.
 
     Returns:
-        What was seen, by the index of the vote.
+        A sentence on each such vote, by the index of the vote.
     """
     sides = _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
@@ -116,7 +116,7 @@ def find_bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newco
 
 
 def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
-    """Each vote that counts, once for each of its systems: result, surplus over the expectation, and its variance."""
+    """Return each counted vote once for each of its systems: result, surplus over the expectation, and its variance."""
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)
     result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
@@ -134,7 +134,7 @@ def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float64]:
-    """How likely A is to win each battle, by everyone's votes."""
+    """Return the probability that A wins each battle, by everyone's votes."""
     table = trusted.groupby(["a", "b", "outcome"]).size().reset_index(name="count")
     rating = pd.Series(
         strengths(pd.concat([counted["a"], counted["b"]]).unique(), table.itertuples(index=False, name=None)),

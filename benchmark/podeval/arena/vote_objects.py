@@ -1,9 +1,9 @@
 """A bucket as a second place of every vote: one object each, written before the vote is acknowledged.
 
 On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount; a file that is written once and
-never changed is. Objects lie by voter, decisions of persons beside the votes they are about, so that forgetting a
-person is deleting a folder; who was forgotten lies under `erased`. A half-written object belongs to a vote that was
-never acknowledged and is passed over.
+never changed is. Objects lie in a folder for each voter, with persons' decisions on their votes, so that erasing a
+person is deleting a folder; erased persons are listed under `erased`. A half-written object belongs to a vote that was
+never acknowledged and is skipped.
 """
 
 import base64
@@ -41,14 +41,14 @@ class VoteObjects:
     """The objects in one folder, such as a mounted bucket.
 
     Args:
-        folder: made where it is not there.
+        folder: the folder; it is made where it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def write(self, session: Session, vote: str) -> None:
-        """Put a recorded vote into the bucket, and the key of its voter, so that both are there after a restart."""
+        """Write a recorded vote and the key of its voter to the bucket, so that both are there after a restart."""
         (record,) = vote_records(session, [vote], private=True)
         folder = self._of(record.voter)
         person = session.scalar(select(Pseudonym).where(Pseudonym.pseudonym == record.voter))
@@ -60,7 +60,7 @@ class VoteObjects:
         self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
-        """Put what a person decided on these votes beside them; what the rules decide, a sweep decides again."""
+        """Write persons' decisions on these votes beside them; those of the rules are made again by a sweep."""
         voters = dict(session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes)))).tuples().all())
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
         for record in standing_records(session, session.scalars(decided)):
@@ -69,7 +69,7 @@ class VoteObjects:
                 self._once(folder / f"standing-{record.id}.json", json.loads(to_line(record)))
 
     def erase(self, pseudonym: str, at: datetime) -> None:
-        """Delete what a voter gave, and keep that it was erased, so that no log brings it back."""
+        """Delete what a voter gave, and record the erasure, so that no log brings it back."""
         record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
         self._of(pseudonym)
         self._once(self.folder / "erased" / f"{pseudonym}.json", json.loads(to_line(record)))
@@ -79,7 +79,7 @@ class VoteObjects:
                 raise BadInput(f"cannot delete {self._of(pseudonym)}; delete it by hand")
 
     def read_back(self, database: Database) -> TakenIn:
-        """Take in every vote that the database does not have; what was erased there is deleted here.
+        """Import every vote that the database does not have; votes erased in the database are deleted here.
 
         The bucket is read before anything is written: no other writer waits for a slow mount.
         """
@@ -128,7 +128,7 @@ class VoteObjects:
         return self.folder / "voters" / pseudonym
 
     def _once(self, file: Path, data: Any) -> None:
-        """Write an object that is not there whole; no rename, which a bucket may not have."""
+        """Write an object unless it exists whole; without a rename, which a bucket may not have."""
         if file.exists() and _whole(file) is not None:
             return
         with writing(file):
@@ -141,7 +141,7 @@ class VoteObjects:
 
 
 def _whole(file: Path) -> Any:
-    """The content of an object; None where it was not written to its end, or its voter was forgotten just now."""
+    """Return the content of an object; None where it was not written to its end, or its voter was erased just now."""
     try:
         text = file.read_bytes()
     except FileNotFoundError:

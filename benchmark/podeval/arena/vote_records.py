@@ -1,7 +1,7 @@
-"""Votes and decisions as plain records: what the public log, exports, imports and buckets hold.
+"""Votes and decisions as plain records: the content of the public log, exports, imports and buckets.
 
-A public record names a voter by pseudonym alone and holds no comment, for a comment may name a person and the log
-cannot be changed. A private one holds the comment. Neither holds where a vote came from.
+A public record names a voter by pseudonym alone and holds no comment, because a comment may name a person and the log
+cannot be changed. A private record holds the comment. Neither holds the origin of a vote.
 """
 
 import json
@@ -18,7 +18,6 @@ from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, 
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Text = Annotated[str, Field(max_length=300)]
 _Key = Annotated[str, Field(min_length=1, max_length=64)]
 
 
@@ -93,7 +92,7 @@ class StandingRecord(_Record):
 
 
 class ErasureRecord(_Record):
-    """A voter who asked to be forgotten."""
+    """The erasure of a voter who asked to be forgotten."""
 
     record: Literal["erasure"] = "erasure"
     voter: Annotated[str, Field(min_length=1, max_length=40)]
@@ -104,7 +103,7 @@ Record = VoteRecord | StandingRecord | ErasureRecord
 
 
 def name_of(record: Record) -> str:
-    """Under which a record is known to be in the public log."""
+    """Return the name by which a record is identified in the public log."""
     match record:
         case VoteRecord():
             return f"vote:{record.id}"
@@ -114,12 +113,12 @@ def name_of(record: Record) -> str:
 
 
 def vote_records(session: Session, ids: Iterable[str] | None = None, *, private: bool = False) -> Iterator[VoteRecord]:
-    """Votes in the order in which they were recorded.
+    """Return votes in the order in which they were recorded.
 
     Args:
-        session: of the database.
-        ids: only these; all by default.
-        private: with comments.
+        session: session of the database.
+        ids: ids of votes; all by default.
+        private: include comments.
     """
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
@@ -174,7 +173,7 @@ def vote_records(session: Session, ids: Iterable[str] | None = None, *, private:
 
 
 def standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
-    """Decisions about votes, oldest first; who made one is told as the rules or a person."""
+    """Return decisions about votes, oldest first; their author is given as the rules or a person."""
     query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
     if ids is not None:
         query = query.where(Flag.id.in_(list(ids)))
@@ -193,7 +192,7 @@ def standing_records(session: Session, ids: Iterable[str] | None = None) -> Iter
 
 
 def erasure_records(session: Session, pseudonyms: Iterable[str] | None = None) -> Iterator[ErasureRecord]:
-    """Who asked to be forgotten."""
+    """Return the erasures of voters."""
     query = select(Erasure).order_by(Erasure.erased_at, Erasure.pseudonym)
     if pseudonyms is not None:
         query = query.where(Erasure.pseudonym.in_(list(pseudonyms)))
@@ -202,26 +201,26 @@ def erasure_records(session: Session, pseudonyms: Iterable[str] | None = None) -
 
 
 def by_whom(name: str) -> str:
-    """Who decided, without the name of a person."""
+    """Return who decided, the rules or a person, without the person's name."""
     return name if name in ("", "rules") else "a person"
 
 
 def to_line(record: Record) -> str:
-    """One line of JSON, times with microseconds."""
+    """Return a record as one line of JSON, times with microseconds."""
     return json.dumps(
         record.model_dump(by_alias=True, mode="python"), ensure_ascii=False, default=_iso, allow_nan=False
     )
 
 
 def read_record(data: Any, where: str) -> Record:
-    """A record from plain data.
+    """Read a record from plain data.
 
     Args:
-        data: of one line or row.
-        where: named in the error.
+        data: the content of one line or row.
+        where: place that the error names.
 
     Raises:
-        BadInput: it is not one; says what is wrong.
+        BadInput: it is not a record; the message says what is wrong.
     """
     kinds: dict[Any, type[Record]] = {"vote": VoteRecord, "standing": StandingRecord, "erasure": ErasureRecord}
     kind = kinds.get(data.get("record")) if isinstance(data, dict) else None

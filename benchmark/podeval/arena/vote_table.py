@@ -1,4 +1,4 @@
-"""The votes of an arena as the table that ratings are made of."""
+"""The votes of an arena as the table that ratings are computed from."""
 
 import pandas as pd
 from sqlalchemy import func, select
@@ -14,18 +14,18 @@ COLUMNS = (
 """`seconds_*`: length of the whole output; `loudness_*`: LUFS, NaN where there is none."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "loudness_")))
-"""What everybody may read while people vote: a length to the sample names the system of the sound that has it."""
+"""Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
 
 def rating_table(session: Session, *, dimension: str | None = None, excluded: bool = False) -> pd.DataFrame:
-    """Votes in the order in which they were recorded, with `COLUMNS`.
+    """Return votes in the order in which they were recorded, with `COLUMNS`.
 
     Skipped and repeated battles are left out.
 
     Args:
-        session: of the database.
-        dimension: only of this one.
-        excluded: with those that do not count in the public rating.
+        session: session of the database.
+        dimension: include only this dimension.
+        excluded: include votes that do not count in the public rating.
     """
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
@@ -49,7 +49,7 @@ def rating_table(session: Session, *, dimension: str | None = None, excluded: bo
 
 
 def dimensions_of(session: Session) -> list[str]:
-    """Dimensions that no operator closed, with an item that two systems at least answered, by name."""
+    """Return the open dimensions that have an item with outputs of at least two systems, by name."""
     answered = (
         select(ArenaItem.dimension)
         .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)

@@ -1,4 +1,4 @@
-"""What one voter gave: how many judgements, and how often the other voters see it the same way."""
+"""Statistics of one voter: how many judgements they gave, and how often the other voters agree."""
 
 import threading
 import time
@@ -17,10 +17,10 @@ from podeval.store.tables import ArenaOutput, Battle, Vote
 
 @dataclass(frozen=True)
 class Personal:
-    """One voter's share in the arena.
+    """The statistics of one voter.
 
-    `judged` leaves out what was skipped. `compared` counts the voter's choices of a side in meetings of two systems
-    where most other voters prefer one of them (same dimension, votes that count); `agreed` those that prefer the same.
+    `judged` leaves out skipped battles. `compared` counts the voter's choices of a side in meetings of two systems
+    where most other voters prefer one of them (same dimension, counted votes); `agreed` those that prefer the same one.
     `low` and `high` are Wilson's 95 % bounds of the share agreed, None where nothing is compared.
     """
 
@@ -33,7 +33,7 @@ class Personal:
 
 
 _NOTHING = 0.003
-"""Seconds of counting that need not be spared."""
+"""Seconds of counting up to which it is done at every request."""
 
 _Preferences = Counter[tuple[str, str, str, str]]
 """How often each system of a pair was preferred: `(dimension, low, high, preferred)`."""
@@ -45,19 +45,20 @@ _COUNTS = (
     .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
     .group_by(*_WHAT)
 )
-"""How many votes are alike."""
+"""Number of equal votes."""
 
 _MINE = _COUNTS.where(Vote.voter == bindparam("voter"))
 _COUNTED = _COUNTS.where(Vote.standing == "counted", Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))
 
 
 class Personals:
-    """What voters gave, each compared with all others; safe for threads.
+    """The statistics of voters, each compared with all others; safe for threads.
 
-    What all voters prefer is counted anew when somebody asks, and while many ask, at most for a fiftieth of the time.
+    The preferences of all voters are counted again on request; under many requests, counting takes at most a fiftieth
+    of the time.
 
     Args:
-        arena: of all votes.
+        arena: the arena.
     """
 
     def __init__(self, arena: Arena) -> None:
@@ -67,7 +68,7 @@ class Personals:
         self._until = 0.0
 
     def of(self, voter: str) -> Personal:
-        """What a voter gave so far.
+        """Return the statistics of a voter up to now.
 
         Args:
             voter: a pseudonym.
@@ -106,7 +107,7 @@ class Personals:
 
 
 def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str], int]]:
-    """Standing, the side that was preferred, and how often, of those rows that are about a rating and have a side."""
+    """Yield standing, preferred side and count of those rows that are about a rating and prefer a side."""
     for purpose, standing, dimension, low, high, on_a, outcome, count in rows:
         if purpose == "rating" and outcome in ("a", "b"):
             yield standing, (dimension, low, high, on_a if outcome == "a" else high if on_a == low else low), count

@@ -1,4 +1,4 @@
-"""Taking a vote: every check, in the order in which they are made, and the one moment at which it is recorded."""
+"""Take a vote: every check, in the order in which they are made, and the one moment at which the vote is recorded."""
 
 import math
 import re
@@ -21,20 +21,20 @@ _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MOST_STRETCHES = 5_000
 _LONGEST_COMMENT = 100_000
 _BEYOND = 1.0
-"""Seconds by which a player may report more than the excerpt has."""
+"""Seconds by which a reported span may exceed the excerpt."""
 
 _LONGEST_PLAYING = 86_400.0
 _HAIR = 1e-6
-"""Of shares that are equal but for rounding."""
+"""Rounding tolerance in the comparison of shares."""
 
 
 @dataclass(frozen=True)
 class Ballot:
-    """What a voter sends.
+    """The ballot that a voter sends.
 
-    `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the stretches of each
+    `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
     excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
-    playing. `origin`: keyed hash of where it comes from.
+    playing. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Ballot:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """What is on the disk when this is given; the same for a vote that is sent again."""
+    """The acknowledgement of a recorded vote; the same for a vote that is sent again."""
 
     vote: str
     number: int
@@ -58,15 +58,15 @@ class Acknowledgement:
     recorded_at: datetime
     comment_cut: bool
     system_a: str | None
-    """Title, where the arena tells; also `system_b`."""
+    """Title, where the arena may reveal it; also `system_b`."""
     system_b: str | None
 
 
 def validate_ballot(ballot: Ballot) -> Ballot:
-    """A ballot whose every value is one that could be.
+    """Return a ballot after checking that every value is possible.
 
     Raises:
-        Refused: one is not; says which.
+        ArenaRefused: a value is not possible; the message says which.
     """
     if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
         raise ArenaRefused(
@@ -106,7 +106,7 @@ def record(
     """Record a checked ballot in the session; the caller commits, and only then acknowledges.
 
     Raises:
-        Refused: the battle is not this voter's, was judged, has lapsed, or was not heard.
+        ArenaRefused: the battle is not this voter's, was judged, has lapsed, or was not heard.
     """
     about = {"battle": battle_id, "voter": voter, "now": now}
     row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
@@ -159,15 +159,15 @@ def record(
 
 
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
-    """Whether who cast a vote is told who was who: a skip tells only who listened as a judgement needs.
+    """Tell whether a vote's battle may be revealed to its voter: after a skip, only to one who listened enough.
 
-    Otherwise skipping would name both systems of every battle to who hears none, which are labels to know voices by.
+    Otherwise a voter could learn the systems of every battle by skipping without listening, and then know their voices.
 
     Args:
-        session: of the database.
-        vote: that was recorded.
-        battle: which it is about.
-        settings: of the arena.
+        session: session of the database.
+        vote: the recorded vote.
+        battle: its battle.
+        settings: settings of the arena.
     """
     if not settings.reveal or vote.outcome != "skip":
         return settings.reveal
@@ -205,7 +205,7 @@ def _refuse_unheard(shares: list[float], lengths: list[float], free: float | Non
 
 
 def _share(side: str, played: Sequence[Span], length: float) -> float:
-    """Share of an excerpt that was played, of stretches that could have been."""
+    """Return the share of an excerpt that was played, after checking that the played spans are possible."""
     if len(played) > _MOST_STRETCHES:
         raise ArenaRefused(
             refusal.INVALID, f"side {side} reports {len(played)} stretches played, more than a person makes"

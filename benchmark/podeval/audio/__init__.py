@@ -3,7 +3,9 @@
 __all__ = [
     "decode",
     "excerpts",
+    "faults",
     "formats",
+    "loops",
     "loudness",
     "mixing",
     "resample",

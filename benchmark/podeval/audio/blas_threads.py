@@ -1,4 +1,4 @@
-"""Threads of the numerical libraries under numpy and scipy."""
+"""Limits the threads of the numerical libraries beneath numpy and scipy."""
 
 from contextlib import AbstractContextManager
 from functools import cache
@@ -8,10 +8,11 @@ from threadpoolctl import ThreadpoolController
 
 
 def limit_to_one_thread() -> AbstractContextManager[Any]:
-    """Make each matrix product in the thread that asks for it, while the block runs.
+    """Return a context manager inside which each matrix product runs in the thread that calls it.
 
-    This pays for many small products: a second thread gains nothing, and beside other work on the cores each product
-    waits for it. On two busy cores SRMR took three times the processor, its gammatonegram up to forty times.
+    This pays off for many small products: a second thread gains nothing and, if other work keeps the cores busy, each
+    product waits for it. On two busy cores, SRMR took three times the processor time and its gammatonegram up to forty
+    times.
     """
     limits: AbstractContextManager[Any] = _find_libraries().limit(limits=1, user_api="blas")
     return limits
@@ -19,5 +20,5 @@ def limit_to_one_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _find_libraries() -> ThreadpoolController:
-    """Find the libraries of this process, once: it takes some milliseconds."""
+    """Return a controller of this process's numerical libraries; cached, because the search takes some milliseconds."""
     return ThreadpoolController()

@@ -1,7 +1,7 @@
-"""Decoding a file into samples: nothing but that file is read, memory is bounded, damage is reported.
+"""Decodes a file into samples: reads no other file, bounds the memory used, and reports damage.
 
-WAV, AIFF and FLAC go through libsndfile, everything else through FFmpeg's libraries as bundled with PyAV; which of
-them is decided by the file's own bytes (`podeval.audio.formats.container`), never by its name or by probing.
+WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice
+depends on the file's own bytes (`podeval.audio.formats.container`), never on its name or on probing.
 """
 
 import hashlib
@@ -37,14 +37,14 @@ _REMEDY = "export or download the file again"
 
 @dataclass(frozen=True)
 class DecodeLimits:
-    """Bounds against files that decode to far more than they hold.
+    """Limits that protect against files which decode to far more data than they hold.
 
     Attributes:
-        channels: the most channels.
-        min_rate: Hz.
-        max_rate: Hz.
-        seconds: the longest duration.
-        total_bytes: the most bytes of decoded float32 samples.
+        channels: maximum number of channels.
+        min_rate: minimum sample rate, Hz.
+        max_rate: maximum sample rate, Hz.
+        seconds: maximum duration.
+        total_bytes: maximum number of bytes of decoded float32 samples.
         memory_bytes: larger recordings are held in a temporary file instead of memory.
     """
 
@@ -61,15 +61,16 @@ DEFAULT_LIMITS = DecodeLimits()
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """One audio file as samples.
+    """The samples of one audio file.
 
     Attributes:
-        samples: float32 `(frames, channels)`, full scale ±1 and beyond it as stored; an `np.memmap` where large.
-        rate: Hz.
-        layout: the channel layout in FFmpeg's words ("mono", "stereo", "5.1"), or None where the file names none.
+        samples: float32 `(frames, channels)`; full scale is ±1, and stored values beyond it are kept; an `np.memmap` if
+            large.
+        rate: sample rate, Hz.
+        layout: channel layout by FFmpeg's name ("mono", "stereo", "5.1"), or None if the file does not name one.
         container: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
-        codec: such as pcm_16, float, flac, vorbis, opus, mp3, aac.
-        note: what a reader of a score should know, or None.
+        codec: for example pcm_16, float, flac, vorbis, opus, mp3, aac.
+        note: what a reader of a score should know about the file, or None.
     """
 
     samples: NDArray[np.float32]
@@ -81,7 +82,7 @@ class Decoded:
 
     @property
     def frames(self) -> int:
-        """Samples per channel."""
+        """Number of samples per channel."""
         return int(self.samples.shape[0])
 
     @property
@@ -91,22 +92,22 @@ class Decoded:
 
     @property
     def seconds(self) -> float:
-        """Duration."""
+        """Duration in seconds."""
         return self.frames / self.rate
 
 
 def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
-    """Decode an audio file, or the first audio stream of a video; rate and channels are kept.
+    """Decode an audio file, or the first audio stream of a video, at its own sample rate and with all its channels.
 
-    Opus is decoded at its own 48 kHz. Channels are in the order of WAV (left, right, centre, LFE, …).
+    Opus is decoded at its internal rate of 48 kHz. Channels are in WAV order (left, right, centre, LFE, …).
 
     Args:
         path: a regular file or a link to one.
-        limits: bounds on what the file may decode to, and where memory ends.
+        limits: limits on the decoded size, and the size from which samples are held on disk.
 
     Raises:
-        BadAudio: no such file, not audio, damaged, shorter than its header states, or beyond the limits.
-        PodevalError: a large recording does not fit onto the disk for temporary files.
+        BadAudio: the file is missing, not audio, damaged, shorter than its header states, or beyond the limits.
+        PodevalError: a large recording does not fit on the disk that holds temporary files.
     """
     path = Path(path)
     with open_regular(path) as file:
@@ -121,17 +122,17 @@ def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of a file's bytes in hexadecimal.
+    """Return the SHA-256 of a file's bytes in hexadecimal.
 
     Raises:
-        BadAudio: no such file, not a regular one, unreadable, or empty.
+        BadAudio: the file is missing, not a regular file, unreadable, or empty.
     """
     with open_regular(Path(path)) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Sink:
-    """Takes decoded blocks, keeps the limits, and in the end says whether the file was whole."""
+    """Collects decoded blocks, enforces the limits, and finally checks that the file was complete."""
 
     def __init__(self, path: Path, limits: DecodeLimits) -> None:
         self._name = repr(str(path))
@@ -144,7 +145,7 @@ class _Sink:
         self.notes: list[str] = []
         self.damage: str | None = None
         self.expected = 0.0
-        """Seconds there will probably be, 0 where that is not known."""
+        """Expected duration in seconds, 0 if unknown."""
         self._span: float | None = None
 
     @property
@@ -177,7 +178,7 @@ class _Sink:
             raise self.refuse(f"decodes to more than {self._limits.total_bytes / 2**30:g} GiB: split it")
 
     def span(self, seconds: float) -> None:
-        """The time that the stream's timestamps cover, gaps included."""
+        """Record the time that the stream's timestamps cover, gaps included."""
         self._span = seconds
 
     def finish(self, container: Container, size: int) -> Decoded:
@@ -207,7 +208,7 @@ class _Sink:
         end = container.stated_bytes
         stated, tolerance = container.stated_seconds, container.tolerance
         if stated is None and end is not None and end > size:
-            # By the share of bytes that are there, unless the timestamps know better.
+            # Estimated from the share of bytes that exist, unless the timestamps say more.
             stated = max(seconds * end / size, self._span or 0.0)
         elif stated is None and self._span is not None:
             # Clocks of live recordings drift from their sample count by some hundred ppm.
@@ -222,7 +223,7 @@ class _Sink:
 
 
 def _read_sndfile(file: BinaryIO, container: Container, sink: _Sink) -> bool:
-    """Read through libsndfile; False where it does not know the codec inside."""
+    """Read the file with libsndfile; return False if libsndfile does not support the codec."""
     import soundfile
 
     try:
@@ -234,7 +235,7 @@ def _read_sndfile(file: BinaryIO, container: Container, sink: _Sink) -> bool:
             raise sink.refuse(f"looks like {container.name}, but is {sound.format}: {_REMEDY}")
         sink.open(sound.samplerate, sound.channels)
         sink.codec = "flac" if container.name == "flac" else sound.subtype.lower()
-        # Where a FLAC file does not say how long it is, libsndfile gives an impossible number.
+        # If a FLAC file does not state its length, libsndfile returns an impossible number.
         sink.expected = sound.frames / sound.samplerate if sound.frames < _UNKNOWN else 0.0
         if container.name == "ogg":
             sink.span(sound.frames / sound.samplerate)
@@ -249,7 +250,7 @@ def _read_sndfile(file: BinaryIO, container: Container, sink: _Sink) -> bool:
 
 
 class _SeekingSafely:
-    """A nameless file on which a damaged header's impossible seeks go nowhere instead of raising inside libsndfile."""
+    """An unnamed file that ignores the impossible seeks of a damaged header instead of raising inside libsndfile."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -264,7 +265,7 @@ class _SeekingSafely:
 
 
 def _read_av(file: BinaryIO, container: Container, sink: _Sink) -> None:
-    """Read the first audio stream through PyAV, with every way to other files and other codecs closed."""
+    """Read the first audio stream with PyAV, which is kept from opening other files or using other codecs."""
     import av
 
     options = {"protocol_whitelist": "none", "codec_whitelist": ",".join(sorted(_AV_CODECS))}
@@ -291,12 +292,14 @@ def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
 
 
 def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":
+    # The first audio stream, if there is one.
     streams = source.streams.audio
     if not streams and source.streams.video:
         raise sink.refuse("holds video but no audio: give a file with an audio stream")
     if not streams:
         return None
     stream = streams[0]
+    # Its codec has to be one of those that are allowed.
     codec = stream.codec_context.name if stream.codec_context is not None else "unknown"
     if codec not in _AV_CODECS:
         raise sink.refuse(f"holds audio in the codec {codec}, which podeval does not read: convert it to FLAC")
@@ -334,7 +337,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", container: C
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
-    # One or two are usual where streams were joined or the end was cut inside a packet.
+    # One or two are normal if streams were joined or the end was cut inside a packet.
     if damaged > max(2, packets // 100):
         sink.damage = f"{damaged} of {packets} packets cannot be decoded"
     elif damaged:
@@ -345,7 +348,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", container: C
 
 
 class _Clock:
-    """The time that the timestamps of decoded frames span."""
+    """Measures the time that the timestamps of the decoded frames span."""
 
     def __init__(self) -> None:
         self._start: float | None = None
@@ -361,7 +364,7 @@ class _Clock:
 
 
 def _to_floats(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:
-    """The samples of a frame as float32 `(frames, channels)`; integers scaled to ±1."""
+    """Return the samples of a frame as float32 `(frames, channels)`; integer samples are scaled to ±1."""
     raw = frame.to_ndarray()
     rows = raw.T if frame.format.is_planar else raw.reshape(-1, channels)
     if rows.dtype.kind == "f":

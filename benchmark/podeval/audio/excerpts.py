@@ -1,8 +1,9 @@
-"""Excerpts of a recording for listeners: clips, and a summary of first, middle and last minute.
+"""Excerpts of a recording for listeners: clips, and a summary of its first, middle and last minute.
 
-The summary is what PodEval plays to raters of whole podcasts: three minutes that stand for any length, a tone between
-them. Source: the paper (Appendix, questionnaire) and its public code, `Real_Pod/data_process.py`.
-Only the frames of an excerpt are read, so that a recording of hours may be an `np.memmap`.
+The summary is what PodEval plays to raters of whole podcasts: three minutes that represent a recording of any
+length, separated by a tone. Source: the paper (Appendix, questionnaire) and its public code,
+`Real_Pod/data_process.py`. Only the frames of an excerpt are read, so a recording of several hours may be an
+`np.memmap`.
 """
 
 import io
@@ -15,24 +16,25 @@ from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput, CannotScore
 
 CLIP_RATE = 16_000
-"""Of exported clips, Hz."""
+"""Sample rate of exported clips, Hz."""
 
 MINUTE = 60.0
-"""Each of the summary's three excerpts, seconds."""
+"""Length of each of the summary's three excerpts, seconds."""
 
 FADE = 2.0
-"""Linear fade-out at the end of the first and the middle excerpt, seconds."""
+"""Length of the linear fade-out at the end of the first and the middle excerpt, seconds."""
 
 TONE_HERTZ, TONE_SECONDS, TONE_DECIBELS = 1_000.0, 0.3, -10.0
-"""The separator: a sine whose peaks are 10 dB below full scale (its RMS 13 dB), as loud whatever the speech is."""
+"""The separator: a sine that peaks 10 dB below full scale (RMS 13 dB below), independent of the speech."""
 
 _CONTEXT = CLIP_RATE // 4
 
 
 def minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
-    """Find the first frames of the first, middle and last minute; None where they would overlap (below three minutes).
+    """Return the index of the first frame of the first, middle and last minute, or None if these would overlap.
 
-    The middle minute lies in the middle, to a millisecond (the rounding of PodEval's code).
+    They overlap in recordings below three minutes. The middle minute is centred to within a millisecond, which is the
+    rounding of PodEval's code.
     """
     minute = round(MINUTE * rate)
     if frames < 3 * minute:
@@ -42,14 +44,14 @@ def minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
 
 
 def summary(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """Join the first, middle and last minute with a separator between them, at the recording's rate and channels.
+    """Join the first, middle and last minute with a separator between them, keeping the rate and the channels.
 
-    The first two fade out linearly over their last 2 s. A recording below three minutes, whose minutes would overlap,
-    is returned whole, without fades or separators.
+    The first two minutes fade out linearly over their last 2 s. A recording below three minutes is returned whole,
+    without fades or separators.
 
     Args:
         samples: `(frames, channels)` float32.
-        rate: Hz.
+        rate: sample rate, Hz.
 
     Returns:
         `(frames, channels)` float32: 180.6 s, or a copy of the recording.
@@ -66,31 +68,31 @@ def summary(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
 
 
 def separator(rate: int) -> NDArray[np.float32]:
-    """Make 300 ms of a sine of 1 kHz with peaks at -10 dBFS, shape `(frames,)`; whole periods, so it does not click."""
+    """Return 300 ms of a 1 kHz sine with peaks at -10 dBFS, shape `(frames,)`; whole periods, so it does not click."""
     times = np.arange(round(TONE_SECONDS * rate)) / rate
     return np.asarray(10 ** (TONE_DECIBELS / 20) * np.sin(2 * np.pi * TONE_HERTZ * times), dtype=np.float32)
 
 
 def _fade_out(excerpt: NDArray[np.float32], frames: int) -> None:
-    """From full level on the first of the last `frames` frames, linearly, to 1/frames of it on the last; in place."""
+    """Fade out the last `frames` frames in place, linearly from full level at the first to 1/frames at the last."""
     gains = 1 - np.arange(frames, dtype=np.float64) / frames
     excerpt[-frames:] *= gains[:, np.newaxis].astype(np.float32)
 
 
 def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> NDArray[np.float32]:
-    """Cut one clip as mono at 16 kHz, equal to that stretch of the whole recording mixed and resampled.
+    """Return one clip as mono at 16 kHz, identical to that part of the whole recording mixed down and resampled.
 
     Args:
         samples: `(frames, channels)` float32.
-        rate: of the samples, Hz.
-        start: seconds, as is `end`; what lies beyond the recording's end is left out.
-        end: seconds.
+        rate: sample rate of `samples`, Hz.
+        start: start of the clip, seconds.
+        end: end of the clip, seconds; anything beyond the recording's end is left out.
 
     Returns:
-        `(frames,)` float32, from frame `round(16000 * start)` to before `round(16000 * end)` of the whole.
+        `(frames,)` float32, from frame `round(16000 * start)` up to, but not including, frame `round(16000 * end)`.
 
     Raises:
-        BadInput: the clip is empty, or begins after the recording's end.
+        BadInput: the clip is empty, or starts after the recording's end.
     """
     seconds = len(samples) / rate
     first, last = round(start * CLIP_RATE), round(min(end, seconds) * CLIP_RATE)
@@ -99,7 +101,7 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
             f"a clip from {start:.2f} to {end:.2f} s cannot be cut from a recording of {seconds:.2f} s; "
             "are the times those of this recording?"
         )
-    # From a frame that both rates share, with more context than the resampling filter is long.
+    # Start at a frame that both rates share, with more context than the length of the resampling filter.
     shared = math.gcd(rate, CLIP_RATE)
     steps = max(first - _CONTEXT, 0) * shared // CLIP_RATE
     begin, lead = steps * rate // shared, steps * CLIP_RATE // shared
@@ -108,16 +110,16 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
 
 
 def pcm16_wav(samples: NDArray[np.float32], rate: int) -> bytes:
-    """Encode the samples as a WAV file of 16 bits: rounded to the nearest step, beyond full scale clipped.
+    """Encode samples as a 16-bit WAV file; values are rounded to the nearest step and clipped at full scale.
 
-    Samples decoded from 16 bits come out as they were.
+    Samples that were decoded from 16 bits are reproduced exactly.
 
     Args:
         samples: `(frames,)` or `(frames, channels)` float32.
-        rate: Hz.
+        rate: sample rate, Hz.
 
     Raises:
-        CannotScore: there are samples that are not numbers.
+        CannotScore: some samples are not finite numbers.
     """
     import soundfile
 

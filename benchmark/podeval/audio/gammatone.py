@@ -1,9 +1,9 @@
-"""Gammatone filters: how the ear divides sound into bands.
+"""Gammatone filters, which divide sound into bands as the ear does.
 
 Slaney's digital design (Apple Technical Report 35, 1993): a channel is four second-order sections with one pair of
 poles, with unit gain at its centre frequency. Centre frequencies are spaced evenly on the scale of Glasberg and
-Moore's equivalent rectangular bandwidths (ERB). `gammatonegram` is Ellis' fast stand-in for the bank: a short-time
-spectrum whose bins are gathered by the magnitude responses of the channels.
+Moore's equivalent rectangular bandwidths (ERB). `gammatonegram` is Ellis' fast approximation of the filter bank: a
+short-time spectrum whose bins are summed with the channels' magnitude responses as weights.
 """
 
 import math
@@ -21,7 +21,7 @@ _FRAMES_AT_A_TIME = 128
 
 
 def centre_frequencies(rate: int, channels: int, lowest: float) -> Floats:
-    """Centre frequencies in Hz, rising from `lowest` to just below half the rate; shape (channels,)."""
+    """Return centre frequencies in Hz, rising from `lowest` to just below half the rate; shape (channels,)."""
     offset = _EAR_Q * _LEAST_BANDWIDTH
     share = np.arange(channels, 0, -1) / channels
     frequencies: Floats = (lowest + offset) ** share * (rate / 2 + offset) ** (1 - share) - offset
@@ -29,12 +29,12 @@ def centre_frequencies(rate: int, channels: int, lowest: float) -> Floats:
 
 
 def bandwidths(centres: Floats) -> Floats:
-    """Equivalent rectangular bandwidths in Hz of channels at these centre frequencies."""
+    """Return the equivalent rectangular bandwidths, in Hz, of channels with these centre frequencies."""
     return centres / _EAR_Q + _LEAST_BANDWIDTH
 
 
 def filters(centres: Floats, rate: int) -> Floats:
-    """Second-order sections of the channels, as `scipy.signal.sosfilt` takes them; shape (channels, 4, 6)."""
+    """Return the channels' second-order sections in the form `scipy.signal.sosfilt` takes; shape (channels, 4, 6)."""
     angle = 2 * np.pi * centres / rate
     radius = np.exp(-2 * np.pi * 1.019 * bandwidths(centres) / rate)
     sections = np.zeros((len(centres), 4, 6))
@@ -45,26 +45,26 @@ def filters(centres: Floats, rate: int) -> Floats:
             axis=1,
         )
     at_centre = np.diagonal(np.abs(_frequency_response(sections, angle)))
-    # A quarter of the gain, in decibels, to each section.
+    # Each section gets a quarter of the gain in decibels.
     sections[:, :, :3] *= (at_centre**-0.25)[:, np.newaxis, np.newaxis]
     return sections
 
 
 def gammatonegram_rate(rate: int) -> tuple[int, int]:
-    """Samples from one column to the next, and samples that a column is made from (zeros of its window included)."""
+    """Return the hop between columns and the length of a column's window with its zero padding, both in samples."""
     return math.floor(_HOP_S * rate + 0.5), 2 ** math.ceil(math.log2(2 * _WINDOW_S * rate))
 
 
 def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> NDArray[np.float32]:
-    """Magnitude of each channel in Hann windows of 10 ms every 2.5 ms.
+    """Compute the magnitude of each channel in Hann windows of 10 ms every 2.5 ms.
 
     Args:
         samples: shape (frames,).
-        rate: Hz.
+        rate: sample rate, Hz.
         centres: centre frequencies of the channels, Hz.
 
     Returns:
-        Shape (channels, columns); no columns where the samples are fewer than one column is made from.
+        Shape (channels, columns); there are no columns if the samples are shorter than one column's window.
     """
     hop, size = gammatonegram_rate(rate)
     columns = max(0, 1 + (len(samples) - size) // hop)
@@ -74,7 +74,7 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
     gather = (np.abs(_frequency_response(filters(centres, rate), angles)) / size).astype(np.float32)
     magnitudes = np.empty((len(centres), columns), dtype=np.float32)
     if columns:
-        # The window lies in the middle of the samples that are transformed; where it lies does not change magnitudes.
+        # The window is centred in the transformed samples; its position does not change the magnitudes.
         frames = sliding_window_view(samples[size // 2 - half + 1 :], len(window))[::hop][:columns]
         padded = np.zeros((_FRAMES_AT_A_TIME, size), dtype=np.float32)
         for start in range(0, columns, _FRAMES_AT_A_TIME):
@@ -86,7 +86,7 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
 
 
 def _frequency_response(sections: Floats, angles: Floats) -> NDArray[np.complex128]:
-    """Complex gain of every channel at angular frequencies in radians per sample; shape (channels, angles)."""
+    """Return every channel's complex gain at angular frequencies in radians per sample; shape (channels, angles)."""
     powers = np.exp(-1j * np.outer(np.arange(3), angles))
     gains: NDArray[np.complex128] = np.prod((sections[..., :3] @ powers) / (sections[..., 3:] @ powers), axis=1)
     return gains

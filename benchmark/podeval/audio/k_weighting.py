@@ -1,6 +1,6 @@
-"""K-weighting of ITU-R BS.1770-4, at any sampling rate: how loudness meters weigh frequencies.
+"""K-weighting of ITU-R BS.1770-4 at any sample rate: the frequency weighting of loudness meters.
 
-Two second-order filters, one after the other, run over blocks of a recording as fast as matrix products.
+Two second-order filters run in series over blocks of a recording, computed as matrix products for speed.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _K_WEIGHTING_48K = (
 
 
 class KWeighting:
-    """K-weights a recording, block by block; the filter's state is carried from one to the next.
+    """K-weights a recording block by block, carrying the filter's state from one block to the next.
 
-    Samples are taken in rows. What the filter makes of a row, and its state after it, are sums over the row's
-    samples and the state before it: one matrix product for all rows. Only the states, four numbers a row, follow
-    from one another. That is several times as fast as going from sample to sample, and the values are the same.
+    The samples are arranged in rows. The filter's output for a row, and its state after it, are linear in the row's
+    samples and in the state before it, so one matrix product computes all rows. Only the states, four numbers a row,
+    depend on one another. This is several times as fast as filtering sample by sample, with the same values.
 
     Args:
-        rate: sampling rate in Hz.
-        channels: each is filtered by itself.
-        frames: the most in one block.
+        rate: sample rate in Hz.
+        channels: number of channels, which are filtered independently.
+        frames: maximum length of a block.
     """
 
     def __init__(self, rate: int, channels: int, frames: int) -> None:
@@ -47,10 +47,13 @@ class KWeighting:
         self._weighted = np.empty((channels, stacks, _STACK, _ROW))
 
     def push(self, block: Samples) -> Floats:
-        """Take in the next samples, shape (frames, channels), finite.
+        """Filter the next block.
+
+        Args:
+            block: finite samples, shape (frames, channels).
 
         Returns:
-            The K-weighted samples, shape (channels, frames); they last until the next block.
+            The K-weighted samples, shape (channels, frames); the array is overwritten by the next call.
         """
         from scipy.signal import sosfilt
 
@@ -73,7 +76,7 @@ class KWeighting:
         return weighted
 
     def _compute_states(self, gained: Floats) -> Floats:
-        """The filter's state before every row from what each row adds to it; both (channels, rows, 4)."""
+        """Return the filter's state before every row, given what each row adds to it; both (channels, rows, 4)."""
         groups = gained.reshape(len(gained), -1, 4 * _GROUP)
         before = np.concatenate((self._state[:, np.newaxis], groups[:, :-1] @ self._filter.through), axis=1)
         reach = 1
@@ -86,16 +89,16 @@ class KWeighting:
 
 
 class _InRows(NamedTuple):
-    """What the filter of a rate does to whole rows.
+    """Matrices that apply the filter for one sample rate to whole rows of samples.
 
     Attributes:
-        sections: the filter itself.
-        response: a row and the state before it to the weighted row.
-        after: a row to what it adds to the state.
-        within: what rows of a group add to the states before the later ones.
-        through: what they add to the state after the group.
-        onward: what is left of the state before a group, before each of its rows.
-        decay: and after 1, 2, 4, ... groups, until nothing is.
+        sections: the filter itself, as second-order sections.
+        response: maps a row and the state before it to the weighted row.
+        after: maps a row to its contribution to the state.
+        within: maps the rows of a group to their contributions to the states before the group's later rows.
+        through: maps the rows of a group to their contribution to the state after the group.
+        onward: maps the state before a group to what remains of it before each of the group's rows.
+        decay: maps a state to what remains of it after 1, 2, 4, ... groups, until nothing does.
     """
 
     sections: Floats
@@ -112,7 +115,7 @@ def _make_row_filter(rate: int) -> _InRows:
     from scipy.signal import sosfilt
 
     sections = k_weighting(rate)
-    # The filter run over every sample of a row alone, and over every part of its state alone.
+    # Responses of the filter to each sample of a row, and to each part of the state, on their own.
     alone = np.eye(_ROW + 4)
     response, states = sosfilt(sections, alone[:, :_ROW], zi=_by_section(alone[:, _ROW:]))
     after, row = np.split(_by_row(states), [_ROW])
@@ -127,22 +130,22 @@ def _make_row_filter(rate: int) -> _InRows:
 
 
 def _by_section(states: Floats) -> Floats:
-    """States of the filter, shape (rows, 4), as scipy takes them: (sections, rows, 2)."""
+    """Convert filter states of shape (rows, 4) to scipy's shape (sections, rows, 2)."""
     return np.ascontiguousarray(states.reshape(-1, 2, 2).transpose(1, 0, 2))
 
 
 def _by_row(states: Floats) -> Floats:
-    """States of the filter, shape (sections, rows, 2), as rows of four."""
+    """Convert filter states of shape (sections, rows, 2) to rows of four."""
     return states.transpose(1, 0, 2).reshape(-1, 4)
 
 
 def k_weighting(rate: int) -> Floats:
-    """K-weighting at any rate as second-order sections, shape (2, 6).
+    """Return the K-weighting filter for any sample rate as second-order sections, shape (2, 6).
 
-    The poles tabulated for 48 kHz keep their times of decay; the zeros are set so that the response is that of
-    the table at 0 Hz, at the poles' frequency and at the highest frequency that both rates have. Deviates from
-    the table by less than 0.01 dB from 11 kHz on (0.04 dB at 8 kHz) and is the table at 48 kHz. The usual
-    bilinear redesign is off by 0.2 dB at 8 kHz.
+    The poles tabulated for 48 kHz keep their decay times; the zeros are chosen so that the response equals that of the
+    table at 0 Hz, at the poles' frequency and at the highest frequency that both rates have. At 48 kHz the filter is
+    the table's. Elsewhere it deviates by less than 0.01 dB for rates from 11 kHz on (0.04 dB at 8 kHz), whereas the
+    usual bilinear redesign is off by 0.2 dB at 8 kHz.
     """
     sections = []
     for b, a in _K_WEIGHTING_48K:
@@ -156,18 +159,18 @@ def k_weighting(rate: int) -> Floats:
 
 
 def _power_basis(frequencies: Floats) -> Floats:
-    """Functions whose combination is |c(z)|^2 of any second-order c; frequencies in cycles per sample."""
+    """Return basis functions of |c(z)|^2 for any second-order c; frequencies are in cycles per sample."""
     sine = np.sin(np.pi * frequencies) ** 2
     return np.stack((1.0 - sine, sine, 4.0 * sine * (1.0 - sine)), axis=1)
 
 
 def _power(c: Samples | tuple[float, ...]) -> Floats:
-    """Coefficients of |c(z)|^2 in `_power_basis`."""
+    """Return the coefficients of |c(z)|^2 in `_power_basis`."""
     return np.array([(c[0] + c[1] + c[2]) ** 2, (c[0] - c[1] + c[2]) ** 2, -4.0 * c[0] * c[2]])
 
 
 def _minimum_phase(power: Samples) -> Floats:
-    """The second-order c with these coefficients of |c(z)|^2 and no zero outside the unit circle."""
+    """Return the second-order c with these coefficients of |c(z)|^2 and no zero outside the unit circle."""
     at_zero, at_nyquist = np.sqrt(np.maximum(power[:2], 0.0))
     half = (at_zero + at_nyquist) / 2.0
     first = (half + math.sqrt(max(half**2 + power[2], 0.0))) / 2.0

@@ -1,9 +1,9 @@
 """Loudness, true peak and loudness range of a recording.
 
-`measure` follows ITU-R BS.1770-4 (integrated loudness over the real channel layout, true peak), EBU Tech 3341
-(momentary and short-term loudness) and EBU Tech 3342 (loudness range). One K-weighting pass over blocks of a
-second serves all of them, so recordings of several hours need little memory. `measure_podeval` is what the
-PodEval code computes. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
+`measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
+(momentary and short-term loudness) and EBU Tech 3342 (loudness range). A single K-weighting pass over one-second
+blocks serves all of them, so recordings of several hours need little memory. `measure_podeval` computes what the
+PodEval code does. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ _USUAL_LAYOUT = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1"
 
 @dataclass(frozen=True, eq=False)
 class Loudness:
-    """What the meter reads for one recording.
+    """The loudness readings of one recording.
 
     Attributes:
         integrated: loudness of the whole recording, LUFS.
-        true_peak: highest level between samples too, dBTP (0 is full scale).
-        range: loudness range, LU; None where it cannot be had, see `reasons`.
+        true_peak: highest level, also between samples, dBTP (0 is full scale).
+        range: loudness range, LU; None if it cannot be computed, see `reasons`.
         momentary: loudness of 0.4 s windows every 0.1 s, LUFS; minus infinity where silent.
-        momentary_times: where each of these windows ends, seconds.
+        momentary_times: end of each of these windows, seconds.
         short_term: loudness of 3 s windows every 0.1 s (podeval: every 1.5 s), LUFS.
-        short_term_times: where each of these windows ends, seconds.
-        max_momentary: highest momentary loudness, sought every 10 ms, LUFS; None where not measured.
-        max_short_term: highest short-term loudness, likewise; None below 3 s.
+        short_term_times: end of each of these windows, seconds.
+        max_momentary: highest momentary loudness, searched every 10 ms, LUFS; None if not measured.
+        max_short_term: highest short-term loudness, searched every 10 ms, LUFS; None below 3 s.
         reasons: for each reading that is None, a sentence that says why.
     """
 
@@ -88,25 +88,26 @@ class Loudness:
 
 
 def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
-    """Loudness by ITU-R BS.1770-4, EBU Tech 3341 and EBU Tech 3342.
+    """Measure loudness according to ITU-R BS.1770-4, EBU Tech 3341 and EBU Tech 3342.
 
     Args:
-        samples: float32 or float64, shape (frames, channels), full scale 1.0; may be a memory map. Read once,
-            in blocks of a second.
-        rate: sampling rate in Hz, 8000 or more.
-        layout: channel layout by FFmpeg's name (such as "stereo", "5.1(side)"); None takes the usual one for
+        samples: float32 or float64, shape (frames, channels), full scale 1.0; may be a memory map. They are read once,
+            in one-second blocks.
+        rate: sample rate in Hz, 8000 or more.
+        layout: channel layout by FFmpeg's name (such as "stereo", "5.1(side)"); None assumes the usual one for
             the number of channels: mono, stereo, L R C, L R Ls Rs, 5.0, or 5.1 in WAV order. The LFE channel
             counts for the true peak only.
 
     Raises:
-        CannotScore: shorter than 0.4 s, nothing above -70 LUFS, samples that are not numbers, a rate below
-            8 kHz, a layout without weights.
+        CannotScore: the recording is shorter than 0.4 s, has nothing above -70 LUFS, samples that are not finite
+            numbers, a rate below 8 kHz, or a layout without known weights.
         BadInput: `samples` has another shape or type, or `layout` another number of channels.
     """
     _check(samples, rate)
     weights = channel_weights(samples.shape[1], layout)
     weighted_channels = np.flatnonzero(weights)
     meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(weighted_channels), rate)
+    # One pass over the recording: true peak, and the weighted energy of every cell.
     energies = []
     for start, block in _read_blocks(samples, rate):
         if not math.isfinite(meter.push(block)):
@@ -115,6 +116,7 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
         energies.append(weights[weighted_channels] @ _energies(weighted, rate))
         if len(samples) > _LONG * rate:
             progress.report("loudness", min(start + rate, len(samples)) / rate, len(samples) / rate)
+    # Windows of the momentary and short-term loudness from the cells.
     power = np.concatenate(energies)
     edges = _cell_edges(len(power), rate)
     momentary = _mean_power_in_windows(power, edges, _MOMENTARY)
@@ -135,7 +137,7 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
 
 
 def channel_weights(channels: int, layout: str | None = None) -> Floats:
-    """Weights of BS.1770-4 for the channels of a layout, shape (channels,); one channel counts once.
+    """Return the BS.1770-4 weights for the channels of a layout, shape (channels,); a single channel has weight 1.
 
     Raises:
         CannotScore: no weights are known for this layout or number of channels.
@@ -171,13 +173,13 @@ def _explain_not_finite(block: Samples, start: int, rate: int) -> CannotScore:
 
 
 def _read_blocks(samples: Samples, rate: int) -> Iterator[tuple[int, Samples]]:
-    """First frame and samples, shape (frames, channels), of every second."""
+    """Yield every second of samples: the index of its first frame, and the samples, shape (frames, channels)."""
     for start in range(0, len(samples), rate):
         yield start, np.ascontiguousarray(samples[start : start + rate])
 
 
 def _energies(weighted: Floats, rate: int) -> Floats:
-    """Energy in each whole cell of at most a second of samples: (channels, frames) to (channels, cells)."""
+    """Compute the energy in each whole cell of at most a second of samples: (channels, frames) to (channels, cells)."""
     edges = _cell_edges(_CELLS_PER_SECOND, rate)
     cells = int(np.searchsorted(edges, weighted.shape[1], side="right")) - 1
     if not cells:
@@ -191,12 +193,15 @@ def _energies(weighted: Floats, rate: int) -> Floats:
 
 
 def _cell_edges(cells: int, rate: int) -> NDArray[np.int64]:
-    """First frames of `cells` cells and the end of the last. They repeat every second, whatever the rate."""
+    """Return the first frame of each of `cells` cells, and the end of the last.
+
+    The pattern repeats every second, whatever the rate.
+    """
     return (np.arange(cells + 1) * rate + _CELLS_PER_SECOND // 2) // _CELLS_PER_SECOND
 
 
 def _mean_power_in_windows(energies: Floats, edges: NDArray[np.int64], cells: int) -> Floats:
-    """Mean power in every window of `cells` cells; empty where there is no whole window."""
+    """Compute the mean power in every window of `cells` cells; empty if not even one window is complete."""
     if len(energies) < cells:
         return np.empty(0)
     power: Floats = np.convolve(energies, np.ones(cells), "valid") / (edges[cells:] - edges[:-cells])
@@ -214,7 +219,7 @@ def _to_power(lufs: float) -> float:
 
 
 def _integrated(blocks: Floats, seconds: float) -> float:
-    """Gated loudness of 0.4 s blocks, BS.1770-4, equations 4 to 7."""
+    """Compute the gated loudness of 0.4 s blocks in LUFS, BS.1770-4, equations 4 to 7."""
     audible = blocks[blocks > _to_power(_ABSOLUTE_GATE)]
     if not len(audible):
         raise CannotScore(f"Silent: no 0.4 s block in {seconds:.1f} s of audio is louder than -70 LUFS.")
@@ -223,7 +228,7 @@ def _integrated(blocks: Floats, seconds: float) -> float:
 
 
 def _range(windows: Floats) -> tuple[float | None, str | None]:
-    """Loudness range of 3 s windows (EBU Tech 3342), or the reason why there is none."""
+    """Return the loudness range of 3 s windows in LU (EBU Tech 3342), or None with the reason why there is none."""
     if not len(windows):
         return None, "Loudness range needs at least 3 s of audio."
     audible = windows[windows >= _to_power(_ABSOLUTE_GATE)]
@@ -236,19 +241,20 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
 
 
 def measure_podeval(samples: Samples, rate: int) -> Loudness:
-    """Loudness as the PodEval code computes it, to reproduce its figures.
+    """Measure loudness as the PodEval code does, to reproduce its figures.
 
-    Channels are averaged to mono first; integrated loudness is pyloudnorm's; true peak is that of the mono
-    mix resampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness
+    Channels are averaged to mono first; integrated loudness is pyloudnorm's; the true peak is that of the mono
+    mix upsampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness
     of 3 s frames every 1.5 s, without a gate across frames. `short_term` holds these frames; there is no
     momentary timeline. The mono mix and pyloudnorm's copies of it are held in memory.
 
     Args:
         samples: as for `measure`.
-        rate: sampling rate in Hz.
+        rate: sample rate in Hz.
 
     Raises:
-        CannotScore: shorter than 0.4 s, silent, samples that are not numbers, a rate below 8 kHz.
+        CannotScore: the recording is shorter than 0.4 s, silent, has samples that are not finite numbers, or a rate
+            below 8 kHz.
         BadInput: `samples` has another shape or type.
     """
     import pyloudnorm
@@ -257,6 +263,7 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
     for start, block in _read_blocks(samples, rate):
         if not np.isfinite(block).all():
             raise _explain_not_finite(block, start, rate)
+    # Integrated loudness of the mono mix and of each frame.
     mono = samples.mean(axis=1)
     meter = pyloudnorm.Meter(rate)
     frame, hop = 3 * rate, rate * 3 // 2
@@ -267,6 +274,7 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
         frames = np.array([meter.integrated_loudness(mono[s : s + frame]) for s in starts], dtype=np.float64)
     if not math.isfinite(integrated):
         raise CannotScore(f"Silent: no 0.4 s block in {len(mono) / rate:.1f} s of audio is louder than -70 LUFS.")
+    # The remaining readings.
     reading, reason = _ungated_range(frames)
     return Loudness(
         integrated=integrated,
@@ -306,22 +314,28 @@ def _soxr_peak(mono: Samples, rate: int) -> float:
 
 
 def integrated_score(lufs: float, variant: Variant = "paper") -> float:
-    """How well a loudness suits a podcast, 0..1 (PodEval).
+    """Return how well an integrated loudness suits a podcast, 0..1 (PodEval).
 
     1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]), falling as exp(-0.0858 d) below and
-    exp(-0.3291 d) above, d being the distance in LU. The paper says about 0.6 at -23; its constant gives 0.65
+    exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23; its constant gives 0.65
     from -18 and 0.60 from -17. The printed figures are kept.
     """
     return _plateau(lufs, -18.0 if variant == "paper" else -17.0, -14.0, 0.0858, 0.3291)
 
 
 def true_peak_score(dbtp: float) -> float:
-    """1 up to -1 dBTP, above it exp(-4.605 (dbtp + 1)): 0.01 at 0 dBTP (PodEval)."""
+    """Return the score of a true peak, 0..1 (PodEval).
+
+    1 up to -1 dBTP, above it exp(-4.605 (dbtp + 1)): 0.01 at 0 dBTP.
+    """
     return _plateau(dbtp, -math.inf, -1.0, 0.0, 4.605)
 
 
 def range_score(lu: float) -> float:
-    """1 for a loudness range in [4, 18] LU, exp(-1.1513 d) below and exp(-0.2554 d) above (PodEval)."""
+    """Return the score of a loudness range, 0..1 (PodEval).
+
+    1 in [4, 18] LU, exp(-1.1513 d) below and exp(-0.2554 d) above, where d is the distance in LU.
+    """
     return _plateau(lu, 4.0, 18.0, 1.1513, 0.2554)
 
 

@@ -1,7 +1,7 @@
-"""Lays sounds under or into speech at a stated signal-to-noise ratio.
+"""Mixes sounds into speech at a stated signal-to-noise ratio.
 
-The ratio is that of powers in decibels: of the speech where somebody speaks (frames of 20 ms within 40 dB of the
-loudest one), to the sound where it sounds. So pauses around the words do not make the speech quieter than it is heard.
+The ratio is that of powers in decibels: the speech's power where somebody speaks (frames of 20 ms within 40 dB of
+the loudest one) to the sound's power where it sounds. Pauses between words therefore do not lower the speech's level.
 """
 
 import numpy as np
@@ -12,16 +12,16 @@ from podeval.errors import BadInput, CannotScore
 Samples = NDArray[np.float32]
 
 FADE = 0.02
-"""Seconds in which a sound comes and goes."""
+"""Length of the fade at either end of a sound, seconds."""
 
 _FRAME, _RANGE_DB = 0.02, 40.0
 
 
 def active_power(speech: Samples, rate: int) -> float:
-    """Mean power of mono speech, over the frames in which somebody speaks.
+    """Return the mean power of mono speech over the frames in which somebody speaks.
 
     Raises:
-        CannotScore: it is silent.
+        CannotScore: the speech is silent.
     """
     size = max(1, round(_FRAME * rate))
     whole = len(speech) // size * size
@@ -33,10 +33,10 @@ def active_power(speech: Samples, rate: int) -> float:
 
 
 def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samples:
-    """Lay a sound under all of the speech; the sound begins again where it ends too early; shape (frames,).
+    """Mix a sound under the whole of the speech, repeating the sound if it is too short; returns shape (frames,).
 
     Raises:
-        BadInput: not mono, or no sound.
+        BadInput: an input is not mono, or the sound is empty.
         CannotScore: one of them is silent.
     """
     _require_mono(speech, sound)
@@ -45,10 +45,10 @@ def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samp
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to the speech once, from the second `at`; it is cut where the speech ends; shape (frames,).
+    """Add a sound to the speech once, starting at `at` seconds and cut where the speech ends; returns shape (frames,).
 
     Raises:
-        BadInput: not mono, no sound, or a time outside the speech.
+        BadInput: an input is not mono, the sound is empty, or the time lies outside the speech.
         CannotScore: one of them is silent.
     """
     _require_mono(speech, sound)
@@ -70,7 +70,7 @@ def _add_at(speech: Samples, sound: Samples, start: int, rate: int, snr_db: floa
 
 
 def _fade_ends(sound: Samples, rate: int) -> NDArray[np.float64]:
-    """Fade the sound in and out shortly, so that it does not click."""
+    """Apply a short fade-in and fade-out to the sound so that it does not click."""
     faded = sound.astype(np.float64)
     size = min(round(FADE * rate), len(faded) // 2)
     if size:

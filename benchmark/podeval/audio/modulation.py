@@ -1,8 +1,8 @@
-"""Modulation energies: how strongly the envelopes of sound swell and fade at given rates.
+"""Modulation energies: how strongly the envelopes of a sound fluctuate at given rates.
 
-Second-order band-pass filters over the envelopes, and the energy of their outputs in Hamming windows of 256 ms every
-64 ms, as SRMR defines them. The filters run block by block as matrix products in single precision, which is several
-times faster than sample by sample and, but for rounding, the same.
+Second-order band-pass filters are applied to the envelopes, and the energy of their outputs is taken in Hamming
+windows of 256 ms every 64 ms, as SRMR defines them. The filters run block by block as matrix products in single
+precision: several times faster than sample by sample and, apart from rounding, equal.
 """
 
 import math
@@ -18,27 +18,27 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 Q = 2.0
-"""Of the band-passes: centre frequency by bandwidth."""
+"""Q factor of the band-passes: centre frequency divided by bandwidth."""
 
 FRAME_S, HOP_S = 0.256, 0.064
-"""Frames in which energy is gathered, seconds."""
+"""Length and hop of the frames over which energy is summed, seconds."""
 
 _LONGEST_BLOCK = 32
 _VALUES_AT_A_TIME = 1 << 18
 
 
 def lower_edges(bands: Floats, rate: float) -> Floats:
-    """Where the band-passes with these centre frequencies begin (-3 dB), Hz, as SRMR reckons it."""
+    """Return the lower -3 dB edges, in Hz, of band-passes with these centre frequencies, by SRMR's formula."""
     edges: Floats = bands - np.tan(np.pi * bands / rate) / Q * rate / (2 * np.pi)
     return edges
 
 
 def modulation_energies(envelopes: Singles, rate: float, bands: tuple[float, ...]) -> Floats:
-    """Energy of the modulation bands in each frame of 256 ms every 64 ms.
+    """Compute the energy of each modulation band in each frame of 256 ms every 64 ms.
 
     Args:
         envelopes: shape (windows, channels, samples).
-        rate: of the envelopes, Hz.
+        rate: sample rate of the envelopes, Hz.
         bands: centre frequencies, Hz.
 
     Returns:
@@ -65,17 +65,17 @@ def modulation_energies(envelopes: Singles, rate: float, bands: tuple[float, ...
 
 @dataclass(frozen=True)
 class _Bank:
-    """Modulation filters as products with blocks of samples.
+    """Modulation filters as matrix products with blocks of samples.
 
-    A band-pass of two complex poles p and p* passes on, from block to block, one complex number: the sum of all
-    earlier samples weighted with powers of p. Within a block, the output is the block by the impulse response plus
-    what that number still causes.
+    A band-pass of two complex poles p and p* passes one complex number from block to block: the sum of all earlier
+    samples weighted by powers of p. Within a block, the output is the block convolved with the impulse response plus
+    the response to that number.
 
     Attributes:
-        block: samples in a block.
+        block: number of samples in a block.
         carry: p to the power of `block`, shape (bands,).
         gather: what a block adds to the number, as real and imaginary columns, shape (block, 2 · bands).
-        respond: from a block and the number's two parts to the output, shape (bands, block + 2, block).
+        respond: maps a block and the number's two parts to the output, shape (bands, block + 2, block).
     """
 
     block: int
@@ -109,11 +109,15 @@ def _make_bank(rate: float, bands: tuple[float, ...], block: int) -> _Bank:
 
 
 def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tuple[int, int, Singles]]:
-    """The outputs of the modulation filters, at rest before, to envelopes cut or filled with zeros to `length`.
+    """Yield the outputs of the modulation filters, for envelopes cut or zero-padded to `length`.
+
+    The filters start at rest.
 
     Yields:
-        The first row, the band, and its output for some rows, which the next writes over; shape (rows, length).
+        The index of the first row, that of the band, and its output for some rows, shape (rows, length); the array is
+        overwritten by the next iteration.
     """
+    # Envelopes as blocks, and what each block receives from those before it.
     count = math.ceil(length / bank.block)
     inside = envelopes[:, :length]
     padded = np.zeros((len(inside), count * bank.block), dtype=np.float32)
@@ -122,6 +126,7 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
     carried = _carry_over_blocks(blocks, bank)
     together = max(1, _VALUES_AT_A_TIME // length)
     for start in range(0, len(blocks), together):
+        # Every block, with the two carried numbers beside it, by the response of each band.
         some = np.empty((len(blocks[start : start + together]), count, bank.block + 2), dtype=np.float32)
         some[..., :-2] = blocks[start : start + together]
         output = np.empty((len(some) * count, bank.block), dtype=np.float32)
@@ -132,10 +137,10 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
 
 
 def _carry_over_blocks(blocks: Singles, bank: _Bank) -> Singles:
-    """What every block is handed by those before it, real and imaginary; shape (bands, rows, blocks, 2)."""
+    """Return what each block receives from those before it, real and imaginary; shape (bands, rows, blocks, 2)."""
     rows, count, size = blocks.shape
     added = (blocks.reshape(-1, size) @ bank.gather).view(np.complex64).reshape(rows, count, -1)
-    # In double precision, as it adds up over the whole recording.
+    # In double precision, because the error accumulates over the whole recording.
     number = np.zeros((rows, len(bank.carry)), dtype=np.complex128)
     carried = np.empty((count, *number.shape), dtype=np.complex64)
     for block in range(count):

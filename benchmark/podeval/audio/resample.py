@@ -1,4 +1,4 @@
-"""Mixing to mono and changing the sampling rate, in blocks."""
+"""Mixes to mono and changes the sample rate, in blocks."""
 
 import numpy as np
 import soxr
@@ -9,18 +9,18 @@ from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadInput
 
 _LONG = 60
-"""Seconds from which there is progress to report."""
+"""Minimum seconds for progress to be reported."""
 
 
 def mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTES) -> NDArray[np.float32]:
-    """Mean over the channels.
+    """Mix down to mono by averaging the channels.
 
     Args:
-        samples: `(frames, channels)`, or `(frames,)`, which is returned as it is.
+        samples: `(frames, channels)`, or `(frames,)`, which is returned unchanged.
         memory_bytes: a larger result is an `np.memmap` of a temporary file.
 
     Returns:
-        `(frames,)` float32; a view where there is one channel.
+        `(frames,)` float32; a view if there is only one channel.
 
     Raises:
         BadInput: the array has another shape.
@@ -41,16 +41,16 @@ def mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTES) -> N
 def resample(
     samples: NDArray[np.float32], rate: int, target_rate: int, *, memory_bytes: int = MEMORY_BYTES
 ) -> NDArray[np.float32]:
-    """Change the sampling rate with the SoX resampler at quality HQ, in blocks.
+    """Change the sample rate with the SoX resampler at quality HQ, in blocks.
 
     The result equals a one-shot `soxr.resample(samples, rate, target_rate, quality="HQ")` and has
-    `frames * target_rate / rate` frames, rounded to the nearest (0.5 upwards); the filter's delay is taken out.
-    Where the rates are equal the same array is returned.
+    `frames * target_rate / rate` frames, rounded to the nearest (0.5 upwards); the filter's delay is compensated.
+    If the rates are equal, the same array is returned.
 
     Args:
         samples: `(frames,)` or `(frames, channels)`, float32.
-        rate: of the samples, Hz.
-        target_rate: wanted, Hz.
+        rate: sample rate of `samples`, Hz.
+        target_rate: sample rate of the result, Hz.
         memory_bytes: a larger result is an `np.memmap` of a temporary file.
 
     Raises:

@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 from podeval.errors import PodevalError
 
 MEMORY_BYTES = 256 * 2**20
-"""Arrays up to this size live in memory; larger ones in a temporary file (in `TMPDIR`)."""
+"""Arrays up to this size are held in memory; larger ones in a temporary file (in `TMPDIR`)."""
 
 FREE_BYTES = 256 * 2**20
-"""What a temporary file leaves free on its disk, so that a long recording cannot starve a database beside it."""
+"""Bytes that a temporary file leaves free on its disk, so that a long recording cannot starve a database there."""
 
 BLOCK_FRAMES = 65_536
-"""Frames that are worked on at a time."""
+"""Number of frames processed at a time."""
 
 _WRITE_BYTES = 4 * 2**20
 _HELD_BYTES = 64 * 2**20
 
 
 def let_go(samples: NDArray[np.float32]) -> None:
-    """Release the memory of what was read of a buffer's samples on disk; other arrays are left alone.
+    """Release the memory of samples that were read from a buffer on disk; other arrays are left alone.
 
-    Readers that are handed the samples' address need it: they bypass what such an array does by itself.
+    Needed by code that reads the array through its memory address and so bypasses the array's own release of memory.
     """
     owner: Any = samples
-    # Only a buffer's own file: in a map of another kind, what was written to it could be lost.
+    # Only a buffer's own file: in other kinds of memmap, written data could be lost.
     while owner is not None and not isinstance(owner, _OnDisk):
         owner = getattr(owner, "base", None)
     mapping = getattr(owner, "_mmap", None)
@@ -41,7 +41,7 @@ class SampleBuffer:
     """Collects blocks of samples of unknown total length into one float32 array.
 
     Args:
-        channels: the blocks are `(frames, channels)`; with None they are `(frames,)`.
+        channels: number of channels of the blocks, `(frames, channels)`; None for blocks of shape `(frames,)`.
         memory_bytes: from this size on, the samples are written to a temporary file.
     """
 
@@ -56,18 +56,18 @@ class SampleBuffer:
 
     @property
     def nbytes(self) -> int:
-        """Bytes collected so far."""
+        """Number of bytes collected so far."""
         return self.frames * self._row_bytes
 
     def append(self, block: NDArray[np.float32]) -> None:
-        """Add a block; it is copied.
+        """Append a copy of a block.
 
         Args:
-            block: float32 samples, `(frames,)` or `(frames, channels)` as the buffer was made.
+            block: float32 samples, `(frames,)` or `(frames, channels)`, as the buffer was created.
 
         Raises:
             ValueError: the block has another shape.
-            PodevalError: the disk of the temporary file is full.
+            PodevalError: the disk that holds the temporary file is full.
         """
         if block.shape[1:] != self._row:
             raise ValueError(f"expected blocks of shape (frames, {self._row}), got {block.shape}")
@@ -78,7 +78,7 @@ class SampleBuffer:
             self._spill()
 
     def finish(self) -> NDArray[np.float32]:
-        """Return the samples: an array in memory, or an `np.memmap` of a file without a name that goes with the array.
+        """Return the samples: an array in memory, or an `np.memmap` of an unnamed file that is deleted with the array.
 
         The buffer is empty afterwards. A memmap is pickled by value: pass a path to other processes instead.
         """
@@ -90,7 +90,7 @@ class SampleBuffer:
                 return _OnDisk(file, dtype=np.float32, mode="r+", shape=shape)
         samples = np.empty(shape, dtype=np.float32)
         at = 0
-        # Blocks are let go one by one: pages of the result are touched as theirs are freed.
+        # Blocks are released one by one: pages of the result are touched while theirs are freed.
         for index, block in enumerate(self._blocks):
             samples[at : at + len(block)] = block
             at += len(block)
@@ -117,9 +117,9 @@ class SampleBuffer:
 
 
 class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
-    """A memmap that lets go of what was read: else all of a long recording would in time count as held in memory.
+    """A memmap that releases the memory of what was read, so that a long recording does not count as memory in use.
 
-    What is let go stays in the file, and as a rule in the system's cache; reading it again is all it costs.
+    The released data stays in the file and usually in the system's cache, so the only cost is reading it again.
     """
 
     def __array_finalize__(self, obj: Any) -> None:
@@ -135,6 +135,6 @@ class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
         return part
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """Results of arithmetic are plain arrays in memory."""
+        """Return results of arithmetic as plain arrays in memory."""
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain

@@ -1,21 +1,21 @@
 """SRMR: speech-to-reverberation modulation energy ratio, without a clean reference.
 
 The envelopes of 23 gammatone channels from 125 Hz to half the rate are split into 8 modulation bands centred at 4 to
-128 Hz. Speech moves at 4 to 18 Hz, the tail of a room fills the bands above, so the ratio of the energy in bands 1 to
-4 to that in bands 5 to K* falls with reverberation. K* is the highest band whose lower edge lies below the bandwidth
-of the channel under which 90 % of the energy lies; with these channels it is 6 to 8, and 8 when normalised.
+128 Hz. Speech modulates at 4 to 18 Hz and reverberation fills the bands above, so the ratio of the energy in bands 1
+to 4 to that in bands 5 to K* falls with reverberation. K* is the highest band whose lower edge lies below the
+bandwidth of the channel under which 90 % of the energy lies; with these channels it is 6 to 8, and 8 when normalised.
 
-Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies held to 30 dB below the peak, bands up to
-30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
+Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies limited to 30 dB below the peak, bands up
+to 30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
 
-Values are those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes are held in single precision, and the
+Values equal those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes are held in single precision, and the
 modulation filters run block by block as matrix products, which is exact. As there, `fast` takes envelopes of 400 Hz
-from a gammatonegram, reads quite another value than `slow` (Hilbert envelopes at the full rate), and counts the 90 %
-from the highest channel down, so that its K* is practically always 8. Made for 8 and 16 kHz; values at other rates
-are not comparable, as the channels then lie elsewhere.
+from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full rate), and counts the
+90 % from the highest channel down, so that its K* is almost always 8. SRMR is made for 8 and 16 kHz; values at other
+rates are not comparable, because the channels then lie elsewhere.
 
-Where SRMRpy fails with an unrelated error, this does not: silence, samples that are not numbers, and signals shorter
-than a frame are refused with a reason, and a bandwidth equal to an edge counts as above it.
+Where SRMRpy fails with an unrelated error, this module does not: silence, samples that are not finite numbers, and
+signals shorter than a frame are refused with a reason, and a bandwidth equal to an edge counts as above it.
 """
 
 import math
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 LOWEST_RATE = 1000
-"""Hz, below which there is no room for the channels and modulation bands."""
+"""Lowest sample rate in Hz that has room for the channels and modulation bands."""
 
 _CHANNELS, _LOWEST_CHANNEL = 23, 125.0
 _BANDS, _SPEECH_BANDS, _LOWEST_BAND = 8, 4, 4.0
@@ -51,19 +51,20 @@ _VALUES_AT_A_TIME = 1 << 22
 
 
 def srmr(samples: ArrayLike, rate: int, fast: bool = True, norm: bool = False) -> float:
-    """SRMR of a whole signal; higher is drier.
+    """Compute the SRMR of a whole signal; higher means less reverberation.
 
-    Memory grows with the signal's length: use `srmr_windows` on long recordings.
+    Memory grows with the signal's length: use `srmr_windows` for long recordings.
 
     Args:
-        samples: shape (frames,), any scale, which does not change the value.
-        rate: Hz, at least 1000.
-        fast: envelopes from a gammatonegram, as SRMRpy's function does by default; else Hilbert envelopes.
-        norm: hold energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
+        samples: shape (frames,); their scale does not change the value.
+        rate: sample rate, Hz, at least 1000.
+        fast: take envelopes from a gammatonegram, SRMRpy's default; otherwise Hilbert envelopes.
+        norm: limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
 
     Raises:
-        CannotScore: silence, samples that are not numbers, or shorter than one frame (0.26 s slow, 0.29 s fast).
-        BadInput: samples of another shape, or too low a rate.
+        CannotScore: the signal is silent, has samples that are not finite numbers, or is shorter than one frame (0.26 s
+            slow, 0.29 s fast).
+        BadInput: the samples have another shape, or the rate is too low.
     """
     signal_ = _check_samples(samples, rate)
     _require_frame(len(signal_), rate, fast, CannotScore, "the signal")
@@ -76,26 +77,27 @@ def srmr(samples: ArrayLike, rate: int, fast: bool = True, norm: bool = False) -
 def srmr_windows(
     samples: ArrayLike, rate: int, window_s: float, stride_s: float, fast: bool = True, norm: bool = False
 ) -> tuple[Floats, Floats]:
-    """SRMR of every window of a signal: what `srmr` gives for its samples, within 1e-5 relative.
+    """Compute the SRMR of every window of a signal, equal to `srmr` of its samples within 1e-5 relative.
 
-    Windows are worked on in batches, so memory does not grow with the signal's length. In fast mode the gammatonegram
-    is computed once where windows overlap, if the stride is a multiple of its hop (2.5 ms).
+    Windows are processed in batches, so memory does not grow with the signal's length. In fast mode the gammatonegram
+    is computed only once where windows overlap, if the stride is a multiple of its hop (2.5 ms).
 
     Args:
-        samples: shape (frames,), any scale; a `np.memmap` is read piece by piece.
-        rate: Hz, at least 1000.
+        samples: shape (frames,), any scale; an `np.memmap` is read in pieces.
+        rate: sample rate, Hz, at least 1000.
         window_s: length of a window, seconds.
-        stride_s: from the start of one window to that of the next, seconds.
+        stride_s: time from the start of one window to that of the next, seconds.
         fast: as in `srmr`.
         norm: as in `srmr`.
 
     Returns:
-        Starts in seconds and values, both of shape (windows,). Windows of digital silence have no value and are left
-        out; a signal shorter than a window has none.
+        Start times in seconds and values, both of shape (windows,). Windows of digital silence have no value and are
+        left out; a signal shorter than a window has none.
 
     Raises:
-        CannotScore: samples that are not numbers.
-        BadInput: samples of another shape, too low a rate, a window shorter than a frame, or a stride below a sample.
+        CannotScore: some samples are not finite numbers.
+        BadInput: the samples have another shape, the rate is too low, the window is shorter than a frame, or the stride
+            is below a sample.
     """
     signal_ = _check_samples(samples, rate)
     length, stride = round(window_s * rate), round(stride_s * rate)
@@ -130,10 +132,12 @@ def _require_frame(length: int, rate: int, fast: bool, error: type[Exception], w
 def _ratios(
     samples: NDArray[np.floating], rate: int, starts: Sequence[int], length: int, fast: bool, norm: bool
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Of the windows of `length` samples, the numbers of those that are not silent, and their SRMR."""
+    """Return the indices of the windows of `length` samples that are not silent, and their SRMR."""
+    # Centre frequencies of the modulation bands and of the channels.
     highest = _HIGHEST_BAND_NORMALISED if norm else _HIGHEST_BAND
     bands = _LOWEST_BAND * (highest / _LOWEST_BAND) ** (np.arange(_BANDS) / (_BANDS - 1))
     centres = gammatone.centre_frequencies(rate, _CHANNELS, _LOWEST_CHANNEL)
+    # Windows can share a gammatonegram only if the stride is a multiple of its hop.
     stride = starts[1] - starts[0] if len(starts) > 1 else 0
     shared = not fast or stride % gammatone.gammatonegram_rate(rate)[0] == 0
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
@@ -142,6 +146,7 @@ def _ratios(
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]
             envelopes = _gammatonegrams if fast else _hilbert_envelopes
+            # Modulation energies of this batch of windows, some channels at a time.
             energies = np.concatenate(
                 [
                     modulation_energies(channels, _FAST_RATE if fast else float(rate), tuple(bands))
@@ -159,7 +164,7 @@ def _ratios(
 def _gammatonegrams(
     samples: NDArray[np.floating], rate: int, starts: Sequence[int], length: int, centres: Floats
 ) -> Iterator[Singles]:
-    """Envelopes at 400 Hz, as many channels at a time as memory likes.
+    """Compute envelopes at 400 Hz, as many channels at a time as the memory limit allows.
 
     Yields:
         Shape (windows, channels, columns).
@@ -184,10 +189,10 @@ def _gammatonegrams(
 def _hilbert_envelopes(
     samples: NDArray[np.floating], rate: int, starts: Sequence[int], length: int, centres: Floats
 ) -> Iterator[Singles]:
-    """Hilbert envelopes at the full rate, as many channels at a time as memory likes.
+    """Compute Hilbert envelopes at the full rate, as many channels at a time as the memory limit allows.
 
     Yields:
-        Shape (windows, channels, samples), where the samples are brought to a multiple of 16, as in SRMRpy.
+        Shape (windows, channels, samples), with the samples brought to a multiple of 16, as in SRMRpy.
     """
     windows = np.stack([np.asarray(samples[start : start + length], dtype=np.float64) for start in starts])
     windows *= _scale(windows)
@@ -199,30 +204,35 @@ def _hilbert_envelopes(
         envelopes = np.zeros((len(starts), len(some), padded), dtype=np.float32)
         for number, sections in enumerate(some):
             envelope = envelopes[:, number]
+            # The channel's signal, and its quadrature by a phase shift of 90 degrees.
             envelope[:, :length] = signal.sosfilt(sections, windows, axis=1)
             spectrum = fft.rfft(envelope, axis=1)
             spectrum *= -1j
             spectrum[:, [0, -1]] = 0
             quadrature = fft.irfft(spectrum, padded, axis=1, overwrite_x=True)
+            # The envelope is the magnitude of the two.
             np.square(envelope, out=envelope)
             envelope += np.square(quadrature, out=quadrature)
         yield np.sqrt(envelopes, out=envelopes)
 
 
 def _scale(windows: Sequence[Floats] | Floats) -> Floats:
-    """What brings each window to a peak of 1, so that no scale of the samples exhausts single precision; a column."""
+    """Return a column of factors that scale each window to a peak of 1, so that single precision always suffices."""
     peaks = np.array([max(window.max(), -window.min()) for window in windows])
     return (1 / np.where(peaks > _SILENCE, peaks, 1))[:, np.newaxis]
 
 
 def _clip_energies(energies: Floats) -> Floats:
-    """Energies held between the peak of the channels' mean and 30 dB below it, window by window."""
+    """Limit energies, window by window, to the range from the peak of the channels' mean to 30 dB below it."""
     peak = energies.mean(axis=1).max(axis=(1, 2))[:, np.newaxis, np.newaxis, np.newaxis]
     return np.clip(energies, peak * _DYNAMIC_RANGE, peak)
 
 
 def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bool) -> tuple[NDArray[np.intp], Floats]:
-    """The windows with any energy, and their SRMR, from energies of shape (windows, channels, bands, frames)."""
+    """Return the indices of the windows with any energy, and their SRMR.
+
+    `energies` has shape (windows, channels, bands, frames).
+    """
     mean = energies.mean(axis=3)
     sounding = np.flatnonzero(mean[:, :, _SPEECH_BANDS].any(axis=1))
     mean = mean[sounding]
@@ -232,7 +242,7 @@ def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bo
     bandwidth = gammatone.bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
     edges = lower_edges(bands, rate)
     by_band = mean.sum(axis=1)
-    # Bands from the fifth up to K*, as sums that end at each.
+    # Cumulative sums of the bands from the fifth, one of which ends at K*.
     tails = np.cumsum(by_band[:, _SPEECH_BANDS:], axis=1)
     last = np.searchsorted(edges[_SPEECH_BANDS + 1 :], bandwidth, side="right")
     return sounding, by_band[:, :_SPEECH_BANDS].sum(axis=1) / tails[np.arange(len(tails)), last]

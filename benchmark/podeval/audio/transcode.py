@@ -1,8 +1,8 @@
-"""Transcodes foreign audio files to FLAC; a program of its own, so that it can run where it can do no harm.
+"""Transcodes foreign audio files to FLAC, as a separate program that can run in isolation.
 
-`python -m podeval.audio.transcode JOB.json` reads a `Job` and appends a line to `transcoded.jsonl` for each file: what
-became of it, or why it is refused. Samples are kept as they are, at 24 bits; where they pass ±1, FLAC cannot hold them,
-and a float WAV is written.
+`python -m podeval.audio.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the
+new file, or why it was refused. Samples keep their values at 24 bits; where they exceed ±1, which FLAC cannot store,
+a float WAV is written.
 """
 
 import json
@@ -24,13 +24,13 @@ _FRAMES = 2**20
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a recording may be.
+    """The limits within which a recording is accepted.
 
     Attributes:
-        seconds: the longest.
-        least_seconds: the shortest.
-        channels: the most.
-        rates: lowest and highest sampling rate, Hz.
+        seconds: maximum duration.
+        least_seconds: minimum duration.
+        channels: maximum number of channels.
+        rates: lowest and highest sample rate, Hz.
     """
 
     seconds: float = 2 * 3600.0
@@ -41,7 +41,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Transcoded:
-    """One file: `file` is its new name; `refused` says why there is none."""
+    """The result for one file: `file` is its new name; `refused` says why there is none."""
 
     item: str
     file: str | None = None
@@ -65,13 +65,13 @@ def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) 
 
 
 def write_job(path: Path, files: Mapping[str, Path], out: Path, bounds: Bounds) -> None:
-    """Write what the program reads: files by item, where to, within which bounds."""
+    """Write the program's input: the files by item, the output folder, and the limits."""
     job = {"files": {item: os.fspath(file) for item, file in files.items()}, "out": os.fspath(out)}
     path.write_text(json.dumps(job | {"bounds": asdict(bounds)}), encoding="utf-8")
 
 
 def main(job_file: str) -> None:
-    """Transcode what a job names."""
+    """Transcode the files of a job."""
     job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
     out = Path(job["out"])
     bounds = Bounds(**job["bounds"])

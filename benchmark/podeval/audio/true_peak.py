@@ -1,9 +1,9 @@
-"""True peak: the highest level a waveform reaches, also between its samples.
+"""True peak: the highest level that a waveform reaches, also between its samples.
 
 The signal is oversampled 4 times (2 times from 96 kHz, not at all from 192 kHz, as ITU-R BS.1770-4, Annex 2,
-allows) with a Kaiser-windowed sinc that passes the samples themselves unchanged. Only stretches that could
+allows) with a Kaiser-windowed sinc that leaves the samples themselves unchanged. Only passages that could
 hold a new maximum are interpolated: a point between samples cannot exceed the largest sample around it times
-the interpolator's absolute gain. The result is the same as interpolating everything.
+the interpolator's absolute gain. The result is the same as when everything is interpolated.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ _TOGETHER = 40  # stretches in one matrix product: larger ones wake BLAS's threa
 
 
 def oversampling(rate: int) -> int:
-    """How many times a signal at `rate` Hz is oversampled: 4 below 96 kHz, 2 below 192 kHz, else 1."""
+    """Return the oversampling factor for a sample rate in Hz: 4 below 96 kHz, 2 below 192 kHz, otherwise 1."""
     if rate < 96_000:
         return 4
     return 2 if rate < 192_000 else 1
 
 
 def _interpolator(factor: int) -> NDArray[np.float32]:
-    """Interpolator by phase, shape (factor - 1, 2 * _REACH); row p gives the point (p + 1) / factor ahead."""
+    """Return the interpolator by phase, shape (factor - 1, 2 * _REACH).
+
+    Row p gives the point (p + 1) / factor ahead.
+    """
     fractions = np.arange(1, factor) / factor
     distance = fractions[:, None] - np.arange(1 - _REACH, _REACH + 1)
     window = np.i0(_BETA * np.sqrt(1.0 - (distance / _REACH) ** 2)) / np.i0(_BETA)
@@ -37,17 +40,17 @@ def _interpolator(factor: int) -> NDArray[np.float32]:
 
 
 class TruePeakMeter:
-    """Follows the true peak over blocks of a recording, in bounded memory.
+    """Tracks the true peak over blocks of a recording, in bounded memory.
 
     Args:
-        rate: sampling rate in Hz.
+        rate: sample rate in Hz.
         channels: number of channels; the peak is the highest over all of them, whatever their weights.
     """
 
     def __init__(self, rate: int, channels: int) -> None:
         self._peak = 0.0
         phases = _interpolator(oversampling(rate))
-        # Not less than the gain after rounding.
+        # Rounded up, so that the bound stays a bound.
         self._gain = float(np.abs(phases).sum(axis=1).max(initial=1.0)) * (1 + 1e-5)
         self._span = _STRETCH + 2 * _REACH - 1
         self._matrix = np.zeros((self._span, _STRETCH * len(phases)), dtype=np.float32)
@@ -57,10 +60,13 @@ class TruePeakMeter:
         self._carry = np.zeros((channels, 2 * _REACH), dtype=np.float32)
 
     def push(self, block: NDArray[np.floating]) -> float:
-        """Take in the next samples, shape (frames, channels), full scale 1.0.
+        """Process the next block.
+
+        Args:
+            block: samples, shape (frames, channels), full scale 1.0.
 
         Returns:
-            The highest absolute sample of the block; not finite where a sample is not.
+            The highest absolute sample of the block; not finite if a sample is not.
         """
         highest = float(np.maximum(block.max(initial=0.0), -block.min(initial=0.0)))
         self._peak = max(self._peak, highest)
@@ -76,7 +82,7 @@ class TruePeakMeter:
         loud = np.zeros((len(signal), stretches + 1), dtype=bool)
         for channel, samples in zip(loud, (signal > least) | (signal < -least), strict=True):
             channel[np.minimum(np.flatnonzero(samples) // _STRETCH, stretches)] = True
-        # A stretch looks at the samples of its own place and of the next.
+        # The interpolation of a stretch uses its own samples and those of the next one.
         every = sliding_window_view(signal, self._span, axis=1)[:, ::_STRETCH]
         windows = every[loud[:, :-1] | loud[:, 1:]]
         if len(windows):
@@ -86,11 +92,11 @@ class TruePeakMeter:
             self._peak = max(self._peak, float(points.max()), -float(points.min()))
 
     def finish(self) -> float:
-        """Linear true peak of all that was taken in, with silence after it. Push nothing after this."""
+        """Return the linear true peak of all blocks, with silence after the last. Push nothing after this."""
         self.push(np.zeros((self._span + _STRETCH, len(self._carry)), dtype=np.float32))
         return self._peak
 
 
 def to_db(amplitude: float) -> float:
-    """Amplitude in dB relative to full scale; minus infinity for 0."""
+    """Convert an amplitude to dB relative to full scale; minus infinity for 0."""
     return 20.0 * math.log10(amplitude) if amplitude > 0 else -math.inf

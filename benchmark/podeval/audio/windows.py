@@ -1,4 +1,4 @@
-"""Stretches of time and windows slid over them."""
+"""Spans of time, and windows that slide over them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time, in seconds from the recording's start."""
+    """A span of time, in seconds from the recording's start."""
 
     start: float
     end: float
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Length in seconds."""
         return self.end - self.start
 
 
 Clip = tuple[Span, ...]
-"""Stretches played one after the other, as if they were one."""
+"""Spans played one after the other, as if they were one."""
 
 
 def windows_over(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
-    """Windows of `window` seconds every `stride` seconds over the spans joined end to end.
+    """Return windows of `window` seconds every `stride` seconds over the spans, as if joined end to end.
 
-    Each window is given as the stretches of the original time it is made of. Spans that together are shorter than
+    Each window is given as the spans of original time that make it up. Spans that are together shorter than
     one window give none.
     """
     total = sum(span.duration for span in spans)
@@ -36,7 +36,7 @@ def windows_over(spans: Sequence[Span], window: float, stride: float) -> list[Cl
 
 
 def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
-    """What lies between two moments of the joined time, in the original time."""
+    """Return, in original time, what lies between two moments of the joined time."""
     clip, before = [], 0.0
     for span in spans:
         first, last = max(start, before), min(end, before + span.duration)
@@ -47,9 +47,9 @@ def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
 
 
 def seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
-    """Of every clip the seconds that lie inside the spans, which are in order and do not overlap one another.
+    """Return how many seconds of each clip lie inside the spans, which are in order and do not overlap one another.
 
-    Takes time that grows with the number of clips and spans, not with their product.
+    The running time grows with the number of clips plus spans, not with their product.
     """
     edges = [time for span in spans for time in (span.start, span.end)]
     passed = np.cumsum([0.0, *(length for span in spans for length in (span.duration, 0.0))])[:-1]
@@ -57,7 +57,7 @@ def seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.f
     if not edges or not sum(counts):
         return np.zeros(len(clips))
     bounds = np.array([(span.start, span.end) for clip in clips for span in clip])
-    # Seconds inside before a moment: grows within a span, stands still between two.
+    # Seconds inside the spans up to each moment: increases within a span, constant between two.
     before = np.interp(bounds, edges, passed)
     inside = before[:, 1] - before[:, 0]
     return np.bincount(np.repeat(np.arange(len(clips)), counts), inside, len(clips)).astype(np.float64)

@@ -1,7 +1,7 @@
-"""Benchmarks: what is asked of systems, measured and aggregated, in one declarative file each.
+"""Benchmarks, one declarative file each: what is asked of systems, measured and aggregated.
 
-To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is found by itself. Where its items are rows
-of a dataset, the module also has `item(row) -> Item`.
+To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is discovered automatically. If its items
+are rows of a dataset, the module also has `item(row) -> Item`.
 """
 
 import difflib
@@ -14,19 +14,19 @@ from typing import Any
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 
-__all__ = ["Benchmark", "benchmark", "get", "item_maker", "names", "real_pod", "records", "spoken"]
+__all__ = ["Benchmark", "benchmark", "chosen_metrics", "get", "item_maker", "names", "real_pod", "records", "spoken"]
 
 
 def names() -> tuple[str, ...]:
-    """Names of all benchmarks, in alphabetical order."""
+    """Return the names of all benchmarks in alphabetical order."""
     return tuple(sorted(find_all()))
 
 
 def get(name: str) -> Benchmark:
-    """The benchmark of that name.
+    """Return the benchmark of that name.
 
     Raises:
-        BadInput: there is none; says which name is closest.
+        BadInput: there is no such benchmark; the message names the closest one.
     """
     benchmarks = find_all()
     if name in benchmarks:
@@ -37,14 +37,14 @@ def get(name: str) -> Benchmark:
 
 
 def item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
-    """Return the function that makes an item of a row of the benchmark's dataset."""
+    """Return the function that turns a row of the benchmark's dataset into an item."""
     maker: Callable[[Mapping[str, Any]], Item] = importlib.import_module(f"{__name__}.{get(name).name}").item
     return maker
 
 
 @cache
 def find_all() -> dict[str, Benchmark]:
-    """Find every benchmark that a module of this package declares, by name."""
+    """Return every benchmark that a module of this package declares, by name."""
     benchmarks = {}
     for module in pkgutil.iter_modules(__path__):
         declared = getattr(importlib.import_module(f"{__name__}.{module.name}"), "BENCHMARK", None)

@@ -1,7 +1,7 @@
-"""What a benchmark is: a dataset revision, the task put to systems, what is measured, how it is aggregated.
+"""The definition of a benchmark: a dataset revision, the tasks put to systems, the metrics, and the aggregation.
 
 A benchmark is data. Its record is complete and typed, so that the runs, the board and the docs read the same
-facts; nothing about a benchmark is decided elsewhere. Its items lie beside the record as JSON, pinned by
+facts; nothing about a benchmark is decided elsewhere. Its items are stored beside the record as JSON, pinned by
 SHA-256.
 """
 
@@ -31,7 +31,7 @@ Sentence = Annotated[str, Field(min_length=10)]
 
 
 class MetricUse(FactSheet):
-    """One metric as a benchmark uses it: which of its keys become columns, and its parameters."""
+    """One metric as a benchmark uses it: which of its keys become columns, and with which parameters."""
 
     name: Name
     keys: tuple[str, ...] = Field(min_length=1)
@@ -39,11 +39,11 @@ class MetricUse(FactSheet):
 
 
 class Dimension(FactSheet):
-    """What a reader ranks by: a group of the board's columns.
+    """A group of the board's columns by which a reader ranks systems.
 
-    `main` is the column the board sorts by at first, as `metric.key`. A dimension that
+    `main` is the column by which the board is sorted at first, as `metric.key`. A dimension that
     `needs_accurate_speech` ranks only systems whose WER and CER are at most the benchmark's ceiling, in each language,
-    so that silent or repeated audio cannot win. It is measured in some `splits` only where it names them.
+    so that silent or repeated audio cannot win. If it names `splits`, it is measured in those only.
     """
 
     name: Name
@@ -62,7 +62,7 @@ class Dimension(FactSheet):
 
 
 class Track(FactSheet):
-    """A task put to systems: what they are given, what they hand back."""
+    """A task put to systems: what they receive and what they return."""
 
     name: Name
     title: str
@@ -70,15 +70,15 @@ class Track(FactSheet):
 
 
 class Split(FactSheet):
-    """A part of the dataset and the tracks it serves.
+    """A part of the dataset, and the tracks that use it.
 
-    Its items are those of a `file` in the package, or the rows of a `config` of the dataset, which is built from its
-    source (`sample`: from the few rows that ship with podeval, to try things on; `trial`: a few real items, to see how
-    a system does in minutes, which nobody enters with where there are more). `revision` pins the content; it is None
-    for rows that nobody here could look up, whose content then names itself in every protocol.
+    Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which is built from its
+    source (`sample`: from the few rows that ship with podeval, to try things out; `trial`: a few real items that show
+    within minutes how a system does, not open to entries if there are others). `revision` pins the content; it is None
+    for rows that could not be looked up here, in which case every protocol names their content instead.
 
-    Items of a file may be given `scripts` to be spoken, in one of their versions, and `voices` to speak them with, each
-    from a pinned file. The spontaneous version is for listening tests: nobody enters with it.
+    Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
+    each from a pinned file. The spontaneous version is for listening tests and not open to entries.
     """
 
     name: Name
@@ -106,7 +106,7 @@ class Split(FactSheet):
 
     @property
     def content(self) -> str | None:
-        """What protocols know the items by: `revision`; where there are scripts, `sha256:…` of all that is pinned."""
+        """What protocols identify the items by: `revision`, or with scripts `sha256:…` of everything that is pinned."""
         if self.scripts is None:
             return self.revision
         voices = self.voices.revision if self.voices else ""
@@ -115,12 +115,12 @@ class Split(FactSheet):
 
     @property
     def for_listening(self) -> bool:
-        """Whether it is spoken for listening tests only, on request."""
+        """Whether the split is spoken only for listening tests, on request."""
         return self.version == "spontaneous"
 
 
 class Dataset(FactSheet):
-    """The dataset repo that holds the items, and the licence of what is ours in it."""
+    """The dataset repo that holds the items, and the licence of podeval's own part of it."""
 
     path: str = Field(pattern=r"^podeval/[a-z0-9_]+$")
     licence: str
@@ -128,9 +128,9 @@ class Dataset(FactSheet):
 
 
 class Breakdown(FactSheet):
-    """A property of items by which scores are also shown, and its groups in order; none where the source names them.
+    """A property of items by which scores are broken down, and its groups in order; none if the source defines them.
 
-    `robustness` says that the spread over its groups is a figure of its own: a system should do equally well in all.
+    `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
     """
 
     name: Name
@@ -140,7 +140,7 @@ class Breakdown(FactSheet):
 
 
 class Composite(FactSheet):
-    """A figure made of others, item by item: the mean of `columns` (as `metric.key`) of one track's items."""
+    """A value computed per item from others: the mean of `columns` (as `metric.key`) over one track's items."""
 
     name: Name
     title: str
@@ -150,9 +150,9 @@ class Composite(FactSheet):
 
 
 class Aggregation(FactSheet):
-    """How item scores become a system's score.
+    """How item scores are aggregated to a system's score.
 
-    `cluster` is the property of items that intervals and bootstrap resample by; `coverage` is the share of
+    `cluster` is the property of items by which intervals and the bootstrap resample; `coverage` is the share of
     items that must be scored before a system is ranked.
     """
 
@@ -170,7 +170,7 @@ class Episode(FactSheet):
 
 
 class UserTurn(FactSheet):
-    """What a user says in one turn of a dialogue: the words, the sounds and tones among them, and the audio's path."""
+    """A user's turn in a dialogue: the words, the sounds and tones of voice among them, and the path of the audio."""
 
     id: str
     words: str
@@ -180,11 +180,12 @@ class UserTurn(FactSheet):
 
 
 class Item(FactSheet):
-    """One thing a system is asked to do.
+    """One task for a system.
 
-    To speak `script`, its speakers in their `reference_voices` where there are some (`spontaneous` is the same as
-    people would say it); or to write one, on a topic or as the `instruction` says, from its `sources`; or to answer the
-    `user` turn by turn. `properties` are what scores are broken down by, beside category and language.
+    The task is to speak `script`, with its speakers in their `reference_voices` if there are any (`spontaneous` is the
+    same script in spontaneous speech); or to write a script, on a topic or as the `instruction` says, from its
+    `sources`; or to answer the `user` turn by turn. `properties` are what scores are broken down by, beside category
+    and language.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -202,7 +203,7 @@ class Item(FactSheet):
     properties: dict[str, str] = Field(default_factory=dict)
 
     def group(self, breakdown: str) -> str:
-        """The group of a breakdown it belongs to; "" where the source does not say."""
+        """Return the item's group in a breakdown; "" if the source does not say."""
         if breakdown in ("category", "language"):
             return str(getattr(self, breakdown))
         return self.properties.get(breakdown, "")
@@ -215,7 +216,7 @@ class _ItemsFile(FactSheet):
 
 
 class Benchmark(FactSheet):
-    """The whole record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`."""
+    """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`."""
 
     name: Name
     title: str
@@ -236,10 +237,12 @@ class Benchmark(FactSheet):
     @model_validator(mode="after")
     def _refers_to_what_it_declares(self) -> Self:
         tracks = {track.name for track in self.tracks}
+        # Tracks that splits and dimensions name.
         parts_with_tracks: tuple[Split | Dimension, ...] = (*self.splits, *self.dimensions)
         for part in parts_with_tracks:
             if unknown := set(part.tracks) - tracks:
                 raise ValueError(f"{part.name} names tracks that are not declared: {', '.join(sorted(unknown))}")
+        # What dimensions need: their main column, the ceiling, their splits.
         for dimension in self.dimensions:
             if dimension.main not in dimension.columns:
                 raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
@@ -248,10 +251,12 @@ class Benchmark(FactSheet):
         splits = {split.name for split in self.splits}
         if unknown := {name for dimension in self.dimensions for name in dimension.splits} - splits:
             raise ValueError(f"a dimension names splits that are not declared: {', '.join(sorted(unknown))}")
+        # Columns that composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
+        # Names are unique within each kind of part.
         named_parts: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
         for parts in named_parts:
             if len({part.name for part in parts}) < len(parts):
@@ -259,7 +264,7 @@ class Benchmark(FactSheet):
         return self
 
     def split(self, name: str) -> Split:
-        """The split of that name.
+        """Return the split of that name.
 
         Raises:
             BadInput: the benchmark has no such split.
@@ -272,16 +277,16 @@ class Benchmark(FactSheet):
 
     @property
     def first_split(self) -> Split:
-        """The first split that needs nothing from elsewhere: what a newcomer tries."""
+        """Return the first split that needs nothing from elsewhere, for a newcomer to try."""
         return next((split for split in self.splits if split.file or split.sample), self.splits[0])
 
     def items(self, split: str) -> tuple[Item, ...]:
-        """The items of a split, in their published order.
+        """Return the items of a split in their published order.
 
         Raises:
-            BadInput: the benchmark has no such split, or its items are rows of a dataset that is built first
+            BadInput: the benchmark has no such split, or its items are rows of a dataset that must be built first
                 (`podeval.datasets.items.items_of` reads those too).
-            PodevalError: the package's data file is not the one the record pins.
+            PodevalError: the package's data file is not the one that the record pins.
         """
         part = self.split(split)
         if part.file is None or part.revision is None:
@@ -289,12 +294,12 @@ class Benchmark(FactSheet):
         return _read_items(part)
 
     def groups(self, breakdown: Breakdown, items: Iterable[Item]) -> tuple[str, ...]:
-        """The groups of a breakdown that some of these items are in, in the record's order."""
+        """Return the groups of a breakdown that some of these items belong to, in the record's order."""
         present = {item.group(breakdown.name) for item in items} - {""}
         return tuple(group for group in breakdown.groups or sorted(present) if group in present)
 
     def dimensions_of(self, track: str | None = None, split: str | None = None) -> tuple[Dimension, ...]:
-        """The dimensions of one track or of all, as far as they are measured in a split, or in any."""
+        """Return the dimensions of one track (None: of all) that are measured in one split (None: in any)."""
         return tuple(
             dimension
             for dimension in self.dimensions
@@ -303,7 +308,7 @@ class Benchmark(FactSheet):
         )
 
     def metrics(self, track: str | None = None, split: str | None = None) -> tuple[MetricUse, ...]:
-        """The metrics measured, each once; see `dimensions_of`."""
+        """Return the metrics measured, each once; for the arguments see `dimensions_of`."""
         chosen = self.dimensions_of(track, split)
         return tuple({use.name: use for dimension in chosen for use in dimension.metrics}.values())
 
@@ -323,7 +328,7 @@ def _read_items(split: Split) -> tuple[Item, ...]:
 
 
 def _add_script(item: Item, split: Split) -> Item:
-    """The item with its script and voices."""
+    """Return the item with its script and voices added."""
     assert split.scripts
     voices = read_voices(split.voices) if split.voices else {}
     try:

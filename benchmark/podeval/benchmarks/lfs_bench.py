@@ -1,8 +1,8 @@
-"""LFS-Bench: long texts in 17 scenarios, Chinese and English, to be spoken in one go.
+"""LFS-Bench: long texts in 17 scenarios, Chinese and English, each to be spoken in one pass.
 
 Items are the rows of the dataset `lfs_bench`, config `texts`. Differs from the paper: the texts are the 1,059 that its
-authors published, not the 1,101 it counts; a system speaks in its own voices, as the 25 reference voices are not
-published; the judges are whoever runs it names, not SpeechJudge and Gemini 3 Pro alone.
+authors published, not the 1,101 that it counts; a system speaks in its own voices, because the 25 reference voices are
+not published; the judges are those that the user names, not SpeechJudge and Gemini 3 Pro alone.
 """
 
 from collections.abc import Mapping
@@ -125,9 +125,21 @@ BENCHMARK = Benchmark(
             title="Efficiency",
             description="How long a system works for a second of speech, on the hardware it ran on.",
             tracks=("voice",),
-            metrics=(MetricUse(name="rtf", keys=("rtf",)),),
+            metrics=(MetricUse(name="rtf", keys=("rtf", "p95", "time_to_first_audio", "underrun")),),
             main="rtf.rtf",
             needs_accurate_speech=True,
+        ),
+        Dimension(
+            name="defects",
+            title="Defects (beyond the papers)",
+            description="What is left out, repeated or made up, and where the sound is broken.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="content_errors", keys=("errors_per_1000", "longest_run")),
+                MetricUse(name="integrity", keys=("faults_per_hour",)),
+            ),
+            main="content_errors.errors_per_1000",
+            needs_accurate_speech=False,
         ),
     ),
     # As in real_pod: the embedded transcriber adds errors of its own; the paper sets no ceiling.
@@ -147,7 +159,7 @@ BENCHMARK = Benchmark(
 
 
 def item(row: Mapping[str, Any]) -> Item:
-    """A row of `texts` as a task."""
+    """Return the item for a row of `texts`."""
     speakers = len({turn["speaker"] for turn in row["turns"]})
     return Item(
         id=row["id"],

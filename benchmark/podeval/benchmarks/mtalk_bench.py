@@ -1,7 +1,8 @@
-"""MTalk-Bench: answer a person in speech, turn by turn, minding what is said, how, and what is heard around it.
+"""MTalk-Bench: answer a person in speech, turn by turn, heeding the words, the tone of voice, and background sounds.
 
-Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the judge is whoever
-runs it names; rubrics count by the dialogue, not by the criterion (the rubric's variant `mtalk` pools criteria).
+Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the judge is the one
+that the user names; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools
+criteria).
 """
 
 import re
@@ -22,7 +23,7 @@ from podeval.benchmarks.benchmark import (
 )
 
 _CRITERION = re.compile(r"\b(?:criteria_)?d_\d+:?[ \t]+(.+?)(?=[;\n]|\. 1 where|$)")
-"""A criterion of a dialogue in the words of its rubric prompt: what follows its id, to the end of the line."""
+"""A criterion of a dialogue in the words of its rubric prompt: what follows its id, up to the end of the line."""
 
 SCENARIOS = (
     "family_and_domestic",
@@ -124,7 +125,7 @@ BENCHMARK = Benchmark(
 
 
 def item(row: Mapping[str, Any]) -> Item:
-    """A row of `dialogues`, with the rows of its turns under `user`, as a task."""
+    """Return the item for a row of `dialogues`, which holds the rows of its turns under `user`."""
     return Item(
         id=row["id"],
         topic=row["scenario"],

@@ -1,7 +1,7 @@
-"""PodBench: write a podcast script as an instruction says, from the texts it comes with.
+"""PodBench: write a podcast script that follows an instruction, from the texts that come with it.
 
 Items are the rows of the dataset `podbench`, config `instructions`. Differs from the paper: length, language and number
-of speakers are counted instead of judged; the judge is whoever runs it names, not Claude 4.5 Opus alone.
+of speakers are counted instead of judged; the judge is the one that the user names, not Claude 4.5 Opus alone.
 """
 
 from collections.abc import Mapping
@@ -112,7 +112,7 @@ BENCHMARK = Benchmark(
 
 
 def item(row: Mapping[str, Any]) -> Item:
-    """A row of `instructions` as a task."""
+    """Return the item for a row of `instructions`."""
     return Item(
         id=row["id"],
         topic=row["domain"] or "podcast",

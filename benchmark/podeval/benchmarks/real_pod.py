@@ -1,10 +1,10 @@
 """Real-Pod: 51 podcast topics in 17 categories, with a published human episode for each. PodEval, section 3.
 
-The topics, categories, titles and links are the paper's. The scripts are ours, one for each topic: what the track
-voice speaks, in reference voices that every system is given alike, and the zero that a judge compares written scripts
-with. In the split `spontaneous` they are as people would say them, for listening tests. Differs from the paper: the
-benchmark puts two separate tasks (write, voice) where the paper compares whole systems; metrics of music are left to
-systems that make it.
+The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
+track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
+them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
+Differs from the paper: the benchmark has two separate tasks (write, voice), whereas the paper compares whole systems;
+music metrics are left to systems that make music.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -49,7 +49,7 @@ VOICES = PinnedFile(
     file="real_pod_voices.json",
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )
-"""The recordings of voices to speak them with."""
+"""The reference voices to speak them with."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
@@ -168,7 +168,7 @@ BENCHMARK = Benchmark(
             ),
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
-            # PodEval 7.2: objective measures use the written scripts, as fillers are a trouble to WER.
+            # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
             splits=("demo", "topics"),
         ),
         Dimension(
@@ -201,6 +201,20 @@ BENCHMARK = Benchmark(
             ),
             main="loudness.integrated_score",
             needs_accurate_speech=True,
+        ),
+        Dimension(
+            name="defects",
+            title="Defects (beyond the papers)",
+            description="Who says what, what is left out or made up, and where the sound is broken.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="speaker_attribution", keys=("attribution_accuracy", "cpwer", "swapped_turns")),
+                MetricUse(name="content_errors", keys=("errors_per_1000", "longest_run")),
+                MetricUse(name="integrity", keys=("faults_per_hour",)),
+            ),
+            main="content_errors.errors_per_1000",
+            needs_accurate_speech=False,
+            splits=("demo", "topics"),
         ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's

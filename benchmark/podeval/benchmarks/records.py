@@ -1,4 +1,4 @@
-"""Fact sheets and data files of the package, which a benchmark's record is made of."""
+"""Fact sheets and data files of the package, from which a benchmark's record is built."""
 
 import hashlib
 from importlib import resources
@@ -13,22 +13,22 @@ Revision = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
 class FactSheet(BaseModel):
-    """A fact sheet: immutable, with no field that is not declared."""
+    """Base class of immutable records that reject undeclared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class PinnedFile(FactSheet):
-    """A data file of the package, and the content it must have."""
+    """A data file of the package and the SHA-256 that its content must have."""
 
     file: str
     revision: Revision
 
     def read(self) -> bytes:
-        """Read its content.
+        """Return the file's content.
 
         Raises:
-            PodevalError: it is not the content that is pinned.
+            PodevalError: the content is not what is pinned.
         """
         if (actual := content_revision(self.file)) != self.revision:
             raise PodevalError(
@@ -39,7 +39,7 @@ class PinnedFile(FactSheet):
 
 
 def content_revision(file: str) -> str:
-    """`sha256:…` of a text file of the package's data; line ends count as they are stored in git."""
+    """Return `sha256:…` of a text file of the package's data, with its line ends as stored in git."""
     content = _read_data(file).replace(b"\r\n", b"\n")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 

@@ -1,8 +1,8 @@
-"""The scripts and voices that topics are spoken with: each script in two versions, each speaker with a voice.
+"""The scripts and reference voices for topics: each script in two versions, each speaker with a voice.
 
 A file of scripts holds JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each with
-its `text` as written and `spontaneous`, the same turn as people would say it. A file of voices lists short recordings
-with their words and SHA-256.
+its `text` as written and `spontaneous`, the same turn as spontaneous speech. A file of voices lists short recordings
+with their transcripts and SHA-256.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ Version = Literal["written", "spontaneous"]
 
 
 class ReferenceVoice(FactSheet):
-    """A short recording of a voice, in the package; `seconds` long, with its words and the utterances it is made of."""
+    """A short recording of a voice in the package: its duration in seconds, transcript, and source utterances."""
 
     id: str = Field(pattern=r"^[a-z0-9_]+$")
     gender: Literal["female", "male"]
@@ -35,13 +35,13 @@ class ReferenceVoice(FactSheet):
         """Return the path of the recording.
 
         Raises:
-            PodevalError: it is not there, or not what the manifest pins.
+            PodevalError: the file is missing, or not what the manifest pins.
         """
         return _verify_recording(self.file, self.sha256)
 
 
 class ScriptSpeaker(FactSheet):
-    """Who speaks in a script: name, role, and the id of the reference voice."""
+    """A speaker of a script: name, role, and the id of the reference voice."""
 
     name: str = Field(min_length=1)
     role: Literal["host", "guest"]
@@ -71,7 +71,7 @@ class SpokenScript(FactSheet):
         return self
 
     def script(self, version: Version) -> Script:
-        """One of the versions."""
+        """Return the script in one of its versions."""
         return Script(
             tuple(Turn(turn.speaker, turn.text if version == "written" else turn.spontaneous) for turn in self.turns)
         )
@@ -79,10 +79,10 @@ class SpokenScript(FactSheet):
 
 @cache
 def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
-    """Read the scripts of a file, by topic.
+    """Read a file of scripts and return them by topic.
 
     Raises:
-        PodevalError: the file is not the one that is pinned, or holds something else.
+        PodevalError: the file is not the one that is pinned, or its content is invalid.
     """
     lines = pinned.read().decode("utf-8").splitlines()
     try:
@@ -97,10 +97,10 @@ def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
 
 @cache
 def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
-    """Read the voices of a manifest, by id.
+    """Read a manifest of voices and return them by id.
 
     Raises:
-        PodevalError: the manifest is not the one that is pinned, or holds something else.
+        PodevalError: the manifest is not the one that is pinned, or its content is invalid.
     """
     try:
         voices = [ReferenceVoice.model_validate(voice) for voice in json.loads(pinned.read())["voices"]]

@@ -1,6 +1,7 @@
 """The command line: a face without logic.
 
-Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence.
+Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence;
+3 a comparison failed.
 """
 
 import contextlib
@@ -10,13 +11,14 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pkgutil import resolve_name
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from podeval.cli.lazy_commands import lazy_group
 from podeval.errors import PodevalError
 from podeval.text.terminal_safe import Printable
+from podeval.version import __version__
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -34,24 +36,41 @@ def _judge() -> typer.Typer:
 
 
 @cache
+def _arena() -> typer.Typer:
+    from podeval.cli import arena, arena_log
+
+    arena.arena.command()(arena_log.erase)
+    arena.arena.command()(arena_log.export)
+    arena.arena.command("import")(arena_log.take_in)
+    arena.arena.command()(arena_log.mirror)
+    arena.arena.command()(arena_log.verify)
+    return arena.arena
+
+
+@cache
 def _report() -> typer.Typer:
-    from podeval.cli import board, report_evaluators, report_judge, report_system, report_validity
+    from podeval.cli import board, report_evaluators, report_export, report_judge, report_system, report_validity
 
     board.report.command("judge")(report_judge.audit)
     board.report.command()(report_validity.validity)
     board.report.command()(report_evaluators.evaluators)
     board.report.command()(report_evaluators.papers)
     board.report.command("system")(report_system.system)
+    board.report.command()(report_export.export)
     return board.report
 
 
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
+    "score": "score:score",
     "measure": "measure:measure",
+    "defects": "defects:defects",
     "demo": "run:demo",
     "run": "run:run",
+    "init": "init:init",
+    "compare": "compare:compare",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
-    "submit": "submissions:submit",
+    "submit": "submit:submit",
     "queue": "submissions:queue",
     "worker": "worker:worker",
     "backup": "backup:backup",
@@ -63,11 +82,19 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "models": "install:models",
     "report": _report,
     "listening": "listening:listening",
-    "arena": "arena:arena",
+    "arena": _arena,
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
 """Where each command is: a module of this package and a name in it, or what puts it together."""
+
+_GROUPS = {
+    "Score": ("score", "measure", "metrics", "models"),
+    "Benchmark": ("demo", "init", "run", "compare", "report", "data", "judge"),
+    "Serve": ("serve", "submit", "submissions", "queue", "worker", "arena", "listening"),
+    "Operate": ("doctor", "backup", "restore", "retention", "admin"),
+}
+"""How `--help` groups them; one that stands nowhere is among the last."""
 
 _IMPORTS: Mapping[str, Callable[[], Any]] = {
     name: partial(resolve_name, f"{__name__}.{place}") if isinstance(place, str) else place
@@ -76,18 +103,27 @@ _IMPORTS: Mapping[str, Callable[[], Any]] = {
 
 app = typer.Typer(
     name="podeval",
-    cls=lazy_group(_IMPORTS),
+    cls=lazy_group(_IMPORTS, _GROUPS),
     help="Judge long-form spoken audio made by machines: podcasts, audiobooks, dialogue, scripts.\n\n"
-    "Example: podeval measure loudness episode.wav",
+    "Example: podeval score episode.wav",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"podeval {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _podeval() -> None:
+def _podeval(
+    version: Annotated[
+        bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
     """Make it a group: typer takes a `Typer` without commands of its own for none."""
 
 
@@ -104,7 +140,7 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        app()
+        app(prog_name="podeval")
     except SystemExit as leaving:
         if leaving.code == STOPPED:
             print("podeval: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)

@@ -1,7 +1,6 @@
 """`podeval admin`: what the operators' page does, on the command line."""
 
 import getpass
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.arena import AsJson
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def trail(
             at = row.made_at.isoformat(timespec="seconds")
             if as_json:
                 names = ("action", "subject", "reason", "made_by")
-                print(json.dumps({"at": at} | {name: getattr(row, name) for name in names}, ensure_ascii=False))
+                emit({"at": at} | {name: getattr(row, name) for name in names})
             else:
                 print(f"{at}  {row.made_by}  {row.action}  {row.subject}: {row.reason}")
 

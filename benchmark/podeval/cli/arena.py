@@ -1,6 +1,5 @@
 """`podeval arena`: what an operator of an arena needs."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ class Covariate(StrEnum):
     LOUDNESS = "loudness"
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output")]
 Dimension = Annotated[str | None, typer.Option(help="only what is judged on this one")]
 VoteId = Annotated[str, typer.Argument(metavar="VOTE", help="its id; `podeval arena flags` lists those flagged")]
 Reason = Annotated[str, typer.Option(help="why; published with the vote")]
@@ -71,7 +70,7 @@ def add(
     from podeval.arena.manifest import read_manifest
 
     arena_manifest = read_manifest(manifest)
-    with _open(database, runs) as opened:
+    with open_arena(database, runs) as opened:
         done = take_in(opened.database, arena_manifest)
     print(_describe_added(done))
     _say_left_out(done)
@@ -131,16 +130,16 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
 
     Example: podeval arena status --json
     """
-    with _open(database, runs) as opened:
+    with open_arena(database, runs) as opened:
         now = opened.status()
     if as_json:
-        print(json.dumps(asdict(now) | {"votes": now.votes}, ensure_ascii=False))
+        emit(asdict(now) | {"votes": now.votes})
     else:
         print(f"{now.systems} systems on {now.items} items; {now.battles} battles")
         outcomes = ", ".join(f"{name} {count}" for name, count in sorted(now.outcomes.items()))
         print(f"{now.votes} votes by {now.voters} voters" + (f": {outcomes}" if outcomes else ""))
         print(f"{now.excluded} excluded from the rating, {now.excluded_by_people} of them by a person")
-    _alarm(now.alarms)
+    exit_at_alarm(now.alarms)
 
 
 @arena.command()
@@ -163,7 +162,7 @@ def ratings(
     from podeval.arena.ratings import standings_by_dimension
     from podeval.stats.battles import Battles
 
-    with _open(database, runs) as opened:
+    with open_arena(database, runs) as opened:
         table = opened.battles(dimension=dimension)
     if table.empty:
         raise BadInput("there are no votes to rate" + (f" on {dimension}" if dimension else "") + " yet")
@@ -171,7 +170,7 @@ def ratings(
     battles = Battles.of(a, b, outcome, voter, _differences(table, covariate or []))
     by_dimension = standings_by_dimension(battles, list(table["dimension"]), position=position)
     if as_json:
-        print(json.dumps({name: _plain(part) for name, part in by_dimension.items()}, ensure_ascii=False))
+        emit({name: _plain(part) for name, part in by_dimension.items()})
         return
     printed = {name: part for name, part in by_dimension.items() if len(by_dimension) != 2 or name != "pooled"}
     for name, part in printed.items():
@@ -202,16 +201,16 @@ def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
     Example: podeval arena sweep
     """
-    with _open(database, runs) as opened:
+    with open_arena(database, runs) as opened:
         done = opened.sweep()
     if as_json:
-        print(json.dumps(asdict(done)))
+        emit(done)
     else:
         print(
             f"{done.votes} votes: {len(done.excluded)} excluded now, {len(done.restored)} count again, "
             f"{done.signals} new signals"
         )
-    _alarm(done.alarms)
+    exit_at_alarm(done.alarms)
 
 
 @arena.command()
@@ -226,12 +225,12 @@ def flags(
 
     Example: podeval arena flags --newest 20
     """
-    with _open(database, runs) as opened:
+    with open_arena(database, runs) as opened:
         for flag in opened.flags(vote=vote, newest=newest):
             at = flag.made_at.isoformat(timespec="seconds")
             if as_json:
                 names = ("vote", "kind", "rule", "points", "detail", "made_by")
-                print(json.dumps({name: getattr(flag, name) for name in names} | {"at": at}, ensure_ascii=False))
+                emit({name: getattr(flag, name) for name in names} | {"at": at})
             else:
                 what = f"{flag.rule}: {flag.detail}" if flag.rule else flag.detail
                 print(f"{at}  {flag.vote}  {flag.kind} by {flag.made_by}  {what}")
@@ -243,7 +242,7 @@ def exclude(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, run
 
     Example: podeval arena exclude 3f2a… --reason "a test of ours" --by ada
     """
-    with _open(database, runs) as opened:
+    with open_arena(database, runs) as opened:
         opened.exclude(vote, reason, by)
     print(f"{vote} does not count any more")
 
@@ -254,148 +253,14 @@ def restore(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, run
 
     Example: podeval arena restore 3f2a… --reason "explained by mail" --by ada
     """
-    with _open(database, runs) as opened:
+    with open_arena(database, runs) as opened:
         opened.restore(vote, reason, by)
     print(f"{vote} counts")
 
 
-@arena.command()
-def erase(
-    name: Annotated[str | None, typer.Option(help="who, by the name that they sign in with")] = None,
-    provider: Annotated[
-        str,
-        typer.Option(
-            envvar="OPENID_PROVIDER_URL", help="with --name: where they sign in: hf, or the provider's address"
-        ),
-    ] = "hf",
-    identity: Annotated[
-        str | None, typer.Option(help="or PROVIDER:ID, such as hf:5e67bdd61009063689407479; the ID is the token's sub")
-    ] = None,
-    pseudonym: Annotated[str | None, typer.Option(help="or the pseudonym in the public log")] = None,
-    objects: Annotated[Path | None, typer.Option(help="the bucket of votes, where there is one")] = None,
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-) -> None:
-    """Forget a person with all votes and listening sessions, for good.
-
-    A name of the Hub is looked up there as well, for whoever came before names could be used.
-
-    Example: podeval arena erase --name alice
-    """
-    if sum(value is not None for value in (name, identity, pseudonym)) != 1:
-        raise BadInput("name one: --name, --identity or --pseudonym")
-    if identity is not None and ":" in identity:
-        # What follows the provider may be the name: it is tried where it is no id.
-        provider, _, name = identity.rpartition(":")
-    issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
-    with _open(database, runs, objects) as opened:
-        done = opened.erase(identity, pseudonym=pseudonym, account=(issuer, name) if name else None)
-        if done is None and name and issuer == "hf":
-            from podeval.hub.users import user_id
-
-            account = user_id(name)
-            done = opened.erase(f"hf:{account}") if account else None
-    if done is None:
-        hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
-        raise BadInput(f"nobody of that identity was here{hint}")
-    print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions are gone")
-
-
-@arena.command()
-def export(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="made where it is not there")],
-    form: Annotated[str, typer.Option("--format", help="parquet or jsonl")] = "parquet",
-    comments: Annotated[bool, typer.Option("--comments", help="with what people wrote; not for the public")] = False,
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-) -> None:
-    """Write votes, decisions, erasures, ratings and answers as files; persons are pseudonyms.
-
-    Example: podeval arena export ./votes --format jsonl
-    """
-    from podeval.arena.export import FORMATS
-    from podeval.arena.export import export as write
-    from podeval.store.copies import find_list_folder, register
-
-    chosen = next((candidate for candidate in FORMATS if candidate == form), None)
-    if chosen is None:
-        raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
-    if comments:
-        files = [folder / f"{name}.{chosen}" for name in ("votes", "answers")]
-        register("export", files, find_list_folder(resolve_database(database, runs), runs))
-    with _open(database, runs) as opened:
-        counts = write(opened.database, folder, chosen, comments=comments)
-    print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-
-
-@arena.command("import")
-def take_in(
-    path: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="made by `podeval arena export`")],
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-) -> None:
-    """Take in an export, all or nothing; what is there already stays as it is.
-
-    Example: podeval arena import ./votes
-    """
-    from podeval.arena.export import import_files
-
-    with _open(database, runs) as opened:
-        print(_describe_taken_in(import_files(opened.database, path)))
-
-
-@arena.command()
-def mirror(
-    repo: Annotated[str, typer.Argument(metavar="REPO", help="a dataset repo on the Hub, owner/name")],
-    read_only: Annotated[
-        bool, typer.Option("--read-back", help="only take in what the database does not have")
-    ] = False,
-    private: Annotated[bool, typer.Option("--private", help="make the repo private where it is made by this")] = False,
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-) -> None:
-    """Add to the public log on the Hub what is not in it; first, take in what others sent.
-
-    Example: podeval arena mirror my-lab/podeval-votes
-    """
-    from podeval.arena.public_log import PublicLog
-
-    with _open(database, runs) as opened:
-        log = PublicLog(opened.database, repo, private=private)
-        if read_only:
-            print(_describe_taken_in(log.read_back()))
-            return
-        done = log.push()
-    print(f"{repo}: {done.records} records in {len(done.files)} new files")
-    if done.others.votes:
-        print(
-            f"{done.others.votes} votes in {repo} were not of this database: another deployment writes there, or this "
-            "one did before it was restored; deployments that are not one arena need repos of their own",
-            file=sys.stderr,
-        )
-
-
-@arena.command()
-def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Check that the database keeps what it commits and is whole, and that no alarm stands. Exit code 1 otherwise.
-
-    Example: podeval arena verify
-    """
-    from podeval.store.database import find_damage
-
-    with _open(database, runs) as opened:
-        wrong = find_damage(opened.database)
-        alarms = opened.status().alarms
-        name = opened.database.name
-    if wrong is not None:
-        print(f"{name} is damaged: {wrong}; restore the last backup, then read back the public log", file=sys.stderr)
-        raise typer.Exit(1)
-    print(f"{name}: whole, and every commit is synced")
-    _alarm(alarms)
-
-
 @contextmanager
-def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
+def open_arena(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
+    """Open the arena in a database; `objects` is the bucket of votes where there is one."""
     from podeval.arena import Arena
     from podeval.arena.vote_objects import VoteObjects
     from podeval.store.database import Database
@@ -404,18 +269,12 @@ def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[A
         yield Arena(opened, objects=VoteObjects(objects) if objects else None)
 
 
-def _alarm(alarms: list[str]) -> None:
+def exit_at_alarm(alarms: list[str]) -> None:
+    """Print alarms, and exit with code 1 where there are any."""
     for alarm in alarms:
         print(f"ALARM: {alarm}", file=sys.stderr)
     if alarms:
         raise typer.Exit(1)
-
-
-def _describe_taken_in(done: Any) -> str:
-    return (
-        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} known, "
-        f"{done.erased} of erased voters and {done.orphans} without their vote left out"
-    )
 
 
 def _plain(part: "Standings") -> dict[str, Any]:

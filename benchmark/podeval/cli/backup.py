@@ -1,15 +1,13 @@
 """`podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full."""
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.arena import AsJson
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
+from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -49,11 +47,11 @@ def backup(
     register("backup", [target], find_list_folder(resolve_database(database, runs), runs))
     _print(target, made_backup, as_json, "is made")
     for path in made_backup.absent:
-        _say(f"a recording of the arena is not there any more and so not in the backup: {path}")
+        say(f"a recording of the arena is not there any more and so not in the backup: {path}")
     if with_secret:
-        _say("The backup holds the secret: whoever has it can tell which pseudonym is whose. Keep it as you keep keys.")
+        say("The backup holds the secret: whoever has it can tell which pseudonym is whose. Keep it as you keep keys.")
     else:
-        _say(
+        say(
             "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "
             "it a restored site does not know its people again, and open battles end."
         )
@@ -88,21 +86,19 @@ def restore(
         f"restored what was at {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs"
     )
     if done.forgotten:
-        _say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
+        say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
     if takedowns.submissions:
         build(runs)
-        _say(f"left out, as it was taken down: what {', '.join(takedowns.submissions)} said")
+        say(f"left out, as it was taken down: what {', '.join(takedowns.submissions)} said")
     for path in done.kept:
-        _say(f"what was there is kept in {path}")
+        say(f"what was there is kept in {path}")
     if lost := _why_lost(resolve_database(database, runs)):
-        _say(f"The site does not start yet: {lost}")
+        say(f"The site does not start yet: {lost}")
     elif done.secret is None:
-        _say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
+        say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
     elif not str(done.secret).endswith(".db.secret") and done.secret.name == "podeval.secret":
-        _say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
-    _say(
-        "What came after the backup: `podeval arena mirror REPO --read-back` takes it in, where there is a public log."
-    )
+        say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
+    say("What came after the backup: `podeval arena mirror REPO --read-back` takes it in, where there is a public log.")
 
 
 def retention(
@@ -140,7 +136,7 @@ def retention(
     if as_json:
         rows = [{"run": name, "items": len(r.files), "bytes": r.bytes, "made": r.made_at} for name, r in lost.items()]
         summary = {"budget": plan.budget, "there": plan.bytes, "freed": freed, "short": plan.short, "kept": plan.kept}
-        print(json.dumps({**summary, "removed" if not dry_run else "would_remove": rows}, ensure_ascii=False))
+        emit({**summary, "removed" if not dry_run else "would_remove": rows})
         return
     verb = "would lose" if dry_run else "lost"
     print(f"recordings take {plan.bytes / 2**30:.2f} GB")
@@ -162,7 +158,7 @@ def _why_lost(database: str) -> str:
 
 def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:
     if as_json:
-        print(json.dumps({"backup": str(path), **asdict(contents)}, ensure_ascii=False))
+        emit({"backup": str(path), **asdict(contents)})
         return
     votes, submissions = contents.rows.get("votes", 0), contents.rows.get("submissions", 0)
     audio = "with" if contents.audio else "without"
@@ -170,7 +166,3 @@ def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:
         f"{path} {outcome}: {votes} votes, {submissions} submissions, {contents.runs} runs {audio} recordings; "
         f"{contents.files} files, {contents.bytes / 1e6:.1f} MB, of {contents.made_at}"
     )
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

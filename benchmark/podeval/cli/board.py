@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs
+from podeval.cli.output import AsJson
 from podeval.errors import BadInput
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]
@@ -42,7 +43,7 @@ def print_report(
     context: typer.Context,
     runs: Runs = RUNS,
     profile: Annotated[str, typer.Option(help="whose models, or `paper` for reported figures")] = "embedded",
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a row on standard output")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the results of a folder of runs: values with intervals, rank ranges, what is unscored and why.
 

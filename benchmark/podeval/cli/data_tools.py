@@ -1,9 +1,7 @@
 """`podeval data`: material for benchmarks and listening tests."""
 
 import codecs
-import json
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
+from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.text import dialogue_segments
 
@@ -75,7 +74,7 @@ def segments(
     allow_upsampling: Annotated[
         bool, typer.Option("--allow-upsampling", help="hear recordings below a model's rate all the same")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find the clips of a conversation in which one speaker hands over to another, as PodEval does.
 
@@ -102,9 +101,9 @@ def segments(
         output |= {"clips": [], "reason": str(refusal)}
         code = 1 if isinstance(refusal, CannotScore | ModelMissing) else 2
     if "reason" in output:
-        _say(f"podeval: {output['reason']}")
+        say(f"podeval: {output['reason']}")
     if as_json:
-        print(json.dumps(output, ensure_ascii=False, allow_nan=False))
+        emit(output, allow_nan=False)
     else:
         _print(output)
     raise typer.Exit(code)
@@ -174,7 +173,7 @@ def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, optio
     if outputs.summary:
         starts = minutes(len(recording.samples), recording.rate)
         if starts is None:
-            _say(f"{path} is shorter than three minutes; {outputs.summary} holds all of it, without cuts")
+            say(f"{path} is shorter than three minutes; {outputs.summary} holds all of it, without cuts")
         begins = [start / recording.rate for start in starts or ()]
         spans = [(start, start + MINUTE) for start in begins] or [(0.0, recording.duration)]
         _require_sound(recording, spans)
@@ -225,7 +224,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
     from podeval.cli.progress_bar import Steps
     from podeval.models import registry
 
-    _say(f"{recording.name}: transcribing and diarising {recording.duration / 60:.1f} minutes of audio")
+    say(f"{recording.name}: transcribing and diarising {recording.duration / 60:.1f} minutes of audio")
     with (
         Steps(Path(recording.name).name) as steps,
         progress.listen(lambda what, done, of: steps.step(what, int(done), int(of))),
@@ -234,7 +233,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
     left_out = len(transcript.nobody)
     if left_out:
         total = left_out + len(transcript.segments)
-        _say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
+        say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
     models = {job: registry.card(job, recording.profile).id for job in ("transcriber", "diarizer")}
     output["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
     return list(transcript.segments)
@@ -247,7 +246,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
     if not selection.clips:
         output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
     elif selection.eligible < selection.requested:
-        _say(f"clips of {limits}: {selection.eligible} found, {selection.requested} asked for; all found are taken")
+        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} asked for; all found are taken")
     return list(selection.clips)
 
 
@@ -262,7 +261,7 @@ def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Pa
                 "s; is it the recording of this transcript?"
             )
     if late := [clip for clip in clips if clip.end > recording.duration + _LATE]:
-        _say(f"cut short at the end of {recording.name}: clip {', '.join(str(clip.number) for clip in late)}")
+        say(f"cut short at the end of {recording.name}: clip {', '.join(str(clip.number) for clip in late)}")
     _require_sound(recording, [(clip.start, clip.end) for clip in clips])
     for clip in clips:
         samples = cut(recording.samples, recording.rate, clip.start, clip.end)
@@ -330,7 +329,3 @@ def _write(path: Path, content: bytes) -> None:
     from podeval.store.files import write_whole
 
     write_whole(path, content)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

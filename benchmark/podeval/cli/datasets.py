@@ -1,6 +1,5 @@
 """`podeval data list|info|build|verify|push|fetch`: the benchmarks' datasets."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from podeval.cli.construct_mtalk import mtalk_bench
 from podeval.cli.construct_podbench import podbench
 from podeval.cli.construct_real_pod import real_pod
 from podeval.cli.data_tools import data
+from podeval.cli.output import AsJson, emit, say
 
 __all__ = ["data"]
 
@@ -25,7 +25,6 @@ data.add_typer(construct, name="construct")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="its name; `podeval data list` shows all")]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="made by `podeval data build`")]
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
 Source = Annotated[
     str | None,
     typer.Option(help="sample, another source's name, a folder, https://…, or hub:owner/name@revision"),
@@ -44,7 +43,7 @@ def list_datasets(as_json: AsJson = False) -> None:
     for name in catalogue.NAMES:
         record = catalogue.get(name).RECORD
         if as_json:
-            print(json.dumps(record.model_dump(mode="json"), ensure_ascii=False))
+            emit(record)
         else:
             configs = ", ".join(config.name for config in record.configs)
             print(f"{name:12} {record.summary}\n{'':12} configs {configs}; licence {record.licence}")
@@ -60,7 +59,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
 
     kind = catalogue.get(name)
     if as_json:
-        print(json.dumps(kind.RECORD.model_dump(mode="json"), ensure_ascii=False))
+        emit(kind.RECORD)
     else:
         print(card.render_body(kind, {}), end="")
 
@@ -89,12 +88,12 @@ def build(
     to = out or Path(name)
     try:
         with show_progress(name):
-            lock = build_dataset(name, to, source=source, configs=config or (), cache=_find_downloads(), progress=_say)
+            lock = build_dataset(name, to, source=source, configs=config or (), cache=_find_downloads(), progress=say)
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)
         raise typer.Exit(1) from None
     if lock["sample"]:
-        _say("these rows are a sample of podeval's own making, not the benchmark")
+        say("these rows are a sample of podeval's own making, not the benchmark")
     print(to)
 
 
@@ -111,7 +110,7 @@ def verify(name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="a da
     count = 0
     for count, line in enumerate(wrong_with(Path(name)), 1):  # noqa: B007 - counted
         print(line)
-    _say(f"{name}: " + (f"{count} problems" if count else "all right"))
+    say(f"{name}: " + (f"{count} problems" if count else "all right"))
     raise typer.Exit(1 if count else 0)
 
 
@@ -130,7 +129,7 @@ def push(
     from podeval.datasets.build import read_lock
     from podeval.datasets.push import push as push_dataset
 
-    print(push_dataset(folder, repo or f"podeval/{read_lock(folder)['dataset']}", private=private, progress=_say))
+    print(push_dataset(folder, repo or f"podeval/{read_lock(folder)['dataset']}", private=private, progress=say))
 
 
 @data.command()
@@ -151,8 +150,6 @@ def fetch(
 
     Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
     """
-    from dataclasses import asdict
-
     from podeval.cli.progress_bar import show_progress
     from podeval.datasets.feeds import ITUNES
     from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
@@ -162,11 +159,11 @@ def fetch(
     to = into or Path(f"{name}_episodes")
     with show_progress(name):
         attempts = fetch_episodes(
-            episodes, to, make_web(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=_say
+            episodes, to, make_web(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=say
         )
     if as_json:
         for one in attempts:
-            print(json.dumps(asdict(one), ensure_ascii=False))
+            emit(one)
     else:
         print("\n".join(render_table(attempts)))
     raise typer.Exit(0 if all(one.status == "found" for one in attempts) else 1)
@@ -176,7 +173,3 @@ def _find_downloads() -> Path:
     from podeval.analysis.cache import default_cache
 
     return default_cache().folder.parent / "downloads"
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -1,12 +1,11 @@
 """`podeval doctor`: what is installed, what can be scored, what to run to get the rest."""
 
 import importlib.util
-import json
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from podeval.cli.output import AsJson, emit
 
 _LIBRARIES = (
     "podeval",
@@ -28,14 +27,14 @@ _LIBRARIES = (
 )
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Say what is installed, which profile can score what, and the commands that provide the rest.
 
     Example: podeval doctor
     """
     report = diagnosis()
     if as_json:
-        print(json.dumps(report, ensure_ascii=False))
+        emit(report)
         return
     print("Installed: " + ", ".join(f"{name} {v}" for name, v in report["libraries"].items() if v))
     absent = sorted({*(name for name, v in report["libraries"].items() if not v), *report["packages"]})

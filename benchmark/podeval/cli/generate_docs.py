@@ -1,4 +1,4 @@
-"""Write what is made from declarations into a checkout: metric Spaces, dataset cards, README's table, pages of docs.
+"""Write what is made from declarations into a checkout: metric Spaces, dataset cards, pages of docs.
 
 `python -m podeval.cli.generate_docs` in the checkout writes them; a test fails while they are not current.
 """
@@ -16,9 +16,8 @@ from podeval.metrics.declaration import Metric
 from podeval.metrics.description import range_text
 from podeval.metrics.prompts import PROTOCOLS
 from podeval.metrics.space_files import sources
+from podeval.scoring.standing import span_text
 from podeval.systems.adapters.tables import adapters_table, presets_table
-
-_MARKED = re.compile(r"(<!-- metrics table:.*?-->\n).*?(<!-- /metrics table -->)", re.DOTALL)
 
 
 def pages(checkout: Path) -> dict[Path, str]:
@@ -32,10 +31,6 @@ def pages(checkout: Path) -> dict[Path, str]:
         checkout / "dataset_builders" / name / "README.md": card.render_card(datasets.get(name), {})
         for name in datasets.NAMES
     }
-    readme = checkout / "README.md"
-    contents[readme] = _MARKED.sub(
-        lambda marks: f"{marks[1]}\n{summary_table()}\n{marks[2]}", readme.read_text(encoding="utf-8")
-    )
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
     adapters = checkout / "docs" / "adapters.md"
     contents[adapters] = _fill_tables(
@@ -59,7 +54,7 @@ def summary_table() -> str:
     """One line a metric: its key, direction, what it says, its paper."""
     lines = ["| metric | says | better | from |", "| --- | --- | --- | --- |"]
     for metric in all_metrics():
-        link = f"[{metric.title}](hf_metrics/{metric.name}/README.md)"
+        link = f"[{metric.title}](../hf_metrics/{metric.name}/README.md)"
         says = metric.about.partition(": ")[2].rstrip(".") or metric.about
         lines.append(f"| {link} | {says} | {metric.headline.better} | {metric.paper} |")
     return "\n".join(lines) + "\n"
@@ -67,16 +62,20 @@ def summary_table() -> str:
 
 def metrics_page() -> str:
     """Every metric with its keys, choices and the docstring that says how it is computed."""
-    parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n"]
+    parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n", summary_table()]
     parts += [_section(metric) for metric in all_metrics()]
     return "\n".join(parts)
 
 
 def _section(metric: Metric) -> str:
     lines = [f"## {metric.title} (`{metric.name}`)\n", metric.documentation, ""]
-    lines += ["| key | better | unit | range | what |", "| --- | --- | --- | --- | --- |"]
-    lines += [f"| `{k.name}` | {k.better} | {k.unit} | {range_text(k)} | {k.about} |" for k in metric.keys]
+    lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
+    for k in metric.keys:
+        people, systems = (span_text(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")
+        lines.append(f"| `{k.name}` | {k.better} | {k.unit} | {range_text(k)} | {people} | {systems} | {k.about} |")
     lines.append("")
+    for source in dict.fromkeys(k.reach.source for k in metric.keys if k.reach):
+        lines += [f"People and good systems: {source}.", ""]
     for choice in metric.parameters:
         values = ", ".join(f"`{value}`" for value in choice.choices) or f"`{choice.default}` by default"
         lines.append(f"- `{choice.name}`: {choice.about} ({values})")

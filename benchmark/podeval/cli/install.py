@@ -1,10 +1,11 @@
 """`podeval metrics list|install` and `podeval models list|install`."""
 
-import json
 import sys
 from typing import Annotated
 
 import typer
+
+from podeval.cli.output import AsJson, emit, say
 
 metrics = typer.Typer(
     help="The metrics: what there is, and making `evaluate.load` find them.\n\nExample: podeval metrics list",
@@ -14,8 +15,6 @@ models = typer.Typer(
     help="The models behind the metrics: what there is, and getting them.\n\nExample: podeval models list",
     no_args_is_help=True,
 )
-
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
 
 
 @metrics.command("list")
@@ -29,7 +28,7 @@ def list_metrics(as_json: AsJson = False) -> None:
 
     for metric in all_metrics():
         if as_json:
-            print(json.dumps(facts(metric), ensure_ascii=False, default=str))
+            emit(facts(metric))
         else:
             keys = ", ".join(f"{key.name} ({key.better})" for key in metric.keys)
             print(f"{metric.name:20} {metric.about}\n{'':20} {keys}")
@@ -51,6 +50,12 @@ def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its 
         unit = f", {key['unit']}" if key["unit"] else ""
         span = f", {key['range']}" if key["range"] else ""
         print(f"  {key['name']} ({key['better']}{unit}{span}): {key['about']}")
+        for who in ("people", "systems"):
+            if key[who]:
+                low, high = key[who]
+                print(f"    {'good systems' if who == 'systems' else who} reach {low:g} to {high:g}")
+    for source in dict.fromkeys(key["reach_source"] for key in description["keys"] if key["reach_source"]):
+        print(f"  people and good systems: {source}")
     inputs = {**description["inputs"], **{k: f"{v} (optional)" for k, v in description["optional_inputs"].items()}}
     print("\nTakes:" + "".join(f"\n  {input_}: {about}" for input_, about in inputs.items()))
     for choice in description["parameters"]:
@@ -86,19 +91,8 @@ def list_models(as_json: AsJson = False) -> None:
     for card in CARDS:
         missing = card.missing()
         if as_json:
-            print(
-                json.dumps(
-                    {
-                        "id": card.id,
-                        "job": card.job,
-                        "profiles": card.profiles,
-                        "licence": card.licence,
-                        "megabytes": card.megabytes,
-                        "rate": card.rate,
-                        "missing": missing,
-                    }
-                )
-            )
+            names = ("id", "job", "profiles", "licence", "megabytes", "rate")
+            emit({name: getattr(card, name) for name in names} | {"missing": missing})
         else:
             state = missing or "installed"
             print(f"{card.job:16} {card.title:32} {'/'.join(card.profiles):20} {card.licence:28} {state}")
@@ -107,7 +101,7 @@ def list_models(as_json: AsJson = False) -> None:
 @models.command("install")
 def install_models(
     profile: Annotated[
-        str, typer.Option(help="embedded, reference, or baselines for the voices of the baseline systems")
+        str, typer.Option(help="embedded, reference, or baselines or kokoro for the voices of baseline systems")
     ],
     job: Annotated[list[str] | None, typer.Option(help="only the models for this job; may be repeated")] = None,
 ) -> None:
@@ -119,5 +113,5 @@ def install_models(
     """
     from podeval.models.installing import install
 
-    failed = install(profile, job or (), lambda line: print(line, file=sys.stderr, flush=True))
+    failed = install(profile, job or (), say)
     raise typer.Exit(1 if failed else 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from podeval.cli.output import emit
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def battles(
         if isinstance(outcome, PodevalError):
             print(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}", file=sys.stderr)
         else:
-            print(json.dumps({**outcome.to_json(), "seed": seed, **protocol}, ensure_ascii=False))
+            emit({**outcome.to_json(), "seed": seed, **protocol})
     raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
 
 
@@ -240,7 +241,7 @@ def reasons(
             continue
         for system, one in outcome.items():
             line = {"system": system, "question": question, "judged": one.score, "summary": one.summary}
-            print(json.dumps({**line, "judge": judge_id, "record": one.record}, ensure_ascii=False))
+            emit({**line, "judge": judge_id, "record": one.record})
     raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
 
 

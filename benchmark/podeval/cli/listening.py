@@ -1,6 +1,5 @@
 """`podeval listening`: listening tests, from a design to results."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def print_results(
     test: Test,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")] = False,
+    as_json: AsJson = False,
     plots: Annotated[Path | None, typer.Option(help="write box plots of every listener to this SVG file")] = None,
 ) -> None:
     """Print means with intervals, agreement, and who was left out and why.
@@ -121,7 +121,7 @@ def print_results(
 
         write_whole(plots, box_plots(marks, summary.screened, f"{design.title}: marks by listener").encode())
     for row in summary.rows:
-        print(json.dumps(row, ensure_ascii=False) if as_json else _describe_row(row))
+        emit(row) if as_json else print(_describe_row(row))
     for line in summary.remarks:
         print(line, file=sys.stderr)
 
@@ -152,9 +152,9 @@ def export(
         return
     if kind == "questionnaire":
         for (item, system), clip in clips.items():
-            _line({"item": item, "system": system, "speakers": clip.speakers, "music": clip.music})
+            emit({"item": item, "system": system, "speakers": clip.speakers, "music": clip.music})
         for answer in answers:
-            _line(vars(answer))
+            emit(vars(answer))
     else:
         _lines(marks)
 
@@ -175,11 +175,7 @@ def read_results(
 
 def _lines(marks: "list[Mark]") -> None:
     for mark in marks:
-        _line(vars(mark))
-
-
-def _line(content: dict[str, Any]) -> None:
-    print(json.dumps(content, ensure_ascii=False))
+        emit(vars(mark))
 
 
 def _minutes(minutes: float) -> str:

@@ -1,6 +1,5 @@
 """`podeval measure`: one metric on files."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.judge_refresh import Refresh
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
+    from podeval.metrics.declaration import Metric
     from podeval.metrics.score import Result
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="audio, or scripts for the script metrics")]
@@ -46,7 +47,7 @@ def measure(
         bool, typer.Option("--allow-upsampling", help="score recordings below a model's rate all the same")
     ] = False,
     timeline: Annotated[bool, typer.Option("--timeline", help="with --json, the values of every window too")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a file on standard output")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score files with one metric.
 
@@ -67,6 +68,7 @@ def measure(
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Unscored
     from podeval.models import registry
+    from podeval.text.short_names import shorten_names
 
     metric = catalogue.get(name)
     registry.require_profile(profile)
@@ -84,35 +86,59 @@ def measure(
     names = tuple(items[0][1]) if items else metric.inputs
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
-    for file, inputs in items:
+    results: list[Result] = []
+    shown = shorten_names([str(file) for file, _ in items])
+    for (file, inputs), short_name in zip(items, shown, strict=True):
         result: Result | PodevalError
         try:
             with show_progress(file.name):
                 (result,) = score_items(metric, [inputs.read()], chosen, client)
         except PodevalError as error:
             result = error
+        problem = f"error: {result}" if isinstance(result, PodevalError) else ""
         if isinstance(result, PodevalError):
             worst = 2
             result = Unscored(str(result), "system" if isinstance(result, BadInput) else "ours")
         worst = max(worst, int(isinstance(result, Unscored)))
+        results.append(result)
         if as_json:
             line = {"file": str(file), **result.to_json(), "protocol": protocol}
             if not timeline or not line.get("timeline"):
                 line.pop("timeline", None)
-            print(json.dumps(line, ensure_ascii=False, allow_nan=False), flush=True)
+            emit(line, allow_nan=False)
         else:
-            print(f"{file}: {_describe_result(result)}", flush=True)
+            print(f"{short_name}: {problem or _describe_result(metric, result)}", flush=True)
     if not as_json:
+        _print_means(metric, results)
         print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
     raise typer.Exit(worst)
 
 
-def _describe_result(result: "Result") -> str:
+def _print_means(metric: "Metric", results: "list[Result]") -> None:
+    """Print the mean of each value over the files that have it, with its 95 % interval, where there are several."""
+    from podeval.metrics.aggregate import aggregate
+    from podeval.metrics.score import Score
+
+    scored = sum(isinstance(result, Score) for result in results)
+    if scored < 2:
+        return
+    means = [
+        f"{key} {_format_number(mean.mean)}{f' [{mean.low:.4g}, {mean.high:.4g}]' if mean.low is not None else ''}"
+        for key, mean in aggregate(metric, results).intervals.items()
+        if mean is not None
+    ]
+    print(f"mean of {scored} [95 %]: {'  '.join(means)}")
+
+
+def _describe_result(metric: "Metric", result: "Result") -> str:
     from podeval.metrics.score import Unscored
 
     if isinstance(result, Unscored):
         return f"unscored: {result.reason}"
-    values = "  ".join(f"{key} {_format_number(value)}" for key, value in result.values.items())
+    units = {key.name: key.unit_text for key in metric.keys}
+    values = "  ".join(
+        f"{key} {_format_number(value)} {units.get(key, '')}".rstrip() for key, value in result.values.items()
+    )
     drifts = result.timeline.drift if result.timeline else {}
     slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per"]
     if scored := result.notes.get("scored"):

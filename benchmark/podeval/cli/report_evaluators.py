@@ -1,6 +1,5 @@
 """`podeval report evaluators` and `podeval report papers`: how raters agree, and what of the papers follows."""
 
-import json
 import sys
 from collections import defaultdict
 from dataclasses import asdict
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.leaderboard.evaluators import AnalysisLine
-
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
 
 
 def evaluators(
@@ -61,7 +59,7 @@ def evaluators(
     if database or not files:
         lines += _of_database(require_database(database, runs))
     for finding in lines:
-        print(json.dumps(asdict(finding), ensure_ascii=False) if as_json else finding.says)
+        emit(finding) if as_json else print(finding.says)
     if not lines:
         print("there are no votes and no marks of two raters", file=sys.stderr)
         raise typer.Exit(1)
@@ -100,7 +98,7 @@ def papers(as_json: AsJson = False) -> None:
         tables[figure.paper, figure.table].append(figure)
         if as_json:
             record = asdict(figure) | {"difference": figure.difference, "follows": figure.follows}
-            print(json.dumps(record, ensure_ascii=False))
+            emit(record)
     if as_json:
         return
     for (paper, table), figures in tables.items():

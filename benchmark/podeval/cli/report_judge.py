@@ -1,12 +1,12 @@
 """`podeval report judge`, `podeval judge replay` and `podeval judge install`: records audited, models fetched."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 Folders = Annotated[list[Path], typer.Argument(metavar="FOLDER", help="records of judges: what --records named")]
@@ -23,7 +23,7 @@ def audit(
     ] = None,
     key: Annotated[str | None, typer.Option(help="which value of the scores, where there are several")] = None,
     page: Annotated[Path | None, typer.Option(help="write the audit as Markdown to this file too")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Audit judges over their records: order, place, length, repeats, parsing, people, each other.
 
@@ -54,7 +54,7 @@ def audit(
         except OSError as error:
             raise BadInput(f"cannot write {page}: {error.strerror}") from None
     if as_json:
-        print(json.dumps(plain(audits, alike, people), ensure_ascii=False, allow_nan=False))
+        emit(plain(audits, alike, people), allow_nan=False)
     else:
         print(as_page(audits, alike, people), end="")
     raise typer.Exit(int(any(findings.unfit for findings in audits)))
@@ -62,7 +62,7 @@ def audit(
 
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="records of judges")],
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object an answer on standard output")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show every answer in the records as it is read today; nobody is asked.
 
@@ -74,7 +74,7 @@ def replay(
         for reply in judge.given:
             line = {"judge": judge.id, "prompt": reply.prompt, "seed": reply.seed, "answer": reply.value.model_dump()}
             if as_json:
-                print(json.dumps(line, ensure_ascii=False, allow_nan=False))
+                emit(line, allow_nan=False)
             else:
                 leaves = "  ".join(f"{path} {value}" for path, value in reply.leaves.items())
                 print(f"{reply.prompt}  seed {reply.seed}  {leaves}")

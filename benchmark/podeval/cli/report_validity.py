@@ -1,14 +1,13 @@
 """`podeval report validity`: how far metrics and judges agree with people."""
 
-import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
+from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def validity(
             help="whose listening tests count too; without --scores, podeval.db in the folder of runs by default",
         ),
     ] = DEFAULT,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Set every metric and judge of the runs against human scores of the same outputs.
 
@@ -57,7 +56,7 @@ def validity(
     build(runs)
     agreements = agreement(read_table(runs / ITEMS), human)
     for row in agreements:
-        print(json.dumps(asdict(row), ensure_ascii=False) if as_json else _describe_validity(row))
+        emit(row) if as_json else print(_describe_validity(row))
     if not agreements:
         print(f"no metric shares {FEWEST} outputs (system and item) with a human measure", file=sys.stderr)
         raise typer.Exit(1)

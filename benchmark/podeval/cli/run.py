@@ -2,22 +2,47 @@
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from podeval.cli.database import resolve_database
 from podeval.cli.executor_options import Where, spread
 from podeval.cli.judge_refresh import Refresh
+from podeval.cli.own_systems import (
+    Name,
+    OutputsFolder,
+    OwnOptions,
+    PerMinute,
+    PythonFunction,
+    ServedModel,
+    Server,
+    Stream,
+    Timeout,
+    Voices,
+    open_own_system,
+    require_name,
+    require_system,
+)
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
+    from podeval.cli.progress_bar import Steps
+    from podeval.runs.own_system import OwnSystem
     from podeval.runs.run import RunRequest
+    from podeval.runs.run_folder import RunSummary
     from podeval.systems.speech import SpeakingSystem
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
+MORE_SYSTEMS = ("kokoro",)
+"""Systems of `podeval demo --more`: better, and slower."""
+SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
+"""The demo's system with several seeds, how many it gets, and on how many items."""
+NOT_TO_BE_HAD = {"a second Piper voice": "no package on the index carries one but joe, which hibari_piper has"}
 RUNS = Path("runs")
 
 Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work in it is not repeated")]
@@ -25,13 +50,27 @@ Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work 
 
 def run(
     system: Annotated[
-        str, typer.Argument(help="a built-in system's name, or the path of a submission.yaml of kind builtin")
-    ],
+        str,
+        typer.Argument(
+            help="a built-in system's name, or the path of a submission.yaml of kind builtin", callback=require_system
+        ),
+    ] = "",
+    outputs: OutputsFolder = None,
+    python: PythonFunction = "",
+    server: Server = "",
+    model: ServedModel = "",
+    voice: Voices = None,
+    stream: Stream = False,
+    requests_per_minute: PerMinute = 0.0,
+    timeout: Timeout = 120.0,
+    name: Name = "",
     benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
     split: Annotated[str, typer.Option(help="which of its splits; the one that ships with podeval by default")] = "",
     track: Annotated[str, typer.Option(help="which of its tracks; the split's first by default")] = "",
+    metrics: Annotated[str, typer.Option(help="only these, with commas between: wer,dnsmos")] = "",
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, max=64, help="how many, from --seed on; for spread and worst case")] = 1,
     workers: Annotated[int, typer.Option(min=0, help="processes; 0 is one a core, or what a Ray cluster has")] = 0,
     executor: Annotated[Where, typer.Option(help="where it is done: on this machine or a Ray cluster")] = Where.LOCAL,
     address: Annotated[str, typer.Option(help="of the Ray cluster: host:port, auto; one is started by default")] = "",
@@ -45,6 +84,15 @@ def run(
 ) -> None:
     """Evaluate a system on a benchmark: it speaks, podeval measures; resumable at any point.
 
+    The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
+    server that speaks OpenAI's API (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.
+
+    Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
+
+    Example: podeval run --python my_tts.py:speak --split demo --metrics wer,dnsmos
+
+    Example: podeval run --server http://localhost:8000/v1 --model my-tts --voice alloy --voice onyx --stream
+
     Example: podeval run hibari_piper --benchmark real_pod --split demo
 
     Example: podeval run espeak_ng --benchmark lfs_bench --split test --data ./lfs_bench
@@ -52,25 +100,43 @@ def run(
     Example: podeval run hibari_piper --executor ray --address 10.0.0.1:6379 --gpus-per-worker 0.5
     """
     from podeval import benchmarks as known
-    from podeval.leaderboard.build import build
-    from podeval.leaderboard.terminal_table import print_board
+    from podeval.benchmarks.chosen_metrics import keep_metrics
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.runs.multi_gpu import group, speak_share
     from podeval.runs.run import RunRequest
     from podeval.store.copies import register
 
+    own = OwnOptions(outputs, python, server, model, tuple(voice or ()), stream, requests_per_minute, timeout)
+    own.require_one(system)
     chosen = known.get(benchmark)
     part = chosen.split(split) if split else chosen.first_split
+    track = track or part.tracks[0]
+    if metrics:
+        chosen = keep_metrics(chosen, [metric.strip() for metric in metrics.split(",")], track)
     if records:
         register("records", [records], out)
     bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
-    plain = RunRequest(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
+    plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench)
+    if own.is_own:
+        mine = open_own_system(own, name, track)
+        with spread(executor, workers, address, cpus_per_worker, gpus_per_worker) as (measuring, _):
+            complete = _evaluate_own(mine, replace(plain, executor=measuring), seeds)
+        _show(out, profile, complete)
+    plain = replace(plain, name=require_name(name) if name and name != system else "")
     together = group()
     if together and together.rank:
         speak_share(_load_system(system)[0], plain, together)
         return
     with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together) as (measuring, speaking):
-        complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking))
+        complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking), seeds)
+    _show(out, profile, complete)
+
+
+def _show(out: Path, profile: str, complete: bool) -> NoReturn:
+    """Print the board and end, with 1 where something is unscored."""
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.terminal_table import print_board
+
     build(out)
     print_board(out, profile)
     raise typer.Exit(0 if complete else 1)
@@ -78,11 +144,14 @@ def run(
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="folder of runs; a second call resumes")] = Path(".demo/runs"),
+    more: Annotated[bool, typer.Option("--more", help="with Kokoro too; 66 MB to download, some minutes more")] = False,
     serve: Annotated[bool, typer.Option(help="serve the board when done")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="of the board on 127.0.0.1")] = 7860,
     workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
 ) -> None:
-    """Evaluate two baseline voices and three controls on six short podcasts, then show the board.
+    """Evaluate baseline voices and three controls on six short podcasts, then show the board.
+
+    Two baselines, or with --more three; one of them with several seeds on two of the podcasts.
 
     Example: podeval demo --no-serve
     """
@@ -96,14 +165,17 @@ def demo(
     if serve:
         require_board("127.0.0.1", port)
     benchmark = known.get("real_pod")
-    _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
+    systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
+    _say(f"Evaluating {len(systems)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
     _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
     complete = True
     with Workers(workers or _cores()) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
-        for system in DEMO_SYSTEMS:
+        for system in systems:
             try:
                 complete = _evaluate(system, request) and complete
+                if system == SEEDED:
+                    _show_seeds(request)
             except ModelMissing as absence:
                 complete = False
                 _say(f"{system}: left out: {absence}")
@@ -114,6 +186,28 @@ def demo(
         open_board(out, "127.0.0.1", port)
     elif not complete:
         _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
+
+
+def _install_more() -> tuple[str, ...]:
+    """Download what the better systems of the demo need; returns those that can be had, and names the others."""
+    from podeval.models import weights
+
+    missing = weights.install(MORE_SYSTEMS, _say)
+    for name, reason in {**missing, **NOT_TO_BE_HAD}.items():
+        _say(f"{name}: left out: {reason}")
+    return tuple(name for name in MORE_SYSTEMS if name not in missing)
+
+
+def _show_seeds(request: "RunRequest") -> None:
+    """Run the demo's seeded system with further seeds on a few items, in what is quickly measured."""
+    from podeval.benchmarks.chosen_metrics import keep_metrics
+    from podeval.runs.reliability import write_reliability
+
+    some = tuple(item.id for item in request.benchmark.items("demo")[:SEEDED_ITEMS])
+    quick = keep_metrics(request.benchmark, ["wer", "dnsmos", "timbre_consistency"], request.track)
+    for seed in range(1, SEEDS):
+        _evaluate(SEEDED, replace(request, benchmark=quick, seed=seed, repeats=True, only=some))
+    write_reliability(request, SEEDED)
 
 
 def _add_to_arena(runs: Path) -> None:
@@ -157,14 +251,45 @@ def _load_system(name: str) -> tuple["SpeakingSystem", str]:
     return registry.get(submission.source.runner), submission.system.name
 
 
-def _evaluate(name: str, request: "RunRequest") -> bool:
+def _evaluate(name: str, request: "RunRequest", seeds: int = 1) -> bool:
     """Run one system; whether every item was scored, and if not, say why."""
-    from podeval.cli.progress_bar import Steps
     from podeval.runs.run import run_system
 
     system, title = _load_system(name)
-    with Steps(title) as steps:
-        summary = run_system(system, title, request, steps)
+    return _repeat(title, request, seeds, partial(run_system, system, title))
+
+
+def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> bool:
+    """Run a system of the user's own; whether every item was scored, and if not, say why."""
+    from podeval.runs.own_system import describe_streaming, run_own_system
+    from podeval.runs.run_folder import RunFolder
+
+    complete = _repeat(system.title, request, seeds, partial(run_own_system, system))
+    run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
+    if (sentence := describe_streaming(run)) is not None:
+        _say(f"{system.title}: {sentence}")
+    return complete
+
+
+def _repeat(title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRequest, Steps], RunSummary]") -> bool:
+    """Run a system with each seed, and say what is unscored; whether nothing is."""
+    from podeval.cli.progress_bar import Steps
+    from podeval.runs.reliability import write_reliability
+
+    complete = True
+    for number in range(seeds):
+        name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
+        with Steps(name) as steps:
+            more = request.repeats or number > 0
+            summary = run(replace(request, seed=request.seed + number, repeats=more), steps)
+        complete = _tell_unscored(name, summary) and complete
+    if seeds > 1:
+        write_reliability(request, summary.plan.system)
+    return complete
+
+
+def _tell_unscored(title: str, summary: "RunSummary") -> bool:
+    """Say of every metric which items are unscored and why; whether there is none."""
     whole = [row for row in summary.metrics if not row.slice]
     for row in whole:
         total = row.scored + row.unscored_system + row.unscored_ours

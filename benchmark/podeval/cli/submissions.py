@@ -1,7 +1,5 @@
-"""`podeval submit`, `submissions` and `queue`: from a document to a row of the board."""
+"""`podeval submissions` and `queue`: where submissions stand, and what became of them."""
 
-import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -10,27 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.arena import AsJson
 from podeval.cli.database import (
     DEFAULT,
     RUNS,
     Place,
     Runs,
     announce_database,
-    is_there,
     require_database,
-    resolve_database,
 )
+from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
-    from podeval.submissions.gate import Gate, PinnedSource
     from podeval.submissions.queue import Queue
     from podeval.submissions.queue_order import QueuePosition
-    from podeval.systems.submission import Submission
 
     Standings = Mapping[str, QueuePosition]
 
@@ -44,84 +38,6 @@ Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="jobs on t
 Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="jobs on the Hub: machine")]
 Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="jobs on the Hub: longest time of one")]
 Data = Annotated[Path | None, typer.Option(help="folder of built datasets, where a benchmark needs one")]
-
-
-def submit(
-    document: Annotated[Path, typer.Argument(help="submission.yaml, or the folder it lies in")],
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-    check: Annotated[bool, typer.Option("--check", help="look it over and queue nothing")] = False,
-    profile: Annotated[str, typer.Option(help="whose models measure it: embedded or reference")] = "embedded",
-    priority: Annotated[int, typer.Option(help="higher ones are worked on first")] = 0,
-    as_me: Annotated[bool, typer.Option("--as-me", help="under your name on the Hub, with its quotas")] = False,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="say what it costs at most as jobs on the Hub, and queue nothing")
-    ] = False,
-    image: Image = "",
-    flavor: Flavor = "a10g-large",
-    timeout: Timeout = "2h",
-    data: Data = None,
-) -> None:
-    """Submit a system: it is looked over at once, and queued or refused with what to change.
-
-    Example: podeval submit submissions/my_tts
-    """
-    from podeval.submissions.gate import Gate
-    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
-    from podeval.systems.submission_reading import load
-
-    file = document / "submission.yaml" if document.is_dir() else document
-    submission, gate = load(file), Gate(data=data)
-    if estimate:
-        _estimate(submission, resolve_database(database, runs), image, flavor, timeout)
-        return
-    if check:
-        pinned = _check(submission, gate, file.parent, resolve_database(database, runs), profile, as_me)
-        size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
-        print(f"{submission.system.name} passes the gate{size}")
-        return
-    with open_queue(announce_database(database, runs)) as queue:
-        submitter = hub_submitter() if as_me else OPERATOR
-        row = SubmissionService(queue, gate).submit(
-            submission, submitter, document_folder=file.parent, profile=profile, priority=priority
-        )
-        print(f"{row.id}: {row.state}{_describe_standing(row, queue.standings())}")
-        if row.state == "received":
-            say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
-
-
-def _check(
-    document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
-) -> "PinnedSource":
-    """Check a submission as submitting it would, with duplicates and quotas if there is a queue already."""
-    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
-
-    if not is_there(folder):
-        return gate.check(document, beside)
-    with open_queue(folder) as queue:
-        submitter = hub_submitter() if as_me else OPERATOR
-        return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
-
-
-def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
-    """Print the highest cost of a submission, and what is spent so far."""
-    from podeval.runs.hf_jobs import HfJobs, minutes_of
-    from podeval.submissions.job_budget import Ledger, estimate
-
-    jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
-    estimated = estimate(document, jobs)
-    if not estimated.runs:
-        print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
-        return
-    print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
-    for run in estimated.runs:
-        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
-    print("A job that falls is followed by another for what is missing, while the budget lasts.")
-    spent = 0.0
-    if is_there(document_path):
-        with open_queue(document_path) as queue:
-            spent = Ledger(queue.database, 0.0).committed()
-    print(f"Spent or set aside so far by all submissions: {spent:.2f} USD")
 
 
 @submissions.command("list")
@@ -157,9 +73,9 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
         row, history = queue.get(id), queue.history(id)
         if as_json:
             steps = [_to_plain(step) for step in history]
-            print(json.dumps({**_to_plain(row), "history": steps}, ensure_ascii=False))
+            emit({**_to_plain(row), "history": steps})
             return
-        standing = _describe_standing(row, queue.standings())
+        standing = describe_standing(row, queue.standings())
         print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{standing}")
         for name in ("repo", "revision", "base", "parameters", "weight_bytes", "output_bytes"):
             if row.pinned.get(name):
@@ -194,7 +110,7 @@ def retry(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operat
     """
     with open_queue(require_database(database, runs)) as queue:
         row = queue.retry(id, by, also=_note_action("submission requeued", id, by))
-        print(f"{id}: {row.state}{_describe_standing(row, queue.standings())}")
+        print(f"{id}: {row.state}{describe_standing(row, queue.standings())}")
 
 
 @submissions.command()
@@ -276,7 +192,7 @@ def spot_check(
     build(runs)
     for report in reports:
         if as_json:
-            print(json.dumps({**report.model_dump(mode="json"), "verdict": report.verdict}, ensure_ascii=False))
+            emit({**report.model_dump(mode="json"), "verdict": report.verdict})
             continue
         print(f"{', '.join(report.items)}: the supplied outputs {_VERDICTS[report.verdict]}")
         for each in report.comparisons:
@@ -310,7 +226,7 @@ def jobs(
         ledger = Ledger(queue.database, 0.0)
         for row in ledger.of(queue.get(id).id) if id else ledger.all():
             if as_json:
-                print(json.dumps(_to_plain(row), ensure_ascii=False))
+                emit(_to_plain(row))
                 continue
             line = f"{_format_cost(row)}{_append(row.message)}"
             print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {line}")
@@ -382,14 +298,14 @@ def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -
 
     if as_json:
         for row in rows:
-            print(json.dumps(_to_plain(row), ensure_ascii=False))
+            emit(_to_plain(row))
         return
     if not rows:
         print("there are no submissions here")
     for row in rows:
         quiet = row.state == "running" or (row.state == "queued" and not waits_for_operator(row))
         reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
-        standing = _describe_standing(row, standings)
+        standing = describe_standing(row, standings)
         print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{standing}{reason}")
 
 
@@ -403,7 +319,7 @@ def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
     return lambda session: note(session, action, id, "on the command line", by, now)
 
 
-def _describe_standing(row: "SubmissionRow", standings: "Standings") -> str:
+def describe_standing(row: "SubmissionRow", standings: "Standings") -> str:
     """Describe a submission's position and estimate, or its progress."""
     if row.state in ("running", "measured"):
         return f", {row.items_done} of {row.items_total} items done"
@@ -426,10 +342,4 @@ def _format_time(seconds: float) -> str:
 
 
 def _to_plain(row: Any) -> dict[str, Any]:
-    values = {column.key: getattr(row, column.key) for column in row.__table__.columns}
-    return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items()}
-
-
-def say(text: str) -> None:
-    """Print a message beside the results, on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    return {column.key: getattr(row, column.key) for column in row.__table__.columns}

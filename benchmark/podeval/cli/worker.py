@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database
-from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue, say
+from podeval.cli.output import say
+from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The construction of material for the four benchmarks: steps with files between them, and people who review."""
+"""Construction of material for the four benchmarks: steps with files between them, and people who review."""
 
 __all__ = [
     "collecting",

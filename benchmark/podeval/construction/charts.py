@@ -1,7 +1,7 @@
-"""Draw plots of what a construction made, as plain SVG: bars of counts, words by number, histograms with means.
+"""Draw plots of a construction's material, as plain SVG: bars of counts, words by number, histograms with means.
 
-Colours are Okabe and Ito's, which people of all colour vision tell apart; numbers stand beside every bar, and dashes
-tell lines apart. The ground is white, so that the plots can be read on dark pages.
+Colours are those of Okabe and Ito, which people of all colour vision tell apart; numbers stand beside every bar, and
+dashes tell lines apart. The ground is white, so that the plots can be read on dark pages.
 """
 
 import math
@@ -16,14 +16,15 @@ def draw_bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mappin
     """Draw groups of counts below one another, each count with its share of the group; then words, common ones larger.
 
     Args:
-        title: stands above.
+        title: title above the plot.
         groups: counts by label by group.
-        words: how often each occurs.
+        words: how often each word occurs.
     """
     parts, y = list[str](), float(_HEAD)
     for number, (name, counts) in enumerate(groups.items()):
         parts.append(_draw_text(12, y + 18, name, weight=600))
         y += 28
+        # A bar for each label, its length relative to the group's largest count.
         total, most = sum(counts.values()), max(counts.values(), default=0)
         for label, count in counts.items():
             width = 560 * count / most if most else 0
@@ -42,13 +43,13 @@ def draw_bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mappin
 
 
 def draw_histogram(title: str, x_label: str, series: Mapping[str, Sequence[float]], width: float) -> str:
-    """Draw how the values of each series are distributed, and its mean as a dashed line.
+    """Draw the distribution of each series, and its mean as a dashed line.
 
     Args:
-        title: stands above.
-        x_label: what is counted, with its unit.
+        title: title above the plot.
+        x_label: the quantity, with its unit.
         series: values by name; none may be negative.
-        width: of a bin.
+        width: width of a bin.
     """
     values = [value for each in series.values() for value in each]
     bins = max(1, math.ceil((max(values, default=0) + 1e-9) / width))
@@ -94,7 +95,7 @@ def draw_histogram(title: str, x_label: str, series: Mapping[str, Sequence[float
 
 
 def _draw_words(words: Mapping[str, int], top: float) -> tuple[list[str], float]:
-    """Draw words in lines; the more common a word is, the larger it is."""
+    """Draw words in lines; the more common a word is, the larger it is drawn."""
     parts, x, y, most = list[str](), 12.0, top, max(words.values())
     for number, (word, count) in enumerate(words.items()):
         size = 11 + 15 * math.sqrt(count / most)

@@ -1,4 +1,4 @@
-"""Check what a construction made by the rules of its dataset's builder, before it is put in place."""
+"""Check the result of a construction by the rules of its dataset's builder, before it is put in place."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,16 @@ from podeval.store.files import writing
 
 @contextmanager
 def write_source(dataset: str, into: Path, configs: Sequence[str]) -> Iterator[Path]:
-    """Open a folder to write a source of a dataset into; it is put in place if the builder's rules hold, or not at all.
+    """Open a folder to write a source of a dataset into; it is put in place only if the builder's rules hold.
 
     Args:
-        dataset: its name.
+        dataset: name of the dataset.
         into: the folder that is made or replaced at the end.
-        configs: those that the builder makes from these files.
+        configs: configs that the builder makes from these files.
 
     Raises:
-        BrokenRules: rows that break rules.
-        BadInput: the files are no such source.
+        BrokenRules: rows break rules.
+        BadInput: the files are not a source of this dataset.
     """
     partial = into.with_name(f".{into.name}.making")
     shutil.rmtree(partial, ignore_errors=True)
@@ -40,8 +40,8 @@ def check_source(dataset: str, folder: Path, configs: Sequence[str]) -> None:
     """Read a folder as the builder of a dataset does, and check every row by its rules.
 
     Raises:
-        BrokenRules: rows that break rules.
-        BadInput: the files are no such source.
+        BrokenRules: rows break rules.
+        BadInput: the files are not a source of this dataset.
     """
     kind = catalogue.get(dataset)
     problems: list[RowProblem] = []

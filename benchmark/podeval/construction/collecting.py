@@ -1,11 +1,11 @@
-"""Make texts from recordings of one's own: enhance them, drop poor ones, transcribe who says what for proofreading.
+"""Make texts from one's own recordings: enhance them, drop poor ones, transcribe who says what for proofreading.
 
-The chain of LFS-Bench's online audio (appendix A.2): denoise, drop below DNSMOS 3.5, diarise, transcribe, proofread.
-A recording is cut into passages at ends of segments, as long as the texts of the benchmark. Each recording is written
-down when it is done, so that a stopped run goes on behind it.
+This is the chain of LFS-Bench's online audio (appendix A.2): denoise, drop below DNSMOS 3.5, diarise, transcribe,
+proofread. A recording is cut into passages at ends of segments, as long as the texts of the benchmark. The result of
+each recording is written when it is done, so that a stopped run resumes after it.
 
-Differs from the paper in the models: those of the profile; there is no enhancer among them, so one is used where a
-command is given. The paper does not say which of DNSMOS's scores it means; here it is the overall one, `by` names
+Differs from the paper in the models: those of the profile; there is no enhancer among them, so one is used only where a
+command is given. The paper does not say which of DNSMOS's scores it means; here it is the overall one, and `by` selects
 another.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from podeval.analysis import Recording
 
 LEAST_DNSMOS = 3.5
-"""LFS-Bench, appendix A.2."""
+"""Lowest DNSMOS of a recording that is kept; LFS-Bench, appendix A.2."""
 
 STEP = "collecting"
 LANGUAGES: dict[str, Literal["english", "chinese"]] = {"en": "english", "zh": "chinese"}
@@ -40,15 +40,15 @@ LANGUAGES: dict[str, Literal["english", "chinese"]] = {"en": "english", "zh": "c
 
 @dataclass(frozen=True)
 class CollectionSettings:
-    """How recordings are collected.
+    """The settings of collecting from recordings.
 
     Args:
-        scenario: that they are of.
-        least: DNSMOS below which one is dropped.
-        by: which of DNSMOS's scores: ovrl, sig, bak or p808.
+        scenario: scenario of the recordings.
+        least: DNSMOS below which a recording is dropped.
+        by: the DNSMOS score to use: ovrl, sig, bak or p808.
         enhancer: a command, or "" for none.
-        language: spoken in them; None lets the transcriber decide.
-        profile: whose models listen.
+        language: language of the recordings; None lets the transcriber decide.
+        profile: profile whose models analyse them.
         lengths: least and most words or characters of a passage.
     """
 
@@ -67,7 +67,7 @@ class CollectionSettings:
 
 
 class TranscriptStretch(BaseModel):
-    """A stretch of a recording in words; times in seconds."""
+    """The transcript of a stretch of a recording; times in seconds."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -77,7 +77,7 @@ class TranscriptStretch(BaseModel):
 
 
 class Collected(StagedRow):
-    """What came of a recording; `reason` says why it is dropped."""
+    """The result of a recording; `reason` says why it is dropped."""
 
     file: str
     sha256: str
@@ -94,20 +94,20 @@ class Collected(StagedRow):
 def collect(
     files: Sequence[Path], record: Path, before: Sequence[Collected], settings: CollectionSettings
 ) -> list[Collected]:
-    """Transcribe recordings; those that were done before, unchanged and with the same settings, are not done again.
+    """Transcribe recordings; those that were done before, unchanged and with the same settings, are skipped.
 
     Args:
-        files: of audio.
-        record: the file of JSON Lines that each is appended to.
-        before: what that file holds.
-        settings: how.
+        files: audio files.
+        record: the file of JSON Lines that each result is appended to.
+        before: results that the file already holds.
+        settings: settings of collecting.
 
     Returns:
-        What came of each, in the order of the files.
+        The result of each file, in order.
 
     Raises:
-        BadInput: two files of one name, an enhancer that fails.
-        ModelMissing: a model that listens is not installed.
+        BadInput: two files have one name, or the enhancer fails.
+        ModelMissing: a model that is needed is not installed.
     """
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two recordings have one name but for the ending, and ids are made of names; rename one")
@@ -126,7 +126,7 @@ def collect(
 
 
 def cut_passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
-    """Cut segments into stretches of whole segments within the lengths; what is too short is left out."""
+    """Cut segments into stretches of whole segments within the lengths; stretches that are too short are left out."""
     held: list[Segment] = []
     for segment in segments:
         if held and _count_length([*held, segment], language) > lengths[1]:
@@ -185,7 +185,7 @@ def list_left_out(rows: Sequence[Collected]) -> list[LeftOut]:
 
 
 def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
-    """Transcribe one recording to passages; where it is of no use, the result says why."""
+    """Transcribe one recording to passages; where it cannot be used, the result says why."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import transcribe_and_diarise
 
@@ -198,6 +198,7 @@ def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer
         "seconds": 0.0,
         "enhanced": enhancer is not None,
     }
+    # Enhance, drop poor sound, transcribe.
     try:
         recording = Recording.open(path, profile=settings.profile)
         facts["seconds"] = recording.duration
@@ -212,6 +213,7 @@ def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer
         transcript = transcribe_and_diarise(recording, settings.language)
     except (BadAudio, CannotScore) as refusal:
         return Collected(**facts, reason=str(refusal))
+    # Cut the transcript into passages of a usable language and length.
     if transcript.language not in LANGUAGES:
         return Collected(
             **facts, language=transcript.language, reason=f"{transcript.language} is spoken, neither en nor zh"
@@ -232,7 +234,7 @@ def _measure_dnsmos(recording: "Recording", by: str) -> float:
 
 
 def _make_stretch(segments: Sequence[Segment]) -> TranscriptStretch:
-    """Merge segments into turns: what one speaker says in a row is one turn; speakers are numbered as they come."""
+    """Merge consecutive segments of one speaker into turns; speakers are numbered in order of appearance."""
     numbers: dict[str, str] = {}
     turns: list[CaseTurn] = []
     for segment in segments:

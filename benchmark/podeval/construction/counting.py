@@ -1,4 +1,4 @@
-"""Count tokens by a tokenizer of one's own, from its `tokenizer.json`."""
+"""Count tokens with a tokenizer of one's own, from its `tokenizer.json`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,10 +7,10 @@ from podeval.errors import BadInput, ModelMissing
 
 
 def make_token_counter(path: Path) -> Callable[[str], int]:
-    """Make a function that counts the tokens of a text, without those that a tokenizer adds around it.
+    """Return a function that counts the tokens of a text, without those that a tokenizer adds around it.
 
     Raises:
-        BadInput: the file is no tokenizer.
+        BadInput: the file is not a tokenizer.
         ModelMissing: the library that reads it is not installed.
     """
     try:

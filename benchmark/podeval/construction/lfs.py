@@ -1,8 +1,8 @@
-"""Construct an LFS-Bench: cases are written or taken in, refined, reviewed, replaced, finished.
+"""Construct an LFS-Bench: cases are written or imported, refined, reviewed, replaced, finished.
 
 The folder holds, in the order of the steps: `plan.jsonl`, `orders.jsonl`, `written.jsonl` and `taken.jsonl` (cases),
 `digested.jsonl`, `unique.jsonl`, `rated.jsonl`, `screened.jsonl`, `review.csv` for people, and `finished/`, a source of
-the dataset with its statistics. What left on the way stands in `left_out.jsonl`.
+the dataset with its statistics. Rows that a step took out stand in `left_out.jsonl`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,16 +47,16 @@ COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
 def write(
     workshop: Workshop, plan: CasePlan | None, judging: Asked, topics: Mapping[str, Sequence[str]] | None = None
 ) -> StepReport:
-    """Order the cases that the plan lacks, and have them written; run again, it goes on, or replaces those left out.
+    """Order the cases that the plan lacks, and have them written; another run goes on, or replaces those left out.
 
     Args:
         workshop: the folder.
-        plan: what is wanted; the one before where None.
-        judging: the language model that writes.
-        topics: one's own, by scenario.
+        plan: the plan; None for the one of the last run.
+        judging: client of the language model that writes.
+        topics: topics of one's own, by scenario.
 
     Raises:
-        BadInput: there is no plan, or it cannot be kept.
+        BadInput: there is no plan, or it cannot be carried out.
     """
     plans = workshop.read(PLAN, CasePlan)
     if plan is None:
@@ -83,10 +83,10 @@ def write(
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> StepReport:
-    """Take in cases of one's own, in the published schema; a file that was taken in before is read anew.
+    """Import cases of one's own, in the published schema; a file that was imported before is read anew.
 
     Raises:
-        BadInput: a file or a row that cannot be read, or two files of one name.
+        BadInput: a file or a row cannot be read, or two files have one name.
     """
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two of the files have one name, and ids are made of names; rename one")
@@ -102,14 +102,14 @@ def take(workshop: Workshop, files: Sequence[Path]) -> StepReport:
 def refine(
     workshop: Workshop, judging: Asked, encode: Encode, *, threshold: float = THRESHOLD, least: int = 3
 ) -> StepReport:
-    """Digest, de-duplicate, rate, screen; then lay out the table for the review.
+    """Digest, de-duplicate, rate and screen the cases; then write the table for the review.
 
     Args:
-        workshop: with cases, written or taken.
-        judging: who reads.
-        encode: compares.
-        threshold: cosine from which cases are alike.
-        least: overall rating that is kept.
+        workshop: a folder with cases, written or imported.
+        judging: client of the judge.
+        encode: encodes texts, for comparing cases.
+        threshold: cosine from which cases count as duplicates.
+        least: lowest overall rating that is kept.
 
     Raises:
         BadInput: there are no cases.
@@ -118,18 +118,21 @@ def refine(
     if not cases:
         raise BadInput(f"{workshop.folder} holds no cases; `write` or `take` some first")
     report = StepReport()
+    # Digest the cases, and drop those on the same subject.
     digested = digest_cases(cases, judging)
     report.add_result("digested", digested)
     workshop.write("digested.jsonl", digested.kept)
     unique = deduplicate(digested.kept, encode, threshold)
     report.add_result(ALIKE, unique)
     workshop.write_sifted(ALIKE, "unique.jsonl", unique)
+    # Keep cases that are fit for long speech and safe to publish.
     rated = rate(unique.kept, judging, least)
     report.add_result(DULL, rated)
     workshop.write_sifted(DULL, "rated.jsonl", rated)
     screened = screen(rated.kept, judging)
     report.add_result(UNSAFE, screened)
     workshop.write_sifted(UNSAFE, "screened.jsonl", screened)
+    # Write the table for the review.
     table = workshop.folder / TABLE
     undecided = lay_out(table, [make_review_row(row) for row in screened.kept])
     report.say(f"review: {undecided} of {len(screened.kept)} cases to decide in {table}")
@@ -137,11 +140,11 @@ def refine(
 
 
 def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Read the review; write what was kept as a source of the dataset, with its statistics.
+    """Read the review; write the kept cases as a source of the dataset, with its statistics.
 
     Raises:
         BadInput: nothing was refined, the table cannot be used, or nothing was kept.
-        BrokenRules: a case that the dataset would refuse.
+        BrokenRules: the dataset would refuse a case.
     """
     rows = workshop.read("screened.jsonl", ScreenedCase, made_by="podeval data construct lfs_bench refine")
     review = apply_review(rows, workshop.folder / TABLE, accept_all=accept_all)
@@ -160,7 +163,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def count_published(folder: Path, into: Path) -> StepReport:
-    """Compute statistics of published files, the authors' or one's own; the commonest themes stand for topics.
+    """Compute statistics of published files, the authors' or one's own; the most common themes stand for topics.
 
     Raises:
         BadInput: the folder does not hold the published files.
@@ -173,11 +176,11 @@ def count_published(folder: Path, into: Path) -> StepReport:
 
 
 def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSettings) -> StepReport:
-    """Listen to recordings of one's own; lay out what is said in them for people to proofread.
+    """Transcribe one's own recordings, and write the table in which people proofread them.
 
     Raises:
-        BadInput: no recording, an unknown scenario, an enhancer that cannot be run.
-        ModelMissing: a model that listens is not installed.
+        BadInput: there is no recording, the scenario is unknown, or the enhancer cannot be run.
+        ModelMissing: a model that is needed is not installed.
     """
     if settings.scenario not in BY_NAME:
         raise BadInput(f"there is no scenario {settings.scenario!r}; there are {', '.join(BY_NAME)}")
@@ -186,12 +189,15 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSet
     if not settings.enhancer:
         report.say("enhanced: none, no enhancer is given (--enhancer COMMAND); recordings are heard as they are")
     record = workshop.folder / COLLECTED
+    # Transcribe new recordings.
     before = read_collected(record)
     results = collecting.collect(files, record, before, settings)
+    # Record the dropped ones, beside those that other steps left out.
     table = workshop.folder / TRANSCRIPTS
     left = collecting.list_left_out(results)
     others = [one for one in workshop.read_left_out() if one.step != collecting.STEP]
     workshop.write("left_out.jsonl", [*others, *left])
+    # Write the table for proofreading.
     undecided = lay_out(table, collecting.make_review_rows(results))
     report.say(f"collected: {len(results) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
     for one in left:
@@ -201,7 +207,7 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSet
 
 
 def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Take in the passages that people kept in the transcripts.
+    """Import the passages that people kept in the transcripts.
 
     Raises:
         BadInput: nothing was collected, or the table cannot be used.
@@ -222,7 +228,7 @@ def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def read_collected(record: Path) -> list[collecting.Collected]:
-    """Read what was collected so far; of a recording that was transcribed twice, the last result counts."""
+    """Read the results collected so far; where a recording was transcribed twice, the last result counts."""
     return [collecting.Collected.model_validate(line) for line in read_lines(record)]
 
 

@@ -1,7 +1,7 @@
 """The cases of an LFS-Bench under construction: their published schema, cleaning, and the file that each belongs to.
 
 A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`), with
-an id and what the steps found out about it, so that what is finished is a source of the dataset `lfs_bench`.
+an id and the results of the steps, so that a finished case is a row of a source of the dataset `lfs_bench`.
 """
 
 import json
@@ -25,7 +25,7 @@ _LINE = re.compile(r"\[([^\]\n]+)\] ?(.*)")
 
 
 class CaseTurn(BaseModel):
-    """What one speaker says without a break."""
+    """A turn: what one speaker says without a break."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -47,24 +47,24 @@ class Case(StagedRow):
 
     @property
     def text(self) -> str:
-        """All words."""
+        """All words of the turns."""
         return " ".join(turn.text for turn in self.content)
 
     @property
     def lines(self) -> str:
-        """A line a turn, `[speaker] words`: how people and judges see it."""
+        """One line for each turn, `[speaker] words`, as people and judges see it."""
         return "\n".join(f"[{turn.speaker}] {turn.text}" for turn in self.content)
 
     @property
     def length(self) -> int:
-        """Words of English, characters of Chinese, without punctuation."""
+        """Number of words in English, of characters in Chinese, without punctuation."""
         if self.language == "chinese":
             return sum(character.isalnum() for character in self.text)
         return sum(any(character.isalnum() for character in token) for token in tokenise(self.text, "en"))
 
     @property
     def part(self) -> str:
-        """Which of the published files it belongs to: mono, two or multi."""
+        """The published file it belongs to: mono, two or multi."""
         return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
 
 
@@ -72,7 +72,7 @@ def make_case(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts:
     """Make a case from turns: clean them, drop empty ones, count the speakers.
 
     Raises:
-        BadInput: nothing is said in it, or a fact is missing.
+        BadInput: it has no words, or a fact is missing.
     """
     cleaned = [
         CaseTurn(speaker=clean(str(_get(turn, "speaker"))) or "Speaker1", text=clean(str(_get(turn, "text"))))
@@ -113,7 +113,7 @@ def read_cases(path: Path, prefix: str) -> list[Case]:
     """Read cases from a file in the published schema; the id of each is made of `prefix` and its line.
 
     Raises:
-        BadInput: a row that is none; says which and what is wrong.
+        BadInput: a row is not a case; the message says which and what is wrong.
     """
     if not path.is_file():
         raise BadInput(f"there is no file {path}")

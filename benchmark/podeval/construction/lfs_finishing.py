@@ -44,7 +44,7 @@ def apply_review(rows: Sequence[ScreenedCase], table: Path, *, accept_all: bool 
     """Return the cases that people kept, as they corrected them.
 
     Raises:
-        BadInput: the table cannot be used, or a corrected text is none.
+        BadInput: the table cannot be used, or a corrected text is not valid.
     """
     review = read_decisions(table, [make_review_row(row) for row in rows], REVIEW, accept_all=accept_all)
     kept: list[Case] = []
@@ -63,10 +63,10 @@ def publish(cases: Iterable[Case], into: Path) -> dict[str, int]:
     """Write cases as the authors publish theirs: a source of the dataset, checked by its builder.
 
     Returns:
-        How many cases each file has.
+        The number of cases in each file.
 
     Raises:
-        BrokenRules: a case that the dataset would refuse; what was there before is left as it is.
+        BrokenRules: the dataset would refuse a case; the existing folder stays as it is.
     """
     by_part: dict[str, list[Case]] = {part: [] for part in PARTS}
     for case in cases:
@@ -83,17 +83,17 @@ def read_published_cases(folder: Path) -> list[Case]:
     """Read the cases of a folder of the published files, the authors' or one's own.
 
     Raises:
-        BadInput: a file is not there, or a row cannot be read.
+        BadInput: a file is missing, or a row cannot be read.
     """
     return [case for part in PARTS for case in read_cases(folder / f"{part}_speaker.jsonl", part)]
 
 
 def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
-    """Compute what the paper's figures 8 and 9 count.
+    """Compute the statistics of the paper's figures 8 and 9.
 
     Args:
-        cases: finished.
-        topics: of the cases, as the judge named them; the commonest are shown.
+        cases: the finished cases.
+        topics: topics of the cases, as the judge named them; the most common are shown.
     """
     groups = {
         "language": _count_values((LANGUAGES[case.language] for case in cases), LANGUAGES.values()),
@@ -118,7 +118,7 @@ def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dic
 
 
 def write_statistics(figures: dict[str, Any], into: Path) -> list[Path]:
-    """Write the figures and the two plots."""
+    """Write the figures and the two plots, and return their paths."""
     plots = {
         "categories.svg": charts.draw_bars(f"{figures['cases']} cases by kind", figures["counts"], figures["topics"]),
         "lengths.svg": charts.draw_histogram(

@@ -1,8 +1,8 @@
 """Refine cases of an LFS-Bench: drop duplicates and dull cases, replace private names (LFS-Bench, appendix A.3).
 
-Four steps, each asked of a judge: topics, keywords and a summary of every case, which are what is compared (not the
-texts themselves, whose wording would hide that two are on the same matter); de-duplication by sentence embeddings;
-two ratings and an overall one, of which more than 2 is needed; privacy and safety.
+Four steps ask a judge: topics, keywords and a summary of every case, which are compared in place of the texts, whose
+wording would hide that two have the same subject; de-duplication by sentence embeddings; two ratings and an overall
+one, which must be above 2; privacy and safety.
 
 Differs from the paper: topics, keywords and summaries are asked for in English, so that one encoder compares cases of
 both languages; the privacy step does not have the text written anew but has words of it named and replaced, each of
@@ -32,7 +32,7 @@ LEAST_OVERALL = 3
 """The paper keeps what is rated above 2, in whole numbers."""
 
 Encode = Callable[[Sequence[str]], NDArray[np.floating]]
-"""English sentences to vectors, shape (texts, dimensions)."""
+"""A function from English sentences to vectors, shape (texts, dimensions)."""
 
 Kind = Literal["name", "address", "phone", "e-mail", "account", "other"]
 
@@ -41,7 +41,7 @@ PERSONAL = {
     "phone number": re.compile(r"(?<![\w.+])\+?\d(?:[ ()-]{0,2}\d){8,14}(?!\w)"),
     "number of an identity card": re.compile(r"(?<!\d)\d{17}[\dXx](?!\d)"),
 }
-"""What is looked for in every text, whatever the judge finds."""
+"""Patterns of personal data, searched for in every text whatever the judge finds."""
 
 
 class Digest(JudgeAnswer):
@@ -53,7 +53,7 @@ class Digest(JudgeAnswer):
 
     @property
     def sentence(self) -> str:
-        """What is compared."""
+        """The sentence by which cases are compared."""
         return f"{'; '.join(self.topics)}. {', '.join(self.keywords)}. {self.summary}"
 
 
@@ -92,7 +92,7 @@ class TextScreening(JudgeAnswer):
 
 
 class Replacement(BaseModel):
-    """Words of a text that were replaced, and by what."""
+    """Words of a text that were replaced, and the words that replace them."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -102,7 +102,7 @@ class Replacement(BaseModel):
 
 
 class Digested(StagedRow):
-    """A case with what it is about."""
+    """A case with its digest."""
 
     case: Case
     digest: Digest
@@ -115,7 +115,7 @@ class Rated(Digested):
 
 
 class ScreenedCase(Rated):
-    """A case with private details replaced, and what a reviewer should look at."""
+    """A case with private details replaced, and what a reviewer should check."""
 
     replaced: tuple[Replacement, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -171,13 +171,13 @@ by itself too.""",
 
 
 def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
-    """Have every case summarised by a judge."""
+    """Have a judge summarise every case."""
     answered, waiting = ask_each(judging, cases, Digest, lambda case: JudgeRequest(DIGEST, {"text": case.lines}))
     return Sifted([Digested(id=case.id, case=case, digest=answer) for case, answer in answered], waiting=waiting)
 
 
 def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THRESHOLD) -> Sifted[Digested]:
-    """Take out cases about the same matter as an earlier one."""
+    """Take out cases on the same subject as an earlier one."""
     if not rows:
         return Sifted()
     alike = {d.row: d for d in find_near_duplicates(encode([row.digest.sentence for row in rows]), threshold)}
@@ -247,7 +247,7 @@ def list_replacements(screening: TextScreening) -> list[Replacement]:
 
 
 def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
-    """Replace every occurrence in a case, in words and in the names of speakers, longer ones first."""
+    """Replace every occurrence in the turns of a case and in the names of speakers, longer words first."""
     if not replaced:
         return case
     by_words: Mapping[str, str] = {one.was: one.now for one in replaced}
@@ -262,7 +262,7 @@ def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
 
 
 def find_warnings(case: Case, screening: TextScreening) -> list[str]:
-    """Find what a reviewer should look at: patterns of personal data that are left, and harm that was softened."""
+    """Return what a reviewer should check: patterns of personal data that are left, and harm that was softened."""
     warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()
@@ -274,7 +274,7 @@ def find_warnings(case: Case, screening: TextScreening) -> list[str]:
 
 
 def _match_whole(words: str) -> str:
-    """Make a pattern of words that do not begin or end within a word of letters; Chinese has no gaps to look for."""
+    """Return a pattern that matches whole words only, except in Chinese, which has no gaps between words."""
     edge = f"[^\\W_{HAN}]"
     before = f"(?<!{edge})" if re.match(edge, words[0]) else ""
     after = f"(?!{edge})" if re.match(edge, words[-1]) else ""
@@ -282,7 +282,7 @@ def _match_whole(words: str) -> str:
 
 
 def _check_quotes(case: Case) -> Callable[[TextScreening], None]:
-    """Make a check that every quote occurs in the text, and that every private detail has another stand-in."""
+    """Make a check that every quote occurs in the text, and that every private detail has a different stand-in."""
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
 
     def check(answer: TextScreening) -> None:

@@ -12,15 +12,15 @@ LANGUAGES = {"english": "English", "chinese": "Chinese"}
 
 @dataclass(frozen=True)
 class Scenario:
-    """How a case of a scenario is written.
+    """The template by which a case of a scenario is written.
 
     Attributes:
         name: as in the published rows.
-        challenge: what its cases are hard in, when spoken.
-        author: who the language model is to be.
-        kind: what it writes.
+        challenge: the challenge its cases pose to speech.
+        author: the role of the language model.
+        kind: the kind of text.
         hard: what makes the text a test of long speech.
-        speakers: how many may speak.
+        speakers: possible numbers of speakers.
     """
 
     name: str

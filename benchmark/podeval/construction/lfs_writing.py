@@ -1,8 +1,8 @@
 """Write cases of an LFS-Bench with a language model: a plan, topics, and a case for each order.
 
-The plan says how many cases of each scenario, language and number of speakers are wanted. What is still missing is
-ordered: a topic that was not used before, and a case on it. Run again after the refinement, the same step makes up for
-what that took out; new cases go through the refinement like the first (LFS-Bench, appendix A.2 and A.3).
+The plan says how many cases of each scenario, language and number of speakers are wanted. For what is still missing,
+orders are made: a topic that was not used before, and a case on it. After the refinement, another run of this step
+replaces the cases that were taken out; new cases are refined like the first (LFS-Bench, appendix A.2 and A.3).
 """
 
 import random
@@ -26,23 +26,23 @@ from podeval.text.language import read_as
 
 SOURCE = "LLM Generation"
 LENGTHS = (80, 500)
-"""Words of English or characters of Chinese: where the paper says that most of its texts lie."""
+"""Least and most words of English or characters of Chinese, between which most of the paper's texts lie."""
 
 _SLACK = 0.5
-"""How far the length of a case may be from what was ordered, either way, before it is asked for again."""
+"""Relative deviation of a case's length from the order, either way, beyond which it is asked for again."""
 
 Cell = tuple[str, str, int]
 """Scenario, language, number of speakers."""
 
 
 class CasePlan(StagedRow):
-    """What is wanted.
+    """The plan of the cases that are wanted.
 
     Attributes:
-        each: cases of every scenario, language and number of speakers.
-        scenarios: by name.
+        each: cases for every scenario, language and number of speakers.
+        scenarios: scenarios by name.
         languages: english, chinese.
-        speakers: how many may speak; those that a scenario does not have are passed over.
+        speakers: numbers of speakers; those that a scenario does not have are skipped.
         lengths: least and most words of English or characters of Chinese.
     """
 
@@ -54,7 +54,7 @@ class CasePlan(StagedRow):
     lengths: tuple[int, int] = LENGTHS
 
     def cells(self) -> list[Cell]:
-        """List the kinds of cases that the plan orders, in the order of the scenarios."""
+        """List the cells that the plan orders (scenario, language, speakers), in the order of the scenarios."""
         templates = [scenario for scenario in SCENARIOS if scenario.name in self.scenarios]
         return [
             (scenario.name, language, speakers)
@@ -65,7 +65,7 @@ class CasePlan(StagedRow):
 
 
 class CaseOrder(StagedRow):
-    """A case to be written."""
+    """An order for one case."""
 
     scenario: str
     language: str
@@ -75,7 +75,7 @@ class CaseOrder(StagedRow):
 
     @property
     def cell(self) -> Cell:
-        """What it is one of."""
+        """The cell that it belongs to."""
         return self.scenario, self.language, self.speakers
 
 
@@ -103,7 +103,7 @@ def validate_plan(plan: CasePlan) -> CasePlan:
     """Return the plan if it can be carried out.
 
     Raises:
-        BadInput: a scenario, language or length that cannot be, or nothing to write.
+        BadInput: a scenario, language or length is not possible, or there is nothing to write.
     """
     if unknown := set(plan.scenarios) - set(BY_NAME):
         raise BadInput(f"there is no scenario {sorted(unknown)[0]!r}; there are {', '.join(BY_NAME)}")
@@ -117,12 +117,12 @@ def validate_plan(plan: CasePlan) -> CasePlan:
 
 
 def count_missing(plan: CasePlan, orders: Sequence[CaseOrder], gone: Collection[str]) -> Counter[Cell]:
-    """Count how many more cases of each kind are to be ordered.
+    """Count how many more cases of each cell have to be ordered.
 
     Args:
-        plan: what is wanted.
-        orders: what was ordered before.
-        gone: orders whose case was left out.
+        plan: the plan.
+        orders: all orders made before.
+        gone: ids of orders whose case was left out.
     """
     alive = Counter(order.cell for order in orders if order.id not in gone)
     return Counter({cell: plan.each - alive[cell] for cell in plan.cells() if alive[cell] < plan.each})
@@ -136,17 +136,17 @@ def place_orders(
     *,
     topics: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[list[CaseOrder], list[WaitingRow]]:
-    """Make new orders for what is missing, each with a topic of its own.
+    """Make new orders for missing cases, each with a topic of its own.
 
     Args:
-        plan: what is wanted.
-        before: orders placed already.
+        plan: the plan.
+        before: orders made already.
         gone: those of them whose case was left out.
-        judging: whoever suggests topics.
-        topics: one's own by scenario, taken before any that are suggested.
+        judging: client of the language model that suggests topics.
+        topics: topics of one's own by scenario, used before any suggested ones.
 
     Returns:
-        The orders, and what waits because nobody suggested topics for it.
+        The orders, and rows that wait because no topics were suggested for them.
     """
     # How many speakers each missing case of a scenario and language has.
     lacking = count_missing(plan, before, gone)
@@ -185,7 +185,7 @@ def _suggest_topics(
     used: Mapping[tuple[str, str], Sequence[str]],
     judging: Asked,
 ) -> list[WaitingRow]:
-    """Have topics suggested and add them to the chosen ones."""
+    """Have topics suggested, and add them to the chosen ones."""
     places = [StagedRow(id=f"{scenario}/{language}") for scenario, language in counts]
 
     def request(line: StagedRow) -> JudgeRequest:
@@ -206,7 +206,7 @@ def _suggest_topics(
 
 
 def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
-    """Have a case written for every order; an order without one waits."""
+    """Have a case written for every order; an order without a case waits."""
     result: Sifted[Case] = Sifted()
     answered, result.waiting = ask_each(judging, orders, WrittenCase, _request_case)
     for order, written in answered:
@@ -305,7 +305,7 @@ def read_topics(path: Path) -> dict[str, list[str]]:
     """Read topics of one's own from lines of a scenario, a tab and a topic.
 
     Raises:
-        BadInput: no such file, or a line of another form.
+        BadInput: there is no such file, or a line has another form.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,7 @@
-"""Construct an MTalk-Bench: dialogues are taken in, tagged, recorded, checked in three rounds, given sounds, finished.
+"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked in three rounds, given sounds, finished.
 
-The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
-what is to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
+The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`, the
+texts to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
 `voices.yaml` of one's own; `audio.jsonl`, what was mixed; and `finished/`, a source of the dataset.
 """
 
@@ -65,10 +65,10 @@ SOUNDS, VOICES, FINISHED, DUE = "sounds.csv", "voices.yaml", "finished", "due.js
 
 
 def take(workshop: Workshop, path: Path) -> StepReport:
-    """Take in dialogues: a JSON list of `{number, turns}`, with `type` (sem by default), prompts and `profile`.
+    """Import dialogues: a JSON list of `{number, turns}`, with `type` (sem by default), prompts and `profile`.
 
     Raises:
-        BadInput: the file cannot be used; says which dialogue and what is wrong.
+        BadInput: the file cannot be used; the message says which dialogue and what is wrong.
     """
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -76,6 +76,7 @@ def take(workshop: Workshop, path: Path) -> StepReport:
         raise BadInput(f"{path} cannot be read as JSON ({error})") from None
     if not isinstance(raw, list):
         raise BadInput(f"{path} should hold a list of dialogues")
+    # Read each dialogue strictly; its id follows from type and number.
     dialogues: dict[str, Dialogue] = {}
     for number, one in enumerate(raw, 1):
         facts = {key: value for key, value in one.items() if key in Dialogue.model_fields} if type(one) is dict else {}
@@ -94,10 +95,10 @@ def take(workshop: Workshop, path: Path) -> StepReport:
 
 
 def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
-    """Have the semantic dialogues tagged twice, and lay out the table in which a third annotator resolves them.
+    """Have the semantic dialogues tagged twice, and write the table in which a third annotator resolves differences.
 
     Raises:
-        BadInput: no dialogues were taken.
+        BadInput: no dialogues were imported.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
     report = StepReport()
@@ -112,13 +113,14 @@ def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
 
 
 def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Write what is to be recorded: the dialogues, and their tagged variants as people kept and corrected them.
+    """Write the script for recording: the dialogues, and their tagged variants as people kept and corrected them.
 
     Raises:
-        BadInput: no dialogues, or a table that cannot be used.
+        BadInput: there are no dialogues, or a table cannot be used.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
     report, to_record = StepReport(), list(dialogues)
+    # Tagged variants are recorded only as people kept them.
     for kind in ("para", "amb"):
         rows = workshop.read(f"tagged-{kind}.jsonl", Tagged)
         if rows:
@@ -128,6 +130,7 @@ def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             report.add_result(f"tags of {TYPES[kind]} dialogues", kept)
             workshop.write_sifted(f"tags-{kind}", f"resolved-{kind}.jsonl", kept)
             to_record += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
+    # Write the script, and prepare folder and table for recordings and sounds.
     workshop.write(SCRIPT, to_record)
     (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
     turns = sum(len(dialogue.turns) for dialogue in to_record)
@@ -139,7 +142,7 @@ def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def check(workshop: Workshop) -> StepReport:
-    """Read the verdicts of the rounds, and lay out what is due next.
+    """Read the verdicts of the rounds, and write the tables of the recordings to check next.
 
     Raises:
         BadInput: there is no script, or a table cannot be used.
@@ -161,15 +164,15 @@ def check(workshop: Workshop) -> StepReport:
 
 
 def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Put sounds and voices into what was accepted; write whole dialogues as a source of the dataset.
+    """Add sounds and voices to the accepted recordings; write complete dialogues as a source of the dataset.
 
     Args:
         workshop: the folder.
-        accept_all: take also recordings that nobody has heard.
+        accept_all: take also recordings that nobody has checked.
 
     Raises:
-        BadInput: there is no script, a table cannot be used, or no dialogue is whole.
-        BrokenRules: a turn that the dataset would refuse.
+        BadInput: there is no script, a table cannot be used, or no dialogue is complete.
+        BrokenRules: the dataset would refuse a turn.
     """
     check(workshop)
     dialogues, checks, takes, missing = _read_recorded(workshop)
@@ -228,7 +231,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 def _apply_resolutions(
     rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]
 ) -> Sifted[Dialogue]:
-    """Return the tagged dialogues that a third annotator kept, with corrections, which may change tags only."""
+    """Return the tagged dialogues that the third annotator kept, with corrections, which may change tags only."""
     review = read_decisions(table, [make_review_row(row) for row in rows], table.stem, accept_all=accept_all)
     result: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for row in rows:

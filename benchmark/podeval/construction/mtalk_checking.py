@@ -1,8 +1,8 @@
-"""Have recordings of an MTalk-Bench checked by people in three rounds (paper, section 4.2 and appendix B.3).
+"""Have people check the recordings of an MTalk-Bench in three rounds (paper, section 4.2 and appendix B.3).
 
-In each round somebody hears every recording that is due and says yes or no, with what is at fault: the words, the
-expression, the sound. What was refused is recorded anew and comes into the next round; what is refused three times is
-left out, and its dialogue with it. A verdict belongs to the recording that was heard, and to no other file.
+In each round somebody hears every recording that is due and says yes or no, with what is wrong: the words, the
+expression, the sound. A refused recording is made anew and comes into the next round; a turn that is refused three
+times is left out, and its dialogue with it. A verdict belongs to the recording that was heard, and to no other file.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ _QUIET_LUFS = -40.0
 
 
 class Check(StagedRow):
-    """A verdict on a recording."""
+    """A person's verdict on a recording."""
 
     turn: str
     round: int
@@ -32,7 +32,7 @@ class Check(StagedRow):
 
 
 class Due(StagedRow):
-    """A recording that was laid out for a verdict: a verdict is on this one, also when the file is another by now."""
+    """A recording laid out for a verdict; the verdict applies to this one, also when the file has changed since."""
 
     turn: str
     round: int
@@ -58,7 +58,7 @@ class Take:
 
 @dataclass
 class State:
-    """Where the checks are: verdicts so far, and what follows for every recording."""
+    """The state of the checks: verdicts so far, and the next step of every recording."""
 
     accepted: set[str] = field(default_factory=set)
     gone: dict[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take],
 
 
 def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
-    """Compute what follows from the verdicts so far."""
+    """Compute the state of every recording from the verdicts so far."""
     state = State()
     verdicts: dict[str, list[Check]] = {}
     for check in checks:
@@ -106,7 +106,7 @@ def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
 
 
 def read_verdicts(tables: Mapping[int, Path], laid_out: Sequence[Due]) -> list[Check]:
-    """Read the verdicts in the tables of the rounds on the recordings that were laid out there.
+    """Read the verdicts on the recordings that were laid out, from the tables of the rounds.
 
     Raises:
         BadInput: a table cannot be used.
@@ -136,7 +136,7 @@ def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due],
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """Describe how many recordings each round checked and refused, and for what, as the paper reports its own."""
+    """Describe how many recordings each round checked and refused, and why, as the paper reports its own."""
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
@@ -149,7 +149,7 @@ def describe_rounds(checks: Sequence[Check]) -> list[str]:
 
 
 def find_faults(path: Path) -> str:
-    """Find what is measurably wrong with a recording, for the table; "" where nothing is."""
+    """Describe measurable faults of a recording, for the table; "" where there are none."""
     from podeval.analysis import Recording
     from podeval.audio import loudness
     from podeval.errors import BadInput, CannotScore

@@ -1,8 +1,9 @@
 """Filter raw dialogues for an MTalk-Bench: does the last turn need the others, and what does the dialogue test?
 
-A language model that hears only the user's last turn says whether that is enough; then it names every capability of the
-taxonomy that the dialogue calls for, and a smaller one the foremost of them (appendix B.1, scripts 2 and 3). Dialogues
-whose users say nearly the same as others' go. What the foremost capability is not what was ordered, people decide.
+A language model that sees only the user's last turn says whether that is enough; then it names every capability of the
+taxonomy that the dialogue calls for, and a smaller model the foremost of them (appendix B.1, scripts 2 and 3).
+Dialogues whose users say nearly the same as others' are taken out. Where the foremost capability is not the ordered
+one, people decide.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,25 +64,25 @@ class Foremost(JudgeAnswer):
 
 
 class Labelled(StagedRow):
-    """A dialogue with its labels, most relevant first as they came, and the reasons."""
+    """A dialogue with its labels in the order they were given, most relevant first, and the reasons."""
 
     raw: Raw
     labels: dict[str, str]
 
     @property
     def semantic(self) -> list[str]:
-        """Those labels that words alone can test."""
+        """The labels that words alone can test."""
         return [name for name in self.labels if name in CAPABILITIES]
 
 
 class DialogueCandidate(Labelled):
-    """A dialogue for people to decide about: `foremost` is the capability that was inferred."""
+    """A dialogue for people to decide on: `foremost` is the inferred capability."""
 
     foremost: str
 
     @property
     def agreed(self) -> bool:
-        """Whether it tests what was ordered."""
+        """Whether the inferred capability is the ordered one."""
         return self.foremost == self.raw.capability
 
 
@@ -137,7 +138,7 @@ def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[Dia
 
 
 def make_review_row(row: DialogueCandidate) -> ReviewRow:
-    """Make the row that a reviewer sees of a candidate: its words may be corrected, and what it tests is decided."""
+    """Make the row that a reviewer sees of a candidate: its words may be corrected, and the capability is decided."""
     context = {
         "scenario": row.raw.scenario,
         "ordered": row.raw.capability,

@@ -1,7 +1,7 @@
 """Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer, select.
 
 The folder holds `orders.jsonl`, `raw.jsonl`, `dependent.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table
-`candidates.csv` in which people decide, and then `dialogues.jsonl`, with which the other steps go on.
+`candidates.csv` in which people decide, and then `dialogues.jsonl`, from which the later steps go on.
 """
 
 from collections import Counter
@@ -46,17 +46,17 @@ ORDERS, RAW, DEPENDENT, LABELLED, CANDIDATES = (
 TABLE, REVIEW = "candidates.csv", "review of candidates"
 
 LEAST = 10
-"""Dialogues that the paper has of every capability, at least."""
+"""Fewest dialogues that the paper has for a capability."""
 
 RETAINED = 0.19
 """Share of the candidates that the paper retains."""
 
 
 def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
-    """Order the dialogues that the plan lacks, and have them written; run again, it replaces those left out since.
+    """Order the dialogues that the plan lacks, and have them written; another run replaces those left out since.
 
     Raises:
-        BadInput: an unknown scenario or capability.
+        BadInput: a scenario or capability is unknown.
     """
     plan = validate_plan(plan)
     report, before = StepReport(), workshop.read(ORDERS, DialogueOrder)
@@ -91,7 +91,7 @@ def annotate(workshop: Workshop, judging: Asked) -> StepReport:
 
 
 def infer(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
-    """Have the foremost capability inferred, leave out near-duplicates, and lay out the rest for people.
+    """Have the foremost capability inferred, take out near-duplicates, and write the table of the rest for people.
 
     Raises:
         BadInput: nothing was labelled, or the table cannot be read.
@@ -111,13 +111,13 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
 
 
 def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Write the dialogues that people kept, as they corrected them, for the steps that follow.
+    """Write the dialogues that people kept, as they corrected them, for the later steps.
 
-    A candidate whose inferred capability is not the one that was ordered waits until somebody has written which it is,
-    also with `accept_all`.
+    A candidate whose inferred capability is not the ordered one waits until a person has decided which it is, also with
+    `accept_all`.
 
     Raises:
-        BadInput: no candidates, or a table that cannot be used.
+        BadInput: there are no candidates, or a table cannot be used.
     """
     report = StepReport()
     candidates = workshop.read(CANDIDATES, DialogueCandidate, made_by="podeval data construct mtalk_bench infer")
@@ -126,6 +126,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         workshop.folder / TABLE, [make_review_row(row) for row in candidates], REVIEW, accept_all=accept_all
     )
     chosen: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
+    # A kept candidate needs speakable words and a capability of the taxonomy.
     counts: Counter[str] = Counter()
     for row in candidates:
         if (edited := review.kept.get(row.id)) is None:
@@ -144,6 +145,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             chosen.kept.append(
                 Dialogue(id=f"sem-{number}", type="sem", number=number, turns=tuple(turns), arena_prompt=prompt)
             )
+    # Write the dialogues, and compare their numbers with the paper's.
     report.add_result(REVIEW, chosen)
     workshop.write_sifted(REVIEW, DIALOGUES, chosen)
     written = len(workshop.read(RAW, Raw))
@@ -158,7 +160,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def _number_orders(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
-    """Give each order the number of its dialogue, `scenario-place`; numbers stay, as orders are only added."""
+    """Give each order the number of its dialogue, `scenario-place`; numbers are stable, as orders are only added."""
     seen: Counter[str] = Counter()
     numbered = []
     for order in orders:

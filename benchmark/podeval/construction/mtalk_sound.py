@@ -1,9 +1,9 @@
 """Process recordings of an MTalk-Bench: other voices, and the sounds that tags name (paper, appendix B.3).
 
-Which voice a profile means, and which sound a tag means, stands in two files of one's own. `voices.yaml` names for each
-profile a command that converts voices and a reference recording; podeval ships no converter. `sounds.csv` names for
-each tag a file, whether it lies under all of the turn (`background`), sounds once where the tag stands (`event`), or is
-nothing to be mixed (`none`: what people say or how), and the ratio of speech to sound.
+Two files of one's own define the voice of each profile and the sound of each tag. `voices.yaml` names for each profile
+a command that converts voices and a reference recording; podeval ships no converter. `sounds.csv` names for each tag a
+file, whether it lies under all of the turn (`background`), sounds once where the tag stands (`event`), or is not mixed
+(`none`: tags of words and of tone), and the ratio of speech to sound.
 """
 
 import csv
@@ -25,9 +25,10 @@ from podeval.construction.staged_rows import StagedRow, describe_validation_erro
 from podeval.datasets.mtalk_turns import split_tags
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
+from podeval.text.yaml_text import read_yaml_file
 
 RATE = 24_000
-"""The rate that the source's audio column promises."""
+"""Sample rate in Hz of the source's audio column."""
 
 PEAK = 0.99
 SNR_DB = 10.0
@@ -37,7 +38,7 @@ _COLUMNS = ("tag", "kind", "file", "snr_db")
 
 
 class VoiceProfile(BaseModel):
-    """A voice profile: a converter, as a command with places for files, and whom to sound like."""
+    """A voice profile: a converter, as a command with places for files, and the reference voice."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,7 +49,7 @@ class VoiceProfile(BaseModel):
 
 @dataclass(frozen=True)
 class TagSound:
-    """What a tag means in sound."""
+    """The sound of a tag."""
 
     kind: str
     file: Path | None
@@ -56,7 +57,7 @@ class TagSound:
 
 
 class Mixed(StagedRow):
-    """What was done to a recording."""
+    """The record of how a recording was mixed."""
 
     recording: str
     voice: str = ""
@@ -66,25 +67,20 @@ class Mixed(StagedRow):
 
 
 def read_voices(path: Path) -> dict[str, VoiceProfile]:
-    """Read voice profiles by name, none where there is no file; references are relative to it.
+    """Read voice profiles by name; return none where there is no file. References are relative to the file.
 
     Raises:
         BadInput: the file cannot be used.
     """
-    import yaml
-
     if not path.is_file():
         return {}
     try:
-        profiles = TypeAdapter(dict[str, VoiceProfile]).validate_python(
-            yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        )
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
+        profiles = TypeAdapter(dict[str, VoiceProfile]).validate_python(read_yaml_file(path, trusted=True) or {})
     except ValidationError as error:
         raise BadInput(
             f"{path}: {describe_validation_error(error)}; a profile has command, reference and perhaps about"
         ) from None
+    # Every profile needs its reference recording and a command that can be run.
     placed = {}
     for name, voice in profiles.items():
         reference = path.parent / voice.reference
@@ -102,13 +98,13 @@ def list_tags(dialogues: Sequence[Dialogue]) -> list[str]:
 
 
 def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
-    """Add tags that are not there to the table of sounds, to be filled in.
+    """Add missing tags to the table of sounds, for people to fill in.
 
     Returns:
-        The tags that nothing was written for yet.
+        The tags that have no entry yet.
 
     Raises:
-        BadInput: the table that is there cannot be read.
+        BadInput: the existing table cannot be read.
     """
     lines = {line["tag"].casefold(): line for line in _read_table(path)}
     for tag in tags:
@@ -122,14 +118,15 @@ def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
 
 
 def read_sounds(path: Path) -> dict[str, TagSound]:
-    """Read the sounds by tag; those without a kind are left out.
+    """Read the sounds by tag; tags without a kind are left out.
 
     Raises:
-        BadInput: a line that cannot be used; says which.
+        BadInput: a line cannot be used; the message says which.
     """
     sounds = {}
     for number, line in enumerate(_read_table(path), 2):
         kind, name = line["kind"].strip().casefold(), line["file"].strip()
+        # A tag without a kind was not filled in yet.
         if not kind:
             continue
         where = f"{path}, line {number} ({line['tag']})"
@@ -151,23 +148,25 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
 def add_sounds(
     turn: str, text: str, recording: Path, voice: tuple[str, VoiceProfile] | None, sounds: Mapping[str, TagSound]
 ) -> tuple[NDArray[np.float32], Mixed]:
-    """Mix a turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
+    """Mix a turn for listening: mono at 24 kHz, in its voice, with the sounds of its tags.
 
     Args:
-        turn: its id.
-        text: with tags; a sound that is an event begins where its tag stands among the words.
-        recording: of the words.
-        voice: the profile's name and what it means; None for the reader's own.
-        sounds: by tag.
+        turn: id of the turn.
+        text: the words with tags; a sound that is an event begins where its tag stands among the words.
+        recording: path of the recorded words.
+        voice: the profile's name and definition; None for the reader's own voice.
+        sounds: sounds by tag.
 
     Raises:
         BadAudio: the recording or a sound cannot be read.
         BadInput: the converter failed.
         CannotScore: the recording or a sound is silent.
     """
+    # Read the words, and convert them to the voice of the profile where there is one.
     speech = _read_mono(recording)
     if voice is not None:
         speech = Program(voice[1].command, "voice converter", reference=True).run(speech, RATE, voice[1].reference)
+    # Add each sound at its own ratio to the speech alone.
     mixed, descriptions = speech, list[str]()
     for tag, share in locate_tags(text):
         sound = sounds.get(tag.casefold())
@@ -181,6 +180,7 @@ def add_sounds(
             alone = put_in(speech, samples, RATE, sound.snr_db, at) - speech
         mixed = mixed + alone
         descriptions.append(f"{tag}: {sound.kind}, {sound.snr_db:g} dB, {sound.file.name}")
+    # Turn down a mix that would clip.
     peak = float(np.abs(mixed).max())
     factor = min(1.0, PEAK / peak) if peak else 1.0
     facts = Mixed(
@@ -195,7 +195,7 @@ def add_sounds(
 
 
 def locate_tags(text: str) -> list[tuple[str, float]]:
-    """Locate the tags of a turn: for each, the share of the words that comes before it."""
+    """Locate the tags of a turn: each with the share of the words that come before it, 0 to 1."""
     whole = len(split_tags(text)[0])
     positions, rest, before = list[tuple[str, float]](), text, ""
     for tag in split_tags(text)[1]:

@@ -1,8 +1,8 @@
 """Tag dialogues of an MTalk-Bench: how something is said, and what is heard around it.
 
 A tag stands in parentheses where it happens, as in "(anxious tone) My parcel should have come." Two annotators work
-apart (a judge asked twice, or what people write), a third resolves what differs: the review (paper, section 4.1 and
-appendix B.2). The words may not change: an answer whose words are not those of the dialogue is asked for again.
+independently (a judge asked twice, or people), and a third resolves the differences in the review (paper, section 4.1
+and appendix B.2). The words may not change: an answer with other words than the dialogue's is asked for again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +26,10 @@ KINDS: Mapping[str, Kind] = {"paralinguistic": "para", "ambient": "amb"}
 
 
 class Dialogue(StagedRow):
-    """What a user says, turn by turn; `number` is the scenario's and the dialogue's, as in `3-12`.
+    """The user's side of a dialogue; `number` joins the numbers of scenario and dialogue, as in `3-12`.
 
-    `profile` names the voice that it is to be heard in, "" for the reader's own. `variants` holds the prompts of its
-    tagged variants by type: those of the semantic dialogue ask about something else.
+    `profile` names the voice profile for the audio, "" for the reader's own voice. `variants` holds the prompts of its
+    tagged variants by type, because those of the semantic dialogue ask about something else.
     """
 
     type: Kind
@@ -42,7 +42,7 @@ class Dialogue(StagedRow):
     variants: dict[Literal["para", "amb"], dict[str, str]] = Field(default_factory=dict)
 
     def variant(self, kind: Kind) -> "Dialogue":
-        """Return the dialogue that tags of a kind are put into."""
+        """Return the copy of the dialogue into which tags of a kind are put."""
         prompts = self.variants.get(kind, {}) if kind != "sem" else {}
         name = f"{kind}-{self.number}"
         return self.model_copy(
@@ -105,9 +105,9 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
     """Have semantic dialogues tagged, each by two annotators.
 
     Args:
-        dialogues: of type sem; others are passed over.
-        kind: of tags: para or amb.
-        judging: both annotators: the same judge, asked with two seeds.
+        dialogues: dialogues; only those of type sem are tagged.
+        kind: kind of the tags: para or amb.
+        judging: client of the judge that is both annotators, asked with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
     prompt, waiting = make_tagging_prompt(kind), dict[str, WaitingRow]()
@@ -137,7 +137,7 @@ def make_review_row(row: Tagged) -> ReviewRow:
 
 
 def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
-    """Find what is wrong with tagged turns: other turns, other words, or no tag at all."""
+    """Return what is wrong with tagged turns: other turns, other words, or no tag at all; None where nothing is."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0

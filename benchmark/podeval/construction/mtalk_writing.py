@@ -1,8 +1,8 @@
 """Write raw dialogues for an MTalk-Bench with a language model: situations, then a dialogue for each.
 
-Of every scenario and capability so many candidates are ordered, each with a situation of its own and one aspect of the
-capability. A dialogue is what a user and an assistant say in turns; its last answer has to need what came before
-(appendix B.1, script 1). Run again, the same step makes up for what later steps left out.
+For every scenario and capability a number of candidates is ordered, each with a situation of its own and one aspect of
+the capability. A dialogue is what a user and an assistant say in turns; its last answer has to need what came before
+(appendix B.1, script 1). Another run of the step replaces what later steps left out.
 """
 
 import re
@@ -23,7 +23,7 @@ from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
 
 TURNS = (2, 4)
-"""Turns of the user; the published dialogues have two on average."""
+"""Number of the user's turns; the published dialogues have two on average."""
 
 USER_WORDS = (3, 80)
 _ASSISTANT_MOST = 150
@@ -45,7 +45,7 @@ SCENES = {
 
 @dataclass(frozen=True)
 class Capability:
-    """What a dialogue tests, and its finer aspects (appendix A.2), in words of our own."""
+    """A capability that a dialogue tests, with its finer aspects (appendix A.2), in words of our own."""
 
     what: str
     aspects: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ Cell = tuple[str, str]
 
 
 class DialoguePlan(StagedRow):
-    """What is wanted: `each` candidates of every scenario and capability."""
+    """The plan: `each` candidates for every scenario and capability."""
 
     id: str = "plan"
     each: int = Field(ge=1)
@@ -113,14 +113,14 @@ class DialoguePlan(StagedRow):
     capabilities: tuple[str, ...] = tuple(CAPABILITIES)
 
     def cells(self) -> list[Cell]:
-        """List the scenarios and capabilities of the plan, in the paper's order."""
+        """List the cells of the plan (scenario, capability), in the paper's order."""
         return [
             cell for cell in product(SCENES, CAPABILITIES) if cell[0] in self.scenarios and cell[1] in self.capabilities
         ]
 
 
 class DialogueOrder(StagedRow):
-    """A dialogue to be written."""
+    """An order for one dialogue."""
 
     scenario: str
     capability: str
@@ -129,7 +129,7 @@ class DialogueOrder(StagedRow):
 
     @property
     def cell(self) -> Cell:
-        """What it is one of."""
+        """The cell that it belongs to."""
         return self.scenario, self.capability
 
 
@@ -143,7 +143,7 @@ class Exchange(BaseModel):
 
 
 class Raw(DialogueOrder):
-    """A dialogue as it was written; `needs` are the earlier turns, counted from 1, that its last answer needs."""
+    """A dialogue as it was written; `needs` lists the earlier turns, from 1, that its last answer depends on."""
 
     turns: tuple[Exchange, ...] = Field(min_length=1)
     needs: tuple[int, ...]
@@ -151,7 +151,7 @@ class Raw(DialogueOrder):
 
     @property
     def lines(self) -> str:
-        """A line for each time somebody speaks, as judges see it."""
+        """The dialogue as judges see it, a line for each time somebody speaks."""
         return "\n".join(f"User: {turn.user}\nAssistant: {turn.assistant}" for turn in self.turns)
 
 
@@ -173,7 +173,7 @@ def validate_plan(plan: DialoguePlan) -> DialoguePlan:
     """Return the plan if it can be carried out.
 
     Raises:
-        BadInput: an unknown scenario or capability.
+        BadInput: a scenario or capability is unknown.
     """
     if unknown := [name for name in plan.scenarios if name not in SCENES]:
         raise BadInput(f"there is no scenario {unknown[0]!r}; there are {', '.join(SCENES)}")
@@ -185,14 +185,15 @@ def validate_plan(plan: DialoguePlan) -> DialoguePlan:
 def place_orders(
     plan: DialoguePlan, before: Sequence[DialogueOrder], gone: Collection[str], judging: Asked
 ) -> tuple[list[DialogueOrder], list[WaitingRow]]:
-    """Make new orders for what is missing, each with a situation that was not used before.
+    """Make new orders for missing dialogues, each with a situation that was not used before.
 
     Args:
-        plan: what is wanted.
-        before: orders placed already.
+        plan: the plan.
+        before: orders made already.
         gone: those of them whose dialogue was left out.
-        judging: whoever suggests situations.
+        judging: client of the language model that suggests situations.
     """
+    # Count the missing dialogues, and list the situations used before.
     alive = Counter(order.cell for order in before if order.id not in gone)
     placed = Counter(order.cell for order in before)
     lacking = {cell: plan.each - alive[cell] for cell in plan.cells() if alive[cell] < plan.each}
@@ -207,6 +208,7 @@ def place_orders(
             prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_check_situations(lacking[cell], used[cell])
         )
 
+    # Have situations suggested, and order a dialogue on each; aspects take turns.
     answered, waiting = ask_each(judging, [StagedRow(id="/".join(cell)) for cell in lacking], Situations, request)
     orders = []
     for line, answer in answered:
@@ -240,7 +242,7 @@ def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[R
 
 
 def find_user_fault(turns: Sequence[str]) -> str | None:
-    """Find what is wrong with what a user is to say: too few turns or words, or something that nobody can say."""
+    """Return what is wrong with a user's turns: too few turns or words, or something that nobody can say; else None."""
     if not TURNS[0] <= len(turns) <= TURNS[1]:
         return f"the user speaks {len(turns)} times, not {TURNS[0]} to {TURNS[1]}"
     for number, text in enumerate(turns, 1):

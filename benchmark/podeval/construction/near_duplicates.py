@@ -1,4 +1,4 @@
-"""Find rows that say the same by the cosine of sentence embeddings; the earliest of them stays."""
+"""Find near-duplicate rows by the cosine of sentence embeddings; the earliest row of each kind is kept."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from podeval.errors import BadInput
 
 THRESHOLD = 0.8
-"""LFS-Bench, appendix A.3."""
+"""Cosine from which two texts are near-duplicates; LFS-Bench, appendix A.3."""
 
 _BLOCK = 512
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A row that is alike one that stays: their numbers, and the cosine."""
+    """A duplicate and the kept row it resembles: their numbers, and the cosine."""
 
     row: int
     of: int
@@ -23,17 +23,17 @@ class Duplicate:
 
 
 def find_near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHOLD) -> list[Duplicate]:
-    """Find the rows to take out, so that no two of the others are alike.
+    """Return the rows to take out, so that no two of the others are alike.
 
-    Rows are taken in order; one goes where its cosine with a row that stays reaches the threshold, and is told the row
-    that it is most like. What goes makes no other row go.
+    Rows are taken in order; a row is taken out where its cosine with a kept row reaches the threshold, and the kept row
+    that is most similar is recorded with it. A row that was taken out causes no other to be taken out.
 
     Args:
-        embeddings: shape (rows, dimensions), of any length.
+        embeddings: shape (rows, dimensions), of any norm.
         threshold: cosine from which rows are alike.
 
     Raises:
-        BadInput: an embedding without direction.
+        BadInput: an embedding has no direction.
     """
     if not len(embeddings):
         return []
@@ -62,10 +62,10 @@ def find_near_duplicates(embeddings: NDArray[np.floating], threshold: float = TH
 
 
 def normalise_rows(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Scale each row to length 1.
+    """Scale each row to norm 1.
 
     Raises:
-        BadInput: a row is no direction (zero, or no number).
+        BadInput: a row has no direction (it is zero or not finite).
     """
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     if not (np.isfinite(lengths) & (lengths > 0)).all():

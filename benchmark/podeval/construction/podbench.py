@@ -1,4 +1,4 @@
-"""Construct a PodBench: documents are taken in and clustered; requests are written, filtered, reviewed, finished.
+"""Construct a PodBench: documents are imported and clustered; requests are written, filtered, reviewed, finished.
 
 The folder holds `documents.jsonl`, `queries.jsonl`, `clusters.jsonl`, `requests.jsonl`, `filtered.jsonl`, `review.csv`
 for people, and `finished/`, a source of the dataset with its statistics.
@@ -46,14 +46,14 @@ DOCUMENTS, TABLE, FINISHED = "documents.jsonl", "review.csv", "finished"
 REVIEW = "review"
 
 Count = Callable[[str], int]
-"""Tokens of a text."""
+"""A function that counts the tokens of a text."""
 
 
 def take(workshop: Workshop, paths: Sequence[Path]) -> StepReport:
-    """Take in documents.
+    """Import documents.
 
     Raises:
-        BadInput: one that cannot be read.
+        BadInput: a document cannot be read.
     """
     documents = read_documents(paths)
     workshop.write(DOCUMENTS, documents)
@@ -69,10 +69,10 @@ def take(workshop: Workshop, paths: Sequence[Path]) -> StepReport:
 def cluster(
     workshop: Workshop, judging: Asked, encode: Encode, *, alike: float = ALIKE, most: int = MOST_DOCUMENTS
 ) -> StepReport:
-    """Ask for a query of each document; put documents with like queries together.
+    """Ask for a query for each document, and cluster documents with similar queries.
 
     Raises:
-        BadInput: no documents were taken.
+        BadInput: no documents were imported.
     """
     documents = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
     report = StepReport()
@@ -87,7 +87,7 @@ def cluster(
 
 
 def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> StepReport:
-    """Have a request written for every cluster, filter them, lay out the table for the review.
+    """Have a request written for every cluster, filter the requests, and write the table for the review.
 
     Raises:
         BadInput: nothing was clustered.
@@ -110,17 +110,17 @@ def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> StepReport:
 def finish(
     workshop: Workshop, *, accept_all: bool = False, tokens: Count | None = None, tokenizer: str = ""
 ) -> StepReport:
-    """Read the review; write what was kept as a source of the dataset, with its statistics.
+    """Read the review; write the kept requests as a source of the dataset, with its statistics.
 
     Args:
         workshop: the folder.
-        accept_all: keep what nobody decided about.
-        tokens: counts the input; words of podeval's tokeniser where None.
-        tokenizer: what it is called.
+        accept_all: keep rows that nobody decided on.
+        tokens: counts the tokens of the input; None counts words by podeval's tokeniser.
+        tokenizer: name of the tokenizer.
 
     Raises:
         BadInput: nothing was written, the table cannot be used, or nothing was kept.
-        BrokenRules: a row that the dataset would refuse.
+        BrokenRules: the dataset would refuse a row.
     """
     documents = _read_documents(workshop)
     rows = workshop.read("filtered.jsonl", Requested, made_by="podeval data construct podbench write")
@@ -179,7 +179,7 @@ def count_words(text: str) -> int:
 
 
 def compute_statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Count rows by what the paper's table 3 and figure 2 count."""
+    """Count rows by the categories of the paper's table 3 and figure 2."""
     metas = [json.loads(row["meta"]) for row in rows]
     buckets = podbench_meta.read_facts()
     return {
@@ -228,6 +228,7 @@ def _apply_review(
     for row in rows:
         if (edited := review.kept.get(row.id)) is None:
             continue
+        # Requirements come back as lines of a dimension, a colon and a value.
         try:
             lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
             requirements = [

@@ -1,8 +1,8 @@
 """Write requests of a PodBench: instructions over the eight requirement dimensions, filtered by a judge.
 
-For every cluster of documents it is drawn how many of the dimensions a request names and which, so that requests differ
-in difficulty; a language model writes one that names just these. A judge then reads documents and request: harm, fit to
-one another, sense (PodBench, section 3.2).
+For every cluster of documents, the number of dimensions that a request names and which ones are drawn, so that requests
+differ in difficulty; a language model writes a request that names just these. A judge then reads documents and request
+and checks for harm, relevance to one another, and sense (PodBench, section 3.2).
 """
 
 import random
@@ -103,7 +103,7 @@ def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
 def write_requests(
     clusters: Sequence[Cluster], documents: Mapping[str, Document], judging: Asked, seed: int = 0
 ) -> tuple[list[Requested], list[WaitingRow]]:
-    """Have a request written for every cluster."""
+    """Have a request written for every cluster; return them, and the clusters that wait."""
 
     def request(cluster: Cluster) -> JudgeRequest:
         dimensions = draw_dimensions(cluster.id, seed)
@@ -128,7 +128,7 @@ def write_requests(
 
 
 def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
-    """Take out requests that are harmful, unrelated to the materials, or senseless."""
+    """Take out requests that are harmful, unrelated to the materials, or make no sense."""
     result: Sifted[Requested] = Sifted()
     answered, result.waiting = ask_each(
         judging,
@@ -178,7 +178,7 @@ def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
 
 
 def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
-    """Join the documents of a cluster in one text; where they are too long together, each is cut to the same length."""
+    """Join the documents of a cluster into one text; if it is too long, cut each document to the same length."""
     share = _SHOWN // len(cluster.documents)
     return "\n\n".join(f"[{n}] {documents[name].text[:share]}" for n, name in enumerate(cluster.documents, 1))
 

@@ -1,9 +1,9 @@
 """Read the source documents of a PodBench, and cluster them by a topic query for each.
 
 The paper has a language model write a query for each document and clusters documents by the embedding of that query
-(section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are asked for in English. How it
-clusters it does not say; here clusters grow while the mean cosine between two is high enough (average linkage), within
-a language, up to a number of documents.
+(section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are asked for in English. The paper
+does not give its clustering method; here clusters grow while the mean cosine between two is high enough (average
+linkage), within a language, up to a number of documents.
 """
 
 import json
@@ -29,7 +29,7 @@ ALIKE = 0.5
 """Mean cosine of the queries of two clusters from which they become one."""
 
 MOST_DOCUMENTS = 10
-"""Of one request, as in the paper (table 3)."""
+"""Most documents for one request, as in the paper (table 3)."""
 
 _SHOWN = 24_000
 """Characters of a document that a model is shown to write its query."""
@@ -38,7 +38,7 @@ Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 
 
 class Document(StagedRow):
-    """A text to draw on."""
+    """A source document."""
 
     text: str = Field(min_length=1)
     language: Literal["en", "zh"]
@@ -54,14 +54,14 @@ class Query(JudgeAnswer):
 
 
 class Asking(StagedRow):
-    """A document's query."""
+    """A document with its query."""
 
     query: str
     domain: str
 
 
 class Cluster(StagedRow):
-    """Documents on one topic, by id; the query and the domain are of the one in the middle."""
+    """Documents on one topic, by id; the query and the domain are those of the central document."""
 
     documents: tuple[str, ...]
     language: Literal["en", "zh"]
@@ -87,7 +87,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
     """Read documents from text files, one each, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
 
     Raises:
-        BadInput: a file that cannot be read, an empty document, or two of one id.
+        BadInput: a file cannot be read, a document is empty, or two have one id.
     """
     documents: dict[str, Document] = {}
     for path in paths:
@@ -96,6 +96,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path} cannot be read as text in UTF-8 ({error})") from None
         raw = _parse_lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
+        # Each document needs a text in a language of the benchmark, and an id of its own.
         for number, one in enumerate(raw, 1):
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():
@@ -132,14 +133,14 @@ def cluster_documents(
     alike: float = ALIKE,
     most: int = MOST_DOCUMENTS,
 ) -> list[Cluster]:
-    """Put every document in one cluster; clusters are in the order of their first documents.
+    """Assign every document to one cluster; clusters are in the order of their first documents.
 
     Args:
-        queries: of the documents, those without one are in no cluster.
-        documents: all.
-        encode: queries to vectors.
-        alike: mean cosine from which two clusters become one.
-        most: documents in a cluster; a larger one is cut into parts that are most alike within.
+        queries: queries of the documents; a document without one is in no cluster.
+        documents: all documents.
+        encode: encodes queries as vectors.
+        alike: mean cosine from which two clusters are merged.
+        most: most documents in a cluster; a larger one is split into parts that are most alike within.
     """
     by_id = {document.id: document for document in documents}
     clusters: list[tuple[int, Cluster]] = []

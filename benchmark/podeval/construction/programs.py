@@ -1,7 +1,7 @@
-"""Run programs of one's own, an enhancer or a voice converter: any command that reads a WAV and writes one.
+"""Run external programs, an enhancer or a voice converter: any command that reads a WAV and writes one.
 
-podeval ships neither. A command is written with the places `{input}` and `{output}`, a converter's with `{reference}`
-too, as in `my-enhancer --in {input} --out {output}`. It is run without a shell, a file at a time.
+podeval ships neither. A command is written with the places `{input}` and `{output}`, a converter's also with
+`{reference}`, as in `my-enhancer --in {input} --out {output}`. It is run without a shell, one file at a time.
 """
 
 import shlex
@@ -28,7 +28,7 @@ class Program:
         reference: whether it also takes a reference recording.
 
     Raises:
-        BadInput: a place is missing, or the program is not there.
+        BadInput: a place is missing, or the program does not exist.
     """
 
     command: str
@@ -45,7 +45,7 @@ class Program:
         """Run the program on samples and return its output at the same rate; shape (frames,) or (frames, channels).
 
         Raises:
-            BadInput: the program failed, or wrote nothing that can be used; says what it said.
+            BadInput: the program failed, or wrote nothing that can be used; the message quotes its output.
         """
         import soundfile
 
@@ -53,10 +53,12 @@ class Program:
         from podeval.audio.resample import resample
 
         with tempfile.TemporaryDirectory(prefix="podeval-") as folder:
+            # Put the paths into the command.
             input_path, output_path = Path(folder) / "input.wav", Path(folder) / "output.wav"
             soundfile.write(input_path, samples, rate, subtype="FLOAT")
             files = {"{input}": str(input_path), "{output}": str(output_path), "{reference}": str(reference or "")}
             words = [_fill(word, files) for word in self._split_command()]
+            # Run it.
             try:
                 done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
             except (OSError, subprocess.TimeoutExpired) as error:
@@ -64,6 +66,7 @@ class Program:
             if done.returncode:
                 message = (done.stderr or done.stdout).strip()[-300:]
                 raise BadInput(f"the {self.job} {words[0]} failed with exit code {done.returncode}: {message}")
+            # Read what it wrote, in the shape and rate that was given.
             try:
                 decoded = decode(output_path)
             except BadAudio as refusal:

@@ -49,14 +49,14 @@ _SHOWN = 400
 
 
 class Topic(StagedRow):
-    """A topic that was suggested."""
+    """A suggested topic."""
 
     category: str
     topic: str
 
 
 class EpisodeCandidate(StagedRow):
-    """An episode that may be on a topic; its id is the topic's and its rank."""
+    """An episode that may be on a topic; its id joins the topic's id and its rank."""
 
     topic_id: str
     term: str
@@ -96,10 +96,10 @@ def make_topics_prompt(count: int) -> Prompt:
 def suggest_topics(
     workshop: Workshop, judging: Asked, categories: Sequence[str] = CATEGORIES, each: int = SUGGESTED
 ) -> StepReport:
-    """Have topics named for every category, and lay them out for people to keep some.
+    """Have topics suggested for every category, and write the table in which people keep some.
 
     Raises:
-        BadInput: an unknown category.
+        BadInput: a category is unknown.
     """
     if unknown := [name for name in categories if name not in CATEGORIES]:
         raise BadInput(f"there is no category {unknown[0]!r}; there are {', '.join(CATEGORIES)}")
@@ -108,6 +108,7 @@ def suggest_topics(
     def request(line: StagedRow) -> JudgeRequest:
         return JudgeRequest(prompt, {"category": line.id.replace("_", " ")}, check=_check_topics(each))
 
+    # Have topics suggested.
     report = StepReport()
     answered, report.waiting = ask_each(judging, [StagedRow(id=name) for name in categories], Suggestions, request)
     topics = [
@@ -115,6 +116,7 @@ def suggest_topics(
         for line, answer in answered
         for number, topic in enumerate(answer.topics[:each], 1)
     ]
+    # Write them, and the table in which people keep some.
     workshop.write(TOPICS, topics)
     table = workshop.folder / TOPIC_TABLE
     undecided = lay_out(table, [_make_topic_row(topic) for topic in topics])
@@ -132,24 +134,25 @@ def search_candidates(
     most: int = 8,
     accept_all: bool = False,
 ) -> StepReport:
-    """Search for episodes on every topic that was kept, and lay them out for people to choose one of each.
+    """Search for episodes on every kept topic, and write the table in which people choose one for each.
 
     A topic that was searched for before is not searched for again, unless its words changed.
 
     Args:
         workshop: the folder.
         read: fetches a document.
-        itunes: where searches are answered.
-        country: of Apple's store.
-        most: episodes a topic.
-        accept_all: search also for topics that nobody decided about.
+        itunes: address at which searches are answered.
+        country: country of Apple's store.
+        most: episodes for each topic.
+        accept_all: search also for topics that nobody decided on.
 
     Raises:
-        BadInput: no topics, or a table that cannot be used.
+        BadInput: there are no topics, or a table cannot be used.
     """
     report = StepReport()
     topics, undecided = _read_kept_topics(workshop, accept_all)
     report.waiting += undecided
+    # Search for topics that were not searched for in these words.
     record = workshop.folder / CANDIDATES
     searched = {(line["topic_id"], line["term"], line["country"]) for line in read_lines(record)}
     for number, topic in enumerate(topics):
@@ -164,6 +167,7 @@ def search_candidates(
         episodes = [vars(one) for one in results]
         line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
         append_line(record, line)
+    # Write the table of candidates, and report topics without any.
     candidates = _list_candidates(record, topics)
     table = workshop.folder / EPISODE_TABLE
     lay_out(table, [_make_candidate_row(one) for one in candidates])
@@ -184,8 +188,8 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         accept_all: where nobody chose among a topic's candidates, take the first.
 
     Raises:
-        BadInput: no candidates, a table that cannot be used, or nothing chosen.
-        BrokenRules: an item that the dataset would refuse.
+        BadInput: there are no candidates, a table cannot be used, or nothing was chosen.
+        BrokenRules: the dataset would refuse an item.
     """
     report = StepReport()
     topics, undecided = _read_kept_topics(workshop, accept_all)
@@ -228,24 +232,26 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepReport:
-    """Make items from recordings of one's own, once people have named topic and category of each.
+    """Make items from one's own recordings, once people have named topic and category of each.
 
-    The first call lays out the table; a later one reads it. Ids are the names of the files, as they are in the rows
-    that `podeval data build real_pod --config episodes --source FOLDER` makes of the same recordings.
+    The first call writes the table; a later one reads it. Ids are the names of the files, as they are in the rows that
+    `podeval data build real_pod --config episodes --source FOLDER` makes of the same recordings.
 
     Raises:
-        BadInput: no recordings, or a table that cannot be used.
+        BadInput: there are no recordings, or a table cannot be used.
     """
     from podeval.construction.lfs import list_recordings
 
     entries = [_make_recording_row(path) for path in list_recordings(folder)]
     if len({entry.id for entry in entries}) < len(entries):
         raise BadInput(f"two recordings in {folder} have one name but for the ending or odd characters; rename one")
+    # Read the table, which the first call writes.
     table, report = workshop.folder / OWN_TABLE, StepReport()
     if not table.is_file():
         lay_out(table, entries)
     review = read_decisions(table, entries, "own recordings", accept_all=accept_all)
     report.waiting += review.waiting
+    # Make items of valid rows; the others wait.
     items = list[dict[str, object]]()
     for name, edited in review.kept.items():
         try:
@@ -260,6 +266,7 @@ def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> S
             report.waiting.append(WaitingRow(name, f"its row in {table.name} cannot be used: {message}"))
             continue
         items.append(item.model_dump(mode="json", exclude_defaults=True) | {"category": item.category})
+    # Write the table again, and the items beside it.
     lay_out(table, entries)
     if items:
         write_json(
@@ -285,7 +292,7 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic]
 
 
 def _list_candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
-    """List the episodes of the last search for each topic in its present words, each episode under its first topic."""
+    """List the episodes of the last search for each topic as now worded, each under its first topic."""
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
     candidates, seen = list[EpisodeCandidate](), set[str]()
     for topic in topics:

@@ -1,7 +1,7 @@
 """Let people review rows in a table that any spreadsheet opens: each row is kept or not, and may be corrected.
 
-A row passes only with `yes` under `keep`. Columns whose name ends with "(edit)" may be changed; `remark` is free. What
-a person wrote survives when the table is written again, as long as the row is still what they saw.
+A row passes only with `yes` under `keep`. Columns whose name ends with "(edit)" may be changed; `remark` is free. When
+the table is written again, a person's entries on a row are kept as long as the row is still what they saw.
 """
 
 import csv
@@ -30,9 +30,9 @@ class ReviewRow:
     """A row as a reviewer sees it.
 
     Args:
-        id: of the row.
-        context: what helps to decide, by column.
-        editable: what may be corrected, by column.
+        id: id of the row.
+        context: columns that help to decide.
+        editable: columns that may be corrected.
     """
 
     id: str
@@ -41,14 +41,14 @@ class ReviewRow:
 
     @property
     def seen(self) -> str:
-        """What the row looked like, as a short hash: a verdict holds for this only."""
+        """A short hash of the row's content: a verdict holds for this content only."""
         content = json.dumps([self.id, dict(self.context), dict(self.editable)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
 @dataclass
 class ReviewDecisions:
-    """What people decided; `kept` and `refused` hold the editable columns by id, as they are now."""
+    """People's decisions; `kept` and `refused` hold the editable columns by id, as they are now."""
 
     kept: dict[str, dict[str, str]] = field(default_factory=dict)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -57,13 +57,13 @@ class ReviewDecisions:
 
 
 def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
-    """Write the table, with what was decided before about rows that did not change.
+    """Write the table, with earlier decisions about rows that did not change.
 
     Returns:
-        How many rows still wait for a decision.
+        The number of rows that still wait for a decision.
 
     Raises:
-        BadInput: the table that is there cannot be read.
+        BadInput: the existing table cannot be read.
     """
     before = {line.get(ID, ""): line for line in _read_lines(path)} if path.is_file() else {}
     context = list(dict.fromkeys(name for entry in entries for name in entry.context))
@@ -87,16 +87,16 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
 
 
 def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
-    """Read what people decided about these rows.
+    """Read people's decisions about these rows.
 
     Args:
-        path: of the table.
-        entries: as they were laid out.
-        step: that rows are left out by where somebody said no.
-        accept_all: keep what nobody decided about.
+        path: path of the table.
+        entries: the rows as they were laid out.
+        step: name of the step by which refused rows are left out.
+        accept_all: keep rows that nobody decided on.
 
     Raises:
-        BadInput: no table, one that cannot be read, or a word under `keep` that is neither yes nor no.
+        BadInput: there is no table, it cannot be read, or a word under `keep` is neither yes nor no.
     """
     if not path.is_file():
         raise BadInput(f"{path} is not there; the step before writes it")
@@ -138,7 +138,7 @@ def _decide(
 
 
 def _read_lines(path: Path) -> list[dict[str, str]]:
-    """Read the table's lines, and undo the marks that keep spreadsheets from reading cells as formulas."""
+    """Read the table's lines, and remove the marks that keep spreadsheets from reading cells as formulas."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:

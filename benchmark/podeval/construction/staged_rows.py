@@ -1,9 +1,9 @@
-"""The rows of a construction: files of JSON Lines between steps, and what became of every row.
+"""The rows of a construction: files of JSON Lines between steps, and the outcome of every row.
 
-A construction lives in a folder. A step reads a file of rows and writes another, whole or not at all; what a judge
-answered lies in its records, so that a step that was stopped asks nothing twice. No row is lost in silence: one that a
-step takes out stands in `left_out.jsonl` with the step and the reason, and one that waits (for a judge that did not
-answer, for a person) is named by the command, which then ends with exit code 1.
+A construction lives in a folder. A step reads a file of rows and writes another, atomically; a judge's answers lie in
+its records, so that a step that was stopped asks nothing twice. No row is lost silently: one that a step takes out is
+recorded in `left_out.jsonl` with the step and the reason, and one that waits (for a judge that did not answer, for a
+person) is named by the command, which then ends with exit code 1.
 """
 
 import json
@@ -40,7 +40,7 @@ class LeftOut(StagedRow):
 
 @dataclass(frozen=True)
 class WaitingRow:
-    """A row that goes on when something outside has happened: a judge answers, a person decides."""
+    """A row that waits for something outside: a judge's answer, a person's decision."""
 
     id: str
     reason: str
@@ -52,7 +52,7 @@ A = TypeVar("A", bound=BaseModel)
 
 @dataclass
 class Sifted(Generic[R]):
-    """What came of the rows of a step."""
+    """The rows that a step kept, left out, or has waiting."""
 
     kept: list[R] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Workshop:
     """The folder of a construction.
 
     Args:
-        folder: made where it is not there.
+        folder: the folder; it is made where it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -71,12 +71,12 @@ class Workshop:
 
     @property
     def records(self) -> Path:
-        """Where a judge's raw answers are kept."""
+        """Folder of a judge's raw answers."""
         return self.folder / "records"
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the folder for this process.
+        """Lock the folder for this process.
 
         Raises:
             BadInput: another process holds it.
@@ -88,7 +88,7 @@ class Workshop:
         """Read the rows of a step's file.
 
         Raises:
-            BadInput: the file is not there (where `made_by` names the command that makes it), or is damaged.
+            BadInput: the file does not exist (where `made_by` names the command that makes it), or is damaged.
         """
         path = self.folder / name
         if made_by and not path.is_file():
@@ -96,13 +96,13 @@ class Workshop:
         return read_rows(path, kind)
 
     def write(self, name: str, rows: Iterable[StagedRow]) -> Path:
-        """Replace a step's file."""
+        """Replace a step's file; return its path."""
         path = self.folder / name
         write_rows(path, rows)
         return path
 
     def write_sifted(self, step: str, name: str, sifted: Sifted[R]) -> list[R]:
-        """Write what a step kept and what it left out; what the step left out before is forgotten."""
+        """Write the rows that a step kept and those it left out, replacing those it left out before."""
         others = [left for left in self.read_left_out() if left.step != step]
         self.write(LEFT_OUT, [*others, *sifted.left_out])
         self.write(name, sifted.kept)
@@ -114,10 +114,10 @@ class Workshop:
 
 
 def read_rows(path: Path, kind: type[R]) -> list[R]:
-    """Read the rows of a file of JSON Lines; there are none where the file is not there.
+    """Read the rows of a file of JSON Lines; return none where the file does not exist.
 
     Raises:
-        BadInput: a line is no such row, or has the id of another; says which.
+        BadInput: a line is not such a row, or has the id of another; the message says which.
     """
     rows: list[R] = []
     seen: dict[str, int] = {}
@@ -134,7 +134,7 @@ def read_rows(path: Path, kind: type[R]) -> list[R]:
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
-    """Replace a file by these rows, whole or not at all."""
+    """Replace a file by these rows, atomically."""
     lines = [json.dumps(row.model_dump(mode="json"), ensure_ascii=False, allow_nan=False) for row in rows]
     write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
 
@@ -149,13 +149,13 @@ def describe_validation_error(error: ValidationError) -> str:
 def ask_each(
     judging: Asked, rows: Sequence[R], kind: type[A], request: Callable[[R], JudgeRequest]
 ) -> tuple[list[tuple[R, A]], list[WaitingRow]]:
-    """Ask a judge about every row, all at once; rows without an answer that can be used wait.
+    """Ask a judge about all rows concurrently; rows without a usable answer wait.
 
     Args:
-        judging: who is asked.
-        rows: asked about, in this order.
-        kind: of answer that the prompt asks for.
-        request: made of a row.
+        judging: client of the judge.
+        rows: the rows, in this order.
+        kind: type of the answer that the prompt asks for.
+        request: makes the request for a row.
     """
     answered: list[tuple[R, A]] = []
     waiting: list[WaitingRow] = []
@@ -169,7 +169,7 @@ def ask_each(
 
 @dataclass
 class StepReport:
-    """What a command says at its end: sentences, and what still waits."""
+    """The report of a command: sentences, and the rows that still wait."""
 
     sentences: list[str] = field(default_factory=list)
     waiting: list[WaitingRow] = field(default_factory=list)
@@ -179,7 +179,7 @@ class StepReport:
         self.sentences.append(sentence)
 
     def add_result(self, step: str, result: Sifted[R]) -> None:
-        """Add what came of a step."""
+        """Add the result of a step."""
         self.waiting += result.waiting
         gone = f", {len(result.left_out)} left out" if result.left_out else ""
         more = f", {len(result.waiting)} waiting" if result.waiting else ""

@@ -10,17 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from podeval import __version__
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
+from podeval.hub.parquet import HUB_PARQUET
 from podeval.store.files import write_json, writing
+from podeval.version import __version__
 
 LOCK = "podeval-build.json"
-"""What a build was made from and what it holds: sources with their hashes, rows and hashes of the Parquet files."""
+"""File that records a build: its sources with their hashes, rows and hashes of the Parquet files."""
 
 SHARD_BYTES = 400 << 20
 
@@ -36,22 +37,22 @@ def build(
     cache: Path,
     progress: Progress = lambda line: None,
 ) -> dict[str, Any]:
-    """Make a dataset folder that `datasets.load_dataset` reads.
+    """Build a dataset folder that `datasets.load_dataset` reads.
 
     Args:
-        name: of the builder.
-        out: the folder to make; one that a build made before is replaced, anything else is refused.
+        name: name of the builder.
+        out: the folder to make; one that an earlier build made is replaced, anything else is refused.
         source: as `podeval.datasets.source_files.fetch` takes it; the record's first by default.
-        configs: which; all that can be made from the source by default.
-        cache: where downloads are kept.
-        progress: told what happens, line by line.
+        configs: names of the configs to build; all that can be made from the source by default.
+        cache: folder in which downloads are kept.
+        progress: called with what happens, line by line.
 
     Returns:
-        What `LOCK` holds.
+        The content of `LOCK`.
 
     Raises:
-        BadInput: an unknown name, a source that cannot be had, rows that break rules (`BrokenRules`), a folder that
-            is in the way.
+        BadInput: the name is unknown, the source cannot be had, rows break rules (`BrokenRules`), or another folder is
+            in the way.
     """
     kind = catalogue.get(name)
     record = kind.RECORD
@@ -97,7 +98,7 @@ def build(
 
 
 def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
-    """Choose the configs to build; the ones that the caller names must be among those that the source gives."""
+    """Choose the configs to build; configs that the caller names must be among those that the source gives."""
     possible = record.configs_of(source)
     for name in configs:
         config = record.config(name)
@@ -136,24 +137,27 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
     paths: list[Path] = []
     rows, size, total = 0, 0, 0
     writer: pq.ParquetWriter | None = None
+    # Write tables until a file is large enough, then begin the next.
     try:
         for table in builder.tables(split):
             if writer is None or size > SHARD_BYTES:
                 if writer is not None:
                     writer.close()
                 paths.append(folder / f"{split}-{len(paths):05d}.part")
-                writer, size = pq.ParquetWriter(paths[-1], schema, compression="zstd"), 0
+                writer, size = pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET), 0
             writer.write_table(table.cast(schema), row_group_size=max(1, len(table)))
             rows += len(table)
             size += table.nbytes
             total += table.nbytes
+        # A split without rows still has a file with the columns.
         if writer is None:
             paths.append(folder / f"{split}-00000.part")
-            writer = pq.ParquetWriter(paths[-1], schema, compression="zstd")
+            writer = pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET)
             writer.write_table(pa.Table.from_pylist([], schema=schema))
     finally:
         if writer is not None:
             writer.close()
+    # The names hold the number of files, which is known only now.
     files = {}
     for number, path in enumerate(paths):
         final = path.with_name(f"{split}-{number:05d}-of-{len(paths):05d}.parquet")
@@ -164,10 +168,10 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
 
 
 def read_lock(folder: Path) -> dict[str, Any]:
-    """Read what a built folder records about its build.
+    """Read the record that a build left in its folder.
 
     Raises:
-        BadInput: it was not made by `podeval data build`.
+        BadInput: the folder was not made by `podeval data build`.
     """
     try:
         lock: dict[str, Any] = json.loads((folder / LOCK).read_text(encoding="utf-8"))

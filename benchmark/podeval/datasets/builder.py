@@ -25,12 +25,12 @@ AUDIO_ROWS_PER_GROUP = 8
 
 
 class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """Build a dataset; a subclass defines its record, columns, rules and rows.
+    """Base class of dataset builders; a subclass defines its record, columns, rules and rows.
 
     Args:
-        config_name: which of the record's configs.
+        config_name: name of one of the record's configs.
         source: the name of a source of the record, or a folder that holds its files.
-        folder: where the source's files are.
+        folder: folder in which the source's files lie.
     """
 
     RECORD: ClassVar[DatasetRecord]
@@ -60,7 +60,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         """Make the rows of a split from the files of a source in `folder`.
 
         Raises:
-            BadInput: the files are not what the source should hold; says which and what.
+            BadInput: the files are not what the source should hold; the message says which and what.
         """
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def builder_configs_of(cls) -> dict[str, datasets.BuilderConfig]:
-        """Return a config of the library `datasets` for each config of the record."""
+        """Return a builder config of the library `datasets` for each config of the record."""
         return {
             config.name: datasets.BuilderConfig(
                 name=config.name, version=datasets.Version(cls.RECORD.version), description=config.description
@@ -105,7 +105,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         yield from enumerate(self.tables(split))
 
     def problems(self, split: str) -> Iterator[RowProblem]:
-        """Find what is wrong with the rows of a split; rows are made one by one, and none is kept in memory."""
+        """Yield the problems of the rows of a split; rows are made one by one, and none is kept in memory."""
         config = self.config.name
         expected = set(self.features(config))
 
@@ -121,7 +121,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         """Yield a split as tables of one row group each.
 
         Raises:
-            BrokenRules: a row breaks a rule; no table was given.
+            BrokenRules: a row breaks a rule; no table has been yielded then.
         """
         if problems := list(self.problems(split)):
             raise BrokenRules(problems)

@@ -73,12 +73,15 @@ def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) 
 def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     """Render the text of the card, without its metadata."""
     record = kind.RECORD
+    # Title, summary and use.
     parts = [f"# {record.title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
     parts.append(_describe_use(record))
+    # Content.
     parts.append(
         "## Configs\n\n" + "\n".join(f"- `{c.name}` ({', '.join(c.splits)}): {c.description}" for c in record.configs)
     )
     parts.append("## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs))
+    # Sources.
     parts.append(f"## Provenance\n\n{record.provenance}\n\n{_describe_sources(record)}")
     if lock.get("source"):
         build_source = lock["source"]
@@ -87,6 +90,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
             + _describe_pinning(record, pinned=build_source["pinned"])
         )
     parts += lock.get("notes", [])
+    # Errors, licence and citation.
     if record.known_errors:
         parts.append("## Known errors of the source\n\n" + "\n".join(f"- {error}" for error in record.known_errors))
     parts.append(f"## Licence\n\n{record.licence_details}")

@@ -1,4 +1,4 @@
-"""All dataset builders, by name."""
+"""The catalogue of all dataset builders, by name."""
 
 import importlib.util
 import sys
@@ -17,7 +17,7 @@ def folder_of(name: str) -> Path:
     """Return the folder of a builder, with its code, its card and its sample.
 
     Raises:
-        BadInput: there is no such dataset.
+        BadInput: there is no dataset of this name.
     """
     if name not in NAMES:
         raise BadInput(f"there is no dataset {name!r}; `podeval data list` shows {', '.join(NAMES)}")
@@ -29,7 +29,7 @@ def get(name: str) -> type[Builder]:
     """Return the builder of this name.
 
     Raises:
-        BadInput: there is no such dataset.
+        BadInput: there is no dataset of this name.
     """
     path = folder_of(name) / "builder.py"
     # `datasets` names a builder's cache by the last part of its module.

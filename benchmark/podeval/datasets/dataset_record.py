@@ -14,13 +14,13 @@ SAMPLE = "sample"
 
 
 class Source(FactSheet):
-    """Where rows come from, pinned.
+    """A pinned source from which rows are made.
 
-    `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one
-    in a package); a source of kind `folder` is a user's own, named by its path. `revision` is the commit it is pinned
-    to, or "" where none could be looked up, so that whoever builds has to name one; `files` the files that are read,
-    with their SHA-256 where it is known ("" where it could not be had). A file's name may be a pattern of the Hub's
-    client, and `a|b` means either.
+    `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one in
+    a package); a source of kind `folder` is a user's own, given by its path. `revision` is the commit it is pinned to,
+    or "" where none could be looked up, so that the user has to name one at the build; `files` are the files that are
+    read, with their SHA-256 ("" where it is not known). A file's name may be a pattern of the Hub's client, and `a|b`
+    means either.
     """
 
     name: Name
@@ -34,7 +34,7 @@ class Source(FactSheet):
 
 
 class Config(FactSheet):
-    """One table of the dataset: its splits, what a row is, and the sources it can be made from (all, where empty)."""
+    """One table of the dataset: its splits, the meaning of a row, and its possible sources (all, where empty)."""
 
     name: Name
     description: Sentence

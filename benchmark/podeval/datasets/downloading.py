@@ -1,4 +1,4 @@
-"""Download files by httpx: downloads resume, are bounded, and are whole or not there; tenacity repeats them."""
+"""Download files by httpx: downloads resume, have a size limit, and are atomic; tenacity repeats failed attempts."""
 
 import hashlib
 import ssl
@@ -25,18 +25,18 @@ _PASSING = (408, 425, 429)
 _GONE = (404, 410)
 
 MOST_BYTES = 4 << 30
-"""More than this is not fetched, unless the caller says so."""
+"""Default limit of a download in bytes."""
 
 Watch = Callable[[int, int | None], None]
-"""Called with how many bytes are there, and how many there will be where the server says."""
+"""Called with the bytes fetched so far, and the total where the server gives it."""
 
 
 class Gone(BadInput):
-    """The server answers, and has no such file (any more)."""
+    """The server answers, but does not have the file, or no longer has it."""
 
 
 class TooLarge(BadInput):
-    """More than is fetched."""
+    """The file is larger than the caller's limit."""
 
 
 def download(
@@ -51,24 +51,26 @@ def download(
     watch: Watch | None = None,
     client: httpx.Client | None = None,
 ) -> Path:
-    """Fetch a file; nothing is fetched that is already there with the right content.
+    """Download a file; nothing is fetched where a file with the right content is there already.
 
-    What was fetched before an interruption stays beside the goal as `.part` and is gone on from where the server
-    supports ranges and the file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
+    An interrupted download stays beside the goal as `.part`, and is resumed where the server supports ranges and the
+    file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
 
     Args:
-        url: http or https.
-        to: the file to make.
-        sha256: of the content, where one is recorded.
-        most_bytes: refuse more.
+        url: an http or https address.
+        to: path of the file to make.
+        sha256: hash of the content, where one is recorded.
+        most_bytes: refuse a larger file.
         timeout: seconds without a byte.
-        tries: attempts at what may pass by itself: timeouts, broken connections, 429 and 5xx answers.
-        wait: seconds before the second attempt, doubled before each further one; `Retry-After` goes before, up to 60 s.
+        tries: attempts at transient failures: timeouts, broken connections, 429 and 5xx answers.
+        wait: seconds before the second attempt, doubled before each further one; `Retry-After` has precedence, up to 60
+            s.
         watch: called while bytes arrive.
-        client: sends the requests; one that goes to any address by default.
+        client: sends the requests; the default goes to any address.
 
     Raises:
-        BadInput: it cannot be had; says why and what to do. `Gone` where it is not there, `TooLarge` where it is that.
+        BadInput: the file cannot be had; the message says why and what to do. `Gone` where the server does not have it,
+            `TooLarge` where it is larger than `most_bytes`.
     """
     if not url.startswith(("https://", "http://")):
         raise BadInput(f"{url} is not a web address; it must begin with https://")
@@ -83,6 +85,7 @@ def download(
         wait=lambda state: _choose_pause(state, wait),
         reraise=True,
     )
+    # Fetch the missing bytes, with the caller's client or a new one.
     try:
         if client is None:
             with make_client() as client:
@@ -91,6 +94,7 @@ def download(
             retrying(_go_on, client, url, part, most_bytes, timeout, watch)
     except _Passing as trouble:
         raise BadInput(f"{url} could not be fetched after {tries} attempts ({trouble}); try again later") from None
+    # Check the content before the file gets its name.
     if sha256 is not None and (digest := _hash(part)) != sha256:
         part.unlink()
         _mark(part).unlink(missing_ok=True)
@@ -107,7 +111,7 @@ def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
 
 
 class _Passing(Exception):
-    """Trouble that may pass by itself."""
+    """A transient failure, worth another attempt."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -115,14 +119,14 @@ class _Passing(Exception):
 
 
 def _choose_pause(state: RetryCallState, first: float) -> float:
-    """Choose the seconds until the next attempt: what the server asks for, or twice as long as before the last one."""
+    """Return the seconds until the next attempt: what the server asks for, or twice the pause before the last one."""
     error = state.outcome.exception() if state.outcome else None
     asked_for = error.retry_after if isinstance(error, _Passing) else None
     return min(_LONGEST_PAUSE, asked_for or first * 2.0 ** (state.attempt_number - 1))
 
 
 def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout: float, watch: Watch | None) -> None:
-    """Fetch what is missing of a file."""
+    """Fetch the missing part of a file."""
     present = part.stat().st_size if part.is_file() else 0
     mark = _mark(part).read_text(encoding="utf-8") if present and _mark(part).is_file() else ""
     headers = {"Range": f"bytes={present}-", "If-Range": mark} if present and mark else {}
@@ -154,7 +158,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
 
 @contextmanager
 def _ask(client: httpx.Client, url: str, headers: dict[str, str], timeout: float) -> Iterator[httpx.Response]:
-    """Follow the redirects to the last answer, whose body is not read yet; bodies of redirects are never read."""
+    """Follow redirects to the final answer, and yield it with its body unread; bodies of redirects are never read."""
     request = client.build_request("GET", url, headers=headers, timeout=timeout)
     for _ in range(_MOST_REDIRECTS + 1):
         answer = client.send(request, stream=True, follow_redirects=False)
@@ -171,7 +175,7 @@ def _ask(client: httpx.Client, url: str, headers: dict[str, str], timeout: float
 
 
 def _require_success(answer: httpx.Response, url: str) -> None:
-    """Raise what an answer without the file means: trouble that may pass, or that the file cannot be had."""
+    """Raise an error where the answer holds no file: one that is worth another attempt, or a final one."""
     status = answer.status_code
     if status in _PASSING or status >= 500:
         raise _Passing(f"HTTP {status}", _read_seconds(answer.headers.get("Retry-After")))
@@ -189,7 +193,7 @@ def _copy(
     watch: Watch | None,
     url: str,
 ) -> None:
-    """Write what arrives, as it arrives: what is there of a broken download is gone on from."""
+    """Write the bytes as they arrive, so that a broken download can be resumed."""
     done = begin
     for block in answer.iter_raw():
         done += len(block)
@@ -202,7 +206,7 @@ def _copy(
 
 
 def _identify(headers: httpx.Headers) -> str:
-    """Return what tells this version of the file from another; a weak ETag does not."""
+    """Return what tells this version of the file from another, as `If-Range` takes it; weak ETags are not used."""
     tag = headers.get("ETag") or ""
     return (tag if tag.startswith('"') else "") or headers.get("Last-Modified") or ""
 

@@ -20,10 +20,10 @@ _AUDIO_NAMES = frozenset(
 
 
 def episode_features() -> datasets.Features:
-    """The columns.
+    """Return the columns.
 
-    `id` is the file's name without its ending; `turns` are segments of at most 30 s, `clips` as `podeval data
-    segments` finds them; `reason` says why there are none of these.
+    `id` is the file's name without its ending; `turns` are segments of at most 30 s, `clips` are those that `podeval
+    data segments` finds; `reason` says why there are no turns or clips.
     """
     text, seconds = datasets.Value("string"), datasets.Value("float64")
     return datasets.Features(
@@ -72,21 +72,21 @@ EPISODE_RULES = (
     RowRule("speech.heard", _not_heard),
     RowRule("turns.times", _out_of_time),
 )
-"""What every row keeps: it is of readable audio in which somebody speaks."""
+"""Rules of every row: its audio is readable, and somebody speaks in it."""
 
 
 def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
     """Make a row for each recording of a folder, in the order of the file names.
 
-    What `podeval data fetch` recorded there must be there, with the content that was recorded.
+    The files that `podeval data fetch` recorded there must be present, with the recorded content.
 
     Args:
-        folder: of audio files; others are left alone.
-        items: those that recordings may be of, by id: their language is spoken in them.
+        folder: folder of audio files; other files are ignored.
+        items: items that the recordings may be of, by id; they tell the language that is spoken.
 
     Raises:
         BadInput: there is no recording.
-        ModelMissing: the models that hear them are not installed.
+        ModelMissing: the models that analyse recordings are not installed.
     """
     fetched = {one.file: one for one in read_attempts(folder).values() if one.status == "found" and one.file}
     names = sorted({path.name for path in folder.iterdir() if is_recording(path)} | set(fetched))
@@ -99,7 +99,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
 
 
 def is_recording(path: Path) -> bool:
-    """Tell whether a file is audio by its content, or is named like audio."""
+    """Tell whether a file is audio by its content, or has the name of an audio file."""
     from podeval.audio.formats.container import identify, open_regular
 
     if path.name.startswith(".") or path.name == RECORD or not path.is_file():
@@ -113,12 +113,13 @@ def is_recording(path: Path) -> bool:
 
 
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """Make the row of a recording; where the recording is of no use the row says why, and the rules refuse it."""
+    """Make the row of a recording; where the recording cannot be used the row says why, and the rules refuse it."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import transcribe_and_diarise
     from podeval.models import registry
     from podeval.text.dialogue_segments import cut_dialogue_clips, explain_no_clips
 
+    # Fill in the facts that need no analysis.
     number = item.id.rpartition("_")[2] if item else ""
     row: dict[str, Any] = {
         "id": path.stem,
@@ -134,6 +135,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         "clips": [],
         "reason": None,
     }
+    # Transcribe; the row of an unusable recording says why.
     try:
         recording = Recording.open(path)
         if expected and recording.content != expected:

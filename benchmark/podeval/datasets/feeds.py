@@ -19,13 +19,13 @@ from podeval.datasets.downloading import Gone
 from podeval.errors import BadInput
 
 ITUNES = "https://itunes.apple.com"
-"""Where Apple answers lookups."""
+"""Address at which Apple answers lookups."""
 
 NEWEST = 200
-"""How many of a show's episodes a lookup gives at most."""
+"""Most episodes of a show in the answer to a lookup."""
 
 Read = Callable[[str, int], bytes]
-"""Fetches a document of at most so many bytes."""
+"""A function that fetches a document of at most so many bytes."""
 
 _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)\?(?P<query>.*)"
@@ -34,12 +34,12 @@ _LOOKUP_BYTES, _FEED_BYTES = 16 << 20, 128 << 20
 
 
 class BadFeed(BadInput):
-    """A lookup's answer or a feed that cannot be read."""
+    """The answer to a lookup, or a feed, cannot be read."""
 
 
 @dataclass(frozen=True)
 class EpisodeLink:
-    """An episode in Apple Podcasts: the numbers of its show and its own, and the country of the store."""
+    """A link to an episode in Apple Podcasts: the ids of show and episode, and the country of the store."""
 
     country: str
     show: int
@@ -47,10 +47,10 @@ class EpisodeLink:
 
     @classmethod
     def parse(cls, link: str) -> Self:
-        """Read a link such as `https://podcasts.apple.com/us/podcast/a-title/id123?i=456`.
+        """Parse a link such as `https://podcasts.apple.com/us/podcast/a-title/id123?i=456`.
 
         Raises:
-            BadInput: it is not of this form.
+            BadInput: the link does not have this form.
         """
         match = _LINK.fullmatch(link)
         episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", match["query"]) if match else None
@@ -64,7 +64,7 @@ class EpisodeLink:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Where an episode's audio is said to be, and by whom: `lookup`, `feed` or `yt-dlp`."""
+    """The address of an episode's audio, and where it comes from: `lookup`, `feed` or `yt-dlp`."""
 
     url: str
     via: str
@@ -74,20 +74,20 @@ class Enclosure:
 
 
 def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
-    """Yield the addresses where an episode may be had, best first, and the reasons why a directory gives none.
+    """Yield the addresses at which an episode may be available, best first, and the reasons why a directory gives none.
 
-    Asked are, in this order and only as far as the caller goes on: Apple for the show's newest episodes and its feed,
-    Apple for the episode, the feed (by the episode's guid, else by its title where that is the title of one episode
-    only), and yt-dlp where it is installed.
+    In this order, and only as far as the caller goes on, these are asked: Apple for the show's newest episodes and its
+    feed, Apple for the episode, the feed (by the episode's guid, else by its title where only one episode has that
+    title), and yt-dlp where it is installed.
 
     Args:
-        link: of the episode in Apple Podcasts.
-        title: of the episode.
+        link: link of the episode in Apple Podcasts.
+        title: title of the episode.
         read: fetches a document.
-        itunes: where lookups are answered.
+        itunes: address at which lookups are answered.
 
     Raises:
-        BadInput: the link is none.
+        BadInput: the link is not a link to an episode.
     """
     target = EpisodeLink.parse(link)
     # Apple's lookup, by the show's newest episodes and by the episode.
@@ -125,7 +125,7 @@ def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> 
 
 @dataclass(frozen=True)
 class FoundEpisode:
-    """An episode that a search found; `minutes` None where Apple does not say."""
+    """An episode found by a search; `minutes` is None where Apple does not give the length."""
 
     link: str
     title: str
@@ -144,14 +144,14 @@ def search_episodes(
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
 
     Args:
-        term: words.
+        term: words to search for.
         read: fetches a document.
-        itunes: where searches are answered.
+        itunes: address at which searches are answered.
         country: two letters.
-        most: how many are asked for.
+        most: number of episodes to ask for.
 
     Raises:
-        BadInput: the answer cannot be had or read.
+        BadInput: the answer cannot be fetched or read.
     """
     query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
     results = parse_results(
@@ -178,16 +178,16 @@ def search_episodes(
 
 
 def _look_up(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
-    """Ask Apple about a show or an episode; the answer lists the show itself, and episodes."""
+    """Look up a show or an episode at Apple; the answer lists the show itself, and episodes."""
     query = urlencode({"id": number, "entity": "podcastEpisode", "country": country, "limit": NEWEST})
     return parse_results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
 
 
 def parse_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
-    """Parse the results of a lookup or search; `what` was looked for.
+    """Parse the results of a lookup or search; `what` names what was looked for, for the message.
 
     Raises:
-        BadFeed: the answer is no JSON with results.
+        BadFeed: the answer is not JSON with results.
     """
     try:
         results = json.loads(answer)["results"]
@@ -220,16 +220,17 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput
 
 
 def parse_feed(content: bytes) -> Iterator[Enclosure]:
-    """Read the items of an RSS feed.
+    """Parse the items of an RSS feed.
 
     Raises:
-        BadFeed: it is no well-formed RSS, or uses what XML bombs are made of.
+        BadFeed: it is not well-formed RSS, or uses the constructs that XML bombs are made of.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import iterparse
 
     try:
         root = None
+        # Items are read and dropped one by one, as feeds may be long.
         for _, element in iterparse(io.BytesIO(content), events=("end",)):
             root = element
             if element.tag == "item":
@@ -257,12 +258,12 @@ def _read_text(item: Element, name: str) -> str:
 
 
 def _fold_title(title: str) -> str:
-    """Reduce a title to its letters and digits, as quotes, dashes and spaces differ between Apple and feeds."""
+    """Reduce a title to its letters and digits, because quotes, dashes and spaces differ between Apple and feeds."""
     return "".join(one for one in unicodedata.normalize("NFKC", title).casefold() if one.isalnum())
 
 
 def _ask_yt_dlp(link: str) -> Enclosure | BadInput:
-    """Ask yt-dlp for the address that it reads from the episode's page; it downloads nothing."""
+    """Ask yt-dlp for the address of the audio, which it reads from the episode's page; nothing is downloaded."""
     yt_dlp = importlib.import_module("yt_dlp")
     try:
         with yt_dlp.YoutubeDL({"quiet": True, "no_warnings": True, "noplaylist": True}) as reader:

@@ -1,7 +1,7 @@
 """Fetch published episodes for one's own evaluation, and record which were found and which are lost.
 
-A folder of episodes holds whole audio files that were checked, and `episodes.jsonl`: a line for every attempt, the
-last one of an id counts. Episodes belong to their makers; nothing here passes them on.
+A folder of episodes holds whole audio files that were checked, and `episodes.jsonl`, which has a line for every
+attempt; the last line of an id counts. Episodes belong to their makers; nothing here redistributes them.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from podeval.store.files import append_line, lock_folder, read_lines, writing
 RECORD = "episodes.jsonl"
 
 MOST_BYTES = 1 << 30
-"""A larger episode is not fetched; three hours at 320 kbit/s are 432 MB."""
+"""Largest episode in bytes; three hours at 320 kbit/s are 432 MB."""
 
 LOOKUP_PAUSE = 3.0
 """Seconds between lookups: Apple asks for no more than about 20 a minute."""
@@ -47,7 +47,7 @@ _STATUS: dict[type[BadInput], Status] = {
 
 @dataclass(frozen=True)
 class EpisodeRequest:
-    """An episode to fetch: what it is called here, its link in Apple Podcasts, and its title."""
+    """An episode to fetch: its id here, its link in Apple Podcasts, and its title."""
 
     id: str
     link: str
@@ -56,23 +56,23 @@ class EpisodeRequest:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one episode; a line of the record.
+    """The outcome of one attempt to fetch an episode; a line of the record.
 
     Attributes:
-        id: of the episode here.
-        link: in Apple Podcasts.
-        checked: when, UTC.
+        id: id of the episode here.
+        link: link in Apple Podcasts.
+        checked: time of the attempt, UTC.
         status: found, or what is wrong.
-        reason: why it is not found; None where it is.
-        via: who told where the audio is: lookup, feed or yt-dlp.
-        title: as the one who told has it; so are `guid` and `published`.
+        reason: why it was not found; None where it was.
+        via: the directory that gave the address of the audio: lookup, feed or yt-dlp.
+        title: the title in that directory, as are `guid` and `published`.
         enclosure: the audio's address without user, query and fragment, which may hold secrets.
-        file: in the folder.
-        bytes: of the file.
-        sha256: of the file.
-        seconds: of audio, by the file's header or packets.
+        file: name of the file in the folder.
+        bytes: size of the file.
+        sha256: hash of the file.
+        seconds: length of the audio, by the file's header or packets.
         container: as in `podeval.audio.formats.container`.
-        http: what the server said with it.
+        http: the server's last answer.
     """
 
     id: str
@@ -97,11 +97,11 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeReques
     """Select the episodes that a benchmark names, for all topics or for some.
 
     Args:
-        name: of the benchmark.
-        topics: their ids, or the numbers at the end of these.
+        name: name of the benchmark.
+        topics: ids of topics, or the numbers at the end of these.
 
     Raises:
-        BadInput: a benchmark without published episodes, or a topic that it does not have.
+        BadInput: the benchmark has no published episodes, or does not have one of the topics.
     """
     if name != real_pod.BENCHMARK.name:
         raise BadInput(
@@ -120,7 +120,7 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeReques
 
 
 def make_web(itunes: str = ITUNES, **options: Any) -> Web:
-    """Make a reader that pauses as Apple asks; it goes to private addresses only where lookups are answered there."""
+    """Make a web reader that pauses as Apple asks; private addresses are allowed only if lookups are answered there."""
     apple = urlsplit(ITUNES).netloc
     return Web(pauses={apple: LOOKUP_PAUSE}, allow_private=is_loopback(itunes), **options)
 
@@ -138,14 +138,14 @@ def fetch_episodes(
 
     Args:
         requests: the episodes.
-        into: the folder; made where it is not there.
+        into: the folder; it is made where it does not exist.
         web: reads from servers.
-        itunes: where Apple's lookups are answered.
+        itunes: address at which Apple's lookups are answered.
         most_bytes: refuse larger episodes.
-        tell: told what happens, line by line.
+        tell: called with what happens, line by line.
 
     Returns:
-        What came of each, in order.
+        The attempt at each episode, in order.
 
     Raises:
         BadInput: the folder cannot be written to, or is in use.
@@ -166,10 +166,10 @@ def fetch_episodes(
 
 
 def read_attempts(folder: Path) -> dict[str, Attempt]:
-    """Read the last attempt at each episode of a folder; there is none where the folder has no record.
+    """Read the last attempt at each episode of a folder; return none where the folder has no record.
 
     Raises:
-        BadInput: the record is damaged; says where.
+        BadInput: the record is damaged; the message says where.
     """
     attempts: dict[str, Attempt] = {}
     for line in read_lines(folder / RECORD):
@@ -192,7 +192,7 @@ def is_there(folder: Path, attempt: Attempt) -> bool:
 
 
 def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """Render which episodes were found and which are lost, a line each; the last line counts them."""
+    """Render the attempts as lines, one for each episode; the last line counts the found and the lost."""
     width = max((len(one.id) for one in attempts), default=0)
     for one in attempts:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
@@ -256,21 +256,23 @@ def _complete(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> At
 def _download(
     name: str, enclosure: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int
 ) -> Mapping[str, Any]:
-    """Download one file of audio, check it, put it in place, and return its facts.
+    """Download one file of audio, check it, move it into place, and return its facts.
 
     Raises:
-        BadInput: it cannot be had; `BadAudio` where it is no whole audio file.
+        BadInput: it cannot be had; `BadAudio` where it is not a whole audio file.
     """
     # Named by its address: what is there of one file is never gone on with from another.
     part = scratch / hashlib.sha256(strip_secrets(enclosure.url).encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
     web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
+    # Keep whole audio files only.
     try:
         container, seconds = read_container_and_seconds(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
         raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is no whole audio file: it {what}") from None
+    # Record the facts, and put the file in place.
     facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
     file_facts = {

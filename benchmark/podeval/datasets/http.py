@@ -1,10 +1,10 @@
 """Read from servers of strangers: one request at a time, with pauses, and never from a private network.
 
-A feed names its audio by any address it likes, and every server may redirect. So each connection goes only to an
-address that was looked up and judged public, redirects included; the name cannot change its meaning in between.
+The audio addresses in a feed can be anything, and every server may redirect. So each connection goes only to an address
+that was looked up and judged public, redirects included; the name cannot change its meaning in between.
 
-The requests are httpx's. The idea of a checked address that is put into the request, with the name kept for the
-certificate, is safehttpx's; its code does not serve here, as it asks Google for names that this machine does not find,
+The requests are made by httpx. The idea of putting a checked address into the request, with the name kept for the
+certificate, comes from safehttpx; its code is not used, as it asks Google for names that this machine does not find,
 goes to the one public address among private ones, uses lists of networks that are only as new as Python, and keeps
 whole answers in memory.
 """
@@ -29,12 +29,12 @@ from podeval.errors import BadInput
 
 
 class AddressRefused(BadInput):
-    """An address that is not gone to: private, or not of the web."""
+    """The address is one that is never requested: it is private, or not on the web."""
 
 
 @dataclass(frozen=True)
 class HttpFacts:
-    """What the server said with a file: the last answer, and how many redirects led to it."""
+    """The facts of the server's last answer with a file, and how many redirects led to it."""
 
     status: int
     host: str
@@ -45,13 +45,13 @@ class HttpFacts:
 
 
 class Web:
-    """Read from servers with pauses, and never from a private network.
+    """A client that reads from servers with pauses, and never from a private network.
 
     Args:
         pause: seconds between an answer of a host and the next request to it.
         pauses: the same for single hosts.
         timeout: seconds without a byte.
-        tries: attempts at what may pass by itself.
+        tries: attempts at transient failures.
         wait: seconds before the second attempt; see `download`.
         allow_private: go to private and loopback addresses too; for tests and for servers of one's own.
     """
@@ -77,7 +77,7 @@ class Web:
         self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
 
     def read(self, url: str, scratch: Path, most_bytes: int) -> bytes:
-        """Read the content of a small document; `scratch` is the file that it passes through.
+        """Return the content of a small document; `scratch` is the file that it is downloaded to.
 
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
@@ -89,7 +89,7 @@ class Web:
             scratch.unlink(missing_ok=True)
 
     def save(self, url: str, to: Path, most_bytes: int, watch: Watch | None = None) -> Path:
-        """Download a file, going on with what is there of it.
+        """Download a file, resuming from the part that is there.
 
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
@@ -106,7 +106,7 @@ class Web:
             raise type(error)(str(error).replace(url, strip_secrets(url))) from None
 
     def facts(self) -> HttpFacts | None:
-        """Return what the server said with the last saved file; None where no server was asked."""
+        """Return the facts of the server's last answer with the last saved file; None where no server was asked."""
         if not self._answers:
             return None
         last = self._answers[-1]
@@ -119,7 +119,7 @@ class Web:
         return HttpFacts(last.status_code, _host_of(last.request), redirects, kind, tag, modified)
 
     def _wait(self, request: httpx.Request) -> None:
-        """Wait until the host may be asked again."""
+        """Wait until the next request to the host is allowed."""
         host = _host_of(request)
         if host in self._last_contact:
             pause = self._pauses.get(host, self._pause)
@@ -127,7 +127,7 @@ class Web:
         self._last_contact[host] = time.monotonic()
 
     def _note(self, answer: httpx.Response) -> None:
-        """Note an answer.
+        """Record an answer: its time for the host's pause, and its facts.
 
         Raises:
             AddressRefused: it redirects off the web.
@@ -151,7 +151,7 @@ def is_loopback(url: str) -> bool:
 
 
 def strip_secrets(url: str) -> str:
-    """Remove what may be a secret from an address: user, password, query and fragment."""
+    """Remove from an address what may be secret: user, password, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -160,9 +160,9 @@ def strip_secrets(url: str) -> str:
 
 
 class _Transport(httpx.BaseTransport):
-    """Send each request to an address that was checked, or through the proxy that the environment names.
+    """A transport that sends each request to a checked address, or through the proxy that the environment names.
 
-    A proxy looks names up itself, so that only addresses in figures can be judged where there is one.
+    A proxy looks names up itself, so that with a proxy only numeric addresses can be judged.
     """
 
     def __init__(self, allow_private: bool) -> None:
@@ -178,7 +178,7 @@ class _Transport(httpx.BaseTransport):
         return self._direct.handle_request(request) if self._allow_private else self._send_checked(request, host)
 
     def _send_checked(self, request: httpx.Request, host: str) -> httpx.Response:
-        """Send a request to the first address of its host that can be reached; all of them must be public."""
+        """Send a request to the first reachable address of its host; all its addresses must be public."""
         port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
         trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no address", request=request)
         for address in _look_up(host, port, request):
@@ -208,7 +208,7 @@ def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
 
 
 def _find_proxy(scheme: str, host: str) -> str | None:
-    """Find the proxy that the environment names for addresses of a scheme, unless it excepts the host."""
+    """Return the proxy that the environment names for addresses of a scheme; None where it excepts the host."""
     proxy = urllib.request.getproxies().get(scheme)
     if not proxy or urllib.request.proxy_bypass(host):
         return None
@@ -236,7 +236,7 @@ def _host_of(request: httpx.Request) -> str:
 
 
 def _refuse_private_literal(url: str, host: str) -> None:
-    """Refuse addresses that need no lookup; the only ones that can be judged where a proxy does the looking up."""
+    """Refuse private numeric addresses, the only ones that can be judged where a proxy looks names up."""
     # Signs that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
     host = unicodedata.normalize("NFKC", host)
     try:
@@ -248,7 +248,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
 
 
 def _to_dotted(host: str) -> str:
-    """Convert an IPv4 address such as `127.1` or `0x7f000001` to the usual form; names stay as they are."""
+    """Convert an IPv4 address such as `127.1` or `0x7f000001` to dotted form; return names unchanged."""
     try:
         return socket.inet_ntoa(socket.inet_aton(host))
     except (OSError, UnicodeError):
@@ -256,10 +256,10 @@ def _to_dotted(host: str) -> str:
 
 
 def is_public_address(address: str) -> bool:
-    """Tell whether an address, in figures, is one of the public internet.
+    """Tell whether a numeric address is one of the public internet.
 
     Raises:
-        ValueError: it is no address in figures.
+        ValueError: it is not a numeric address.
     """
     literal = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(literal, ipaddress.IPv6Address):

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Items:
-    """What systems are asked, and the content it is known by: `sha256:…`."""
+    """The items of a split, and the hash that identifies their content, `sha256:…`."""
 
     items: tuple[Item, ...]
     revision: str
@@ -32,13 +32,13 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
     """Read the items of a split.
 
     Args:
-        benchmark: whose.
-        split: its name.
+        benchmark: the benchmark.
+        split: name of the split.
         folder: a dataset made by `podeval data build`; the one of that name in the working folder by default. The
-            sample, which ships with podeval, is built where it is not yet.
+            sample, which ships with podeval, is built where it has not been.
 
     Raises:
-        BadInput: no such split; the dataset is not there, is another one, or is not the content that is pinned.
+        BadInput: there is no such split; the dataset is not there, is another one, or has not the pinned content.
         PodevalError: the package's own data is damaged.
     """
     part = benchmark.split(split)
@@ -72,9 +72,10 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
 
 
 def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
-    """Find the folder of the build; the sample is built where it is not yet."""
+    """Return the folder of the build; the sample is built where it has not been."""
     from podeval.datasets import build, catalogue
 
+    # Use the build that the caller names, or the one in the working folder.
     if folder is not None:
         return Path(folder)
     if not split.sample:
@@ -85,6 +86,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
                 f"{benchmark.name}`, then name its folder with --data (now neither is there: {here.absolute()})"
             )
         return here
+    # Build the sample once for each version of its files.
     cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
     version = catalogue.get(benchmark.name).RECORD.version
     sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_hash_sample(benchmark.name)}"
@@ -95,7 +97,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
 
 
 def _hash_sample(name: str) -> str:
-    """Hash the sample's files and their builder to twelve digits."""
+    """Return a hash of the sample's files and their builder, twelve hex digits."""
     from podeval.datasets import catalogue
 
     folder = catalogue.folder_of(name)
@@ -107,7 +109,7 @@ def _hash_sample(name: str) -> str:
 
 
 def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
-    """Read the rows of a config as Python values: labels by their names, audio as its bytes."""
+    """Read the rows of a config as Python values: labels by their names, audio as bytes."""
     import datasets
 
     if config not in lock["configs"]:
@@ -126,7 +128,7 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
 
 
 def _to_canonical_json(rows: list[Row]) -> str:
-    """Convert rows to JSON that is the same for the same content; bytes are replaced by their SHA-256."""
+    """Convert rows to JSON that is the same for equal content; bytes are replaced by their SHA-256."""
 
     def plain(value: Any) -> str:
         assert isinstance(value, bytes)

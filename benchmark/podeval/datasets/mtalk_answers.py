@@ -27,7 +27,7 @@ _SUFFIXES = {"semantic": "sem", "paralinguistic": "para", "ambient": "amb"}
 
 @dataclass(frozen=True)
 class MtalkAnswer:
-    """What one model answered in one turn; paths as the file has them, transcripts "" where it has none.
+    """The answer of one model in one turn; paths are those in the file, transcripts "" where it has none.
 
     Attributes:
         dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.
@@ -52,7 +52,7 @@ class MtalkAnswer:
 
 @dataclass(frozen=True)
 class MtalkAnswers:
-    """All answers of a file in its order, and what is missing or odd in it, as sentences."""
+    """All answers of a file in its order, and sentences on what is missing or odd in it."""
 
     answers: tuple[MtalkAnswer, ...]
     missing: tuple[str, ...]
@@ -61,8 +61,8 @@ class MtalkAnswers:
 def read_answers(path: Path) -> MtalkAnswers:
     """Read a submission file.
 
-    What cannot be used is left out and named in `missing`, so is a transcript that is not there, and a model that
-    answers some turns of a dialogue only.
+    Entries that cannot be used are left out and named in `missing`, as are absent transcripts, and models that answer
+    only some turns of a dialogue.
 
     Raises:
         BadInput: the file is not JSON, has no section of answers, or nothing in it can be used.
@@ -83,6 +83,7 @@ def read_answers(path: Path) -> MtalkAnswers:
         if not isinstance(dialogues, list):
             missing.append(f"{section}: must be a list of dialogues, is {_describe_kind(dialogues)}")
             continue
+        # Read the dialogues of a section, each once.
         read: dict[str, int] = {}
         for number, turns in enumerate(dialogues, 1):
             where = f"{section}, dialogue {number}"
@@ -102,7 +103,7 @@ def read_answers(path: Path) -> MtalkAnswers:
 
 
 def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
-    """Find the dialogue's id in the first question whose path holds it."""
+    """Return the dialogue's id from the first question whose path holds it."""
     if not isinstance(turns, list) or not turns:
         missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
         return None
@@ -115,15 +116,17 @@ def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> 
 
 
 def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
-    """Read the answers of a dialogue; what is absent is added to `missing`."""
+    """Yield the answers of a dialogue; what is absent is added to `missing`."""
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
         if not isinstance(turn, Mapping):
             missing.append(f"{where}: a turn must be an object, is {_describe_kind(turn)}")
             continue
+        # Read the user's question.
         question = _read_text(turn, "question", where, missing)
         missing += _find_disagreements(question, dialogue, kind, number)
         question_words = _read_text(turn, "question_transcription", where, missing)
+        # Read the models' answers; those without audio are left out.
         paths = _read_object(turn, "dialogue", where, missing)
         words = _read_object(turn, "dialogue_transcription", where, missing)
         if lonely := sorted(words.keys() - paths.keys()):
@@ -140,7 +143,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 
 
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
-    """Find where the path of a question names another dialogue, turn or dimension than its position in the file."""
+    """Yield where the path of a question names another dialogue, turn or dimension than its position in the file."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
         yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):

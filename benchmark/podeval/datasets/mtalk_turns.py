@@ -1,4 +1,4 @@
-"""Interpret the rows of MTalk-Bench's source: which dialogue a turn belongs to, what that tests, words and tags."""
+"""Interpret the rows of MTalk-Bench's source: dialogues and turns, what a dialogue tests, words and tags."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ _TAG = re.compile(r"(?:(?<!\s)\s+)?[(（]([^()（）]*)[)）]")
 
 
 class Taxonomy:
-    """Scenarios and capabilities, and the map of arena prompts to capabilities: a file with a version."""
+    """The scenarios and capabilities, and the map of arena prompts to capabilities; read from a versioned file."""
 
     def __init__(self, path: Path) -> None:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -24,12 +24,12 @@ class Taxonomy:
         self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
         """In the paper's order: the first number of a dialogue counts from 1."""
         self.capabilities = {str(capability["name"]): str(capability["type"]) for capability in content["capabilities"]}
-        """Which dimension a capability belongs to."""
+        """Dimension of each capability."""
         prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 
     def capability_of(self, prompt: Any) -> str | None:
-        """Return the capability that an arena prompt asks about; None where the map does not have it."""
+        """Return the capability that an arena prompt asks about; None where the map does not have the prompt."""
         return self._prompts.get(prompt_key(prompt)) if isinstance(prompt, str) else None
 
 
@@ -40,7 +40,7 @@ def prompt_key(prompt: str) -> str:
 
 @dataclass(frozen=True)
 class SourceTurn:
-    """A user's turn: where it belongs, and the row of the source it stands in; what cannot be read stays as it is."""
+    """A user's turn: its dialogue and number, and its row in the source; what cannot be parsed stays as it is."""
 
     dialogue: str
     type: Any
@@ -51,7 +51,7 @@ class SourceTurn:
 
     @property
     def id(self) -> str:
-        """`<type>-<number>-<turn>`."""
+        """Id of the turn, `<type>-<number>-<turn>`."""
         return f"{self.dialogue}-{self.turn}"
 
 
@@ -60,7 +60,7 @@ def sort_turns(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[Sou
 
     Args:
         raw: rows of the source with `type`, `number`, `turn` and `arena_prompt`.
-        taxonomy: where the capability of a dialogue is looked up, by the prompt of its first turn.
+        taxonomy: gives the capability of a dialogue, by the prompt of its first turn.
     """
     read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_sort_key)
     ordered: list[SourceTurn] = []

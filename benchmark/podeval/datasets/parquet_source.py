@@ -1,4 +1,4 @@
-"""Read a source of Parquet files in the form that `datasets` pushes."""
+"""Read a source made of Parquet files in the form that `datasets` pushes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,16 +10,16 @@ from podeval.errors import BadInput
 
 
 def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: Sequence[str] = ()) -> pa.Table:
-    """Read columns of all files of a folder that match a pattern, one below the other in the order of their names.
+    """Read columns of all files of a folder that match a pattern, concatenated in the order of their names.
 
     Args:
-        folder: the source's.
+        folder: folder of the source.
         pattern: as in `Path.glob`.
-        columns: that every file must have.
-        selection: those to read; all of `columns` by default.
+        columns: columns that every file must have.
+        selection: columns to read; all of `columns` by default.
 
     Raises:
-        BadInput: no file fits, one is not Parquet, or lacks a column; says which.
+        BadInput: no file matches, or a file is not Parquet or lacks a column; the message says which.
     """
     paths = sorted(folder.glob(pattern))
     if not paths:

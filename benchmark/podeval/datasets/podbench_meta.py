@@ -1,7 +1,7 @@
 """Read PodBench's `meta`: an object or JSON text, whose key names are published in part only.
 
-What the table `facts.json` names is read; what it does not name, or holds something else than expected, is left empty
-and said in the row's notes. Nothing is guessed from what is near.
+Keys that the table `facts.json` names are read; a key that it does not name, or whose value is not as expected, is left
+empty and named in the row's notes. Nothing is guessed.
 """
 
 import json
@@ -33,7 +33,7 @@ def bucket_of(kind: str, number: int | None) -> str | None:
 
     Args:
         kind: `input_buckets` (tokens, K = 1024) or `speaker_buckets`.
-        number: of tokens or speakers.
+        number: number of tokens or speakers.
     """
     if number is None:
         return None
@@ -42,7 +42,7 @@ def bucket_of(kind: str, number: int | None) -> str | None:
 
 @dataclass
 class Meta:
-    """What a row's `meta` says; None or empty where it does not. `notes` name everything that was not understood."""
+    """The facts in a row's `meta`; None or empty where it has none. `notes` name everything that was not understood."""
 
     language: str = ""
     sources: list[Any] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Meta:
 
 
 def parse_object(meta: Any) -> dict[str, Any] | None:
-    """Parse `meta` to an object without the nulls that Parquet adds for keys of other rows; None where it is none."""
+    """Parse `meta`, without the nulls that Parquet adds for keys of other rows; None if it is not an object."""
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)
@@ -96,7 +96,7 @@ def _fold(name: str) -> str:
 
 
 def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """Find the value under one of a fact's names; None where there is none, or where two of them disagree."""
+    """Return the value under one of a fact's names; None where there is none, or where two of them disagree."""
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
@@ -118,7 +118,7 @@ def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]
 
 
 def _read_sources(value: Any, notes: list[str]) -> list[Any]:
-    """Read the passages; what is no text stays as it is, and the rules refuse it."""
+    """Read the passages; a value that is not text stays as it is, and the rules refuse it."""
     if value is None:
         notes.append("sources: meta has no content")
         return []
@@ -131,7 +131,7 @@ def _read_sources(value: Any, notes: list[str]) -> list[Any]:
 
 
 def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
-    """Read the requirement dimensions, each by the name in the table and by the name in the source."""
+    """Read the requirement dimensions, each with its name in the table and its name in the source."""
     if value is None:
         notes.append("dimensions: meta has no dims")
         return []
@@ -177,7 +177,7 @@ def _read_tokens(value: Any, notes: list[str]) -> int | None:
 
 
 def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
-    """Read how many speakers are asked for: in meta, else in the dimension of that name."""
+    """Read how many speakers are asked for, from `meta` or else from the dimension of that name."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
     counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
     unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]

@@ -83,14 +83,14 @@ def make_generation_prompt(
     """Make the prompt for one request.
 
     Args:
-        instruction: what the user asks for.
-        sources: the materials; may be none.
-        language: `en` or `zh`, of the prompt.
-        speakers: how many; None leaves it to the request.
-        roles: who they are, in order; none, or one for each of `speakers`.
+        instruction: the user's request.
+        sources: the materials; may be empty.
+        language: language of the prompt, `en` or `zh`.
+        speakers: number of speakers; None leaves it to the request.
+        roles: roles of the speakers in order; empty, or one for each of `speakers`.
 
     Raises:
-        BadInput: another language, no request, or roles that do not fit the number of speakers.
+        BadInput: another language, no request, or roles that do not match the number of speakers.
     """
     code = check_language(language)
     if not instruction.strip():

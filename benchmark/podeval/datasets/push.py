@@ -1,7 +1,7 @@
 """Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it is a benchmark's.
 
-The tasks (`eval.yaml`) are a commit of their own: the Hub looks at them when they come, and refuses those whose
-framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data is there all the same.
+The tasks (`eval.yaml`) are a commit of their own: the Hub validates them on arrival, and refuses those whose framework
+is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data has been pushed by then.
 """
 
 from collections.abc import Callable
@@ -22,29 +22,30 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 EVAL = "eval.yaml"
-"""Makes a dataset repo one of the Hub's benchmarks."""
+"""File that makes a dataset repo one of the Hub's benchmarks."""
 
 _NOT_TAKEN = (400, 422)
-"""Statuses by which the Hub refuses what is in a file."""
+"""HTTP statuses by which the Hub refuses the content of a file."""
 
 
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:
     """Push a verified build and return the URL of the commit.
 
-    Args:
-        folder: made by `podeval data build`.
-        repo: `owner/name`.
-        private: make the repo private where it is made by this.
-        progress: told what happens, line by line.
+    A refusal of the tasks by the Hub is reported to `progress` and not raised, as the data has been pushed by then.
 
-    Where the Hub does not take the tasks, `progress` is told, and nothing is raised: the data is there.
+    Args:
+        folder: a folder made by `podeval data build`.
+        repo: `owner/name`.
+        private: whether a repo that has to be created becomes private.
+        progress: called with what happens, line by line.
 
     Raises:
-        BadInput: the build is damaged, its licence forbids, or the Hub refuses; says what to do.
+        BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message says what to do.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
+    # Refuse a build that may not be published or has changed.
     lock = read_lock(folder)
     record = catalogue.get(str(lock["dataset"])).RECORD
     source = record.source(str(lock["source"]["name"])) or record.sources[0]
@@ -61,11 +62,13 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         raise BadInput(
             f"{folder} is not as it was built: {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
         )
+    # Collect the files.
     files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.parquet"))]
     eval_file = _write_eval_yaml(folder, record.name, files)
     progress(f"{repo}: {len(files)} Parquet files and the card")
     api = HfApi()
     title = f"{record.title} {record.version}, built by podeval {lock['podeval']}"
+    # Push the data and the card in one commit.
     try:
         api.create_repo(repo, repo_type="dataset", private=private or None, exist_ok=True)
         done = api.upload_folder(
@@ -80,13 +83,14 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         raise BadInput("the Hub does not know you; run `hf auth login` with a token that may write") from None
     except HfHubHTTPError as error:
         raise BadInput(f"the Hub refused {repo} ({error}); check that your token may write there") from None
+    # Then push the tasks, which the Hub may refuse.
     if eval_file is not None:
         _push_tasks(api, repo, eval_file, title, progress)
     return str(done.commit_url)
 
 
 def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
-    """Add `eval.yaml`; where the Hub refuses it, report that; the data, which was pushed before, stays."""
+    """Push `eval.yaml`; report a refusal by the Hub, as the data, which was pushed before, stays."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -114,7 +118,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` beside the card, one task a dimension; its path, or None for a dataset of no benchmark."""
+    """Write `eval.yaml` beside the card, a task for each dimension; return its path, None without a benchmark."""
     if name not in benchmarks.names():
         return None
     configs: dict[str, list[str]] = {}

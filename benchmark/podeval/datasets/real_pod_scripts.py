@@ -1,7 +1,6 @@
 """Rules for the scripts of Real-Pod: who speaks how much, that they can be read aloud, that their two versions agree.
 
-Scripts are written for podeval by a language model; these rules are what checks them, one by one and against each
-other.
+The scripts are written for podeval by a language model; these rules check them, one by one and against each other.
 """
 
 import re
@@ -15,10 +14,10 @@ from podeval.datasets.row_rules import Row, RowRule
 TURNS = (10, 24)
 WORDS = (350, 500)
 LONGEST_TURN = 100
-"""Words."""
+"""Most words of a turn."""
 
 LONGER = (1.01, 1.4)
-"""Words of the spontaneous version for each of the written."""
+"""Range of the spontaneous version's words for each word of the written."""
 
 KEPT = 0.97
 """Share of the written words that are said in the spontaneous version, in their order."""
@@ -55,7 +54,7 @@ JOINTS = frozenset(
 
 
 def make_script_rules() -> Sequence[RowRule]:
-    """Make the rules, which remember the scripts they have checked; make new ones for each table."""
+    """Make the rules, which remember the scripts they have checked; each table needs new ones."""
     return (
         RowRule("speakers", _wrong_speakers),
         RowRule("turns", _wrong_turns),
@@ -70,7 +69,7 @@ def make_script_rules() -> Sequence[RowRule]:
 
 
 def count_words(turns: Sequence[Row], version: str) -> int:
-    """Count the words of a version, `text` or `spontaneous`, as they stand between blanks."""
+    """Count the space-separated words of a version, `text` or `spontaneous`."""
     return sum(len(str(turn[version]).split()) for turn in turns)
 
 
@@ -108,7 +107,7 @@ def _wrong_length(row: Row) -> str | None:
 
 
 def _unreadable(row: Row) -> str | None:
-    """Digits and signs are read aloud in more than one way, and would make word errors of no system's doing."""
+    """Report digits and signs: they can be read aloud in several ways, which would cause unfair word errors."""
     for number, turn in enumerate(row["turns"], 1):
         for version in ("text", "spontaneous"):
             if match := _UNREADABLE.search(turn[version]):
@@ -158,7 +157,7 @@ def _write_out(text: str) -> str:
 
 
 def _lacks_joint(row: Row) -> str | None:
-    """The written version is correct English by itself: no clause hangs on a joint that only the other version has."""
+    """Report a written clause that is incorrect English without a joint of the spontaneous version."""
     for number, turn in enumerate(row["turns"], 1):
         if missing := find_missing_joint(turn["text"], turn["spontaneous"]):
             joint, rest = missing
@@ -167,10 +166,10 @@ def _lacks_joint(row: Row) -> str | None:
 
 
 def find_missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
-    """Find the first joint within a sentence that only the spontaneous version has, and the written words after it.
+    """Return the first joint within a sentence that only the spontaneous version has, and the written words after it.
 
-    It is missed where the written version has a comma or nothing. Restarts ("and, um, and") are none, nor is a list
-    whose last item has the same joint ("he was there, and, and she was there, and they sang").
+    It is missing where the written version has a comma or nothing. Restarts ("and, um, and") are not joints, nor is a
+    list whose last item has the same joint ("he was there, and, and she was there, and they sang").
     """
     before, stops = _split_words_and_stops(written)
     after = _split_words(spontaneous)
@@ -185,7 +184,7 @@ def find_missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None
 
 
 def _split_words_and_stops(text: str) -> tuple[list[str], list[str]]:
-    """Split text into words for comparing, and the stop before each word, which is empty where there is none."""
+    """Split text into words for comparing, and the punctuation before each word, empty where there is none."""
     words, stops, stop = [], [], ""
     for part in re.findall(r"[a-z']+|[,.!?:;]", _write_out(text)):
         if part[0].isalpha() or part[0] == "'":
@@ -198,7 +197,7 @@ def _split_words_and_stops(text: str) -> tuple[list[str], list[str]]:
 
 
 def _is_joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
-    """Tell whether the same sentence has the joint after a comma further on, as a list has before its last item."""
+    """Tell whether the same sentence has the joint after a later comma, as a list has before its last item."""
     for word, stop in zip(words[start + 1 :], stops[start + 1 :], strict=True):
         if stop not in ("", ","):
             return False
@@ -208,7 +207,7 @@ def _is_joined_later(joint: str, words: Sequence[str], stops: Sequence[str], sta
 
 
 def _forbid_repeats(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:
-    """Make a rule that no part of a script occurs in an earlier script."""
+    """Make the rule that no part of a script occurs in an earlier script."""
     seen: dict[tuple[str, ...], Any] = {}
 
     def broken_by(row: Row) -> str | None:

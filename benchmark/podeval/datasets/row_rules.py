@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RowProblem:
-    """A row that breaks a rule: where it stands, whose it is, and what is wrong, as a sentence."""
+    """A row that breaks a rule: its position, its id, and what is wrong, as a sentence."""
 
     config: str
     split: str
@@ -26,14 +26,14 @@ class RowProblem:
 
 @dataclass(frozen=True)
 class RowRule:
-    """One rule: `broken_by` says what is wrong with a row, or None."""
+    """One rule: `broken_by` returns what is wrong with a row, or None."""
 
     name: str
     broken_by: Callable[[Row], str | None]
 
 
 class BrokenRules(BadInput):
-    """Rows that break rules; nothing was built from them."""
+    """The rows break rules; nothing was built from them."""
 
     def __init__(self, problems: Sequence[RowProblem]) -> None:
         self.problems = tuple(problems)
@@ -43,7 +43,7 @@ class BrokenRules(BadInput):
 
 
 def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
-    """Find every problem of these rows, in order; each row must have an id that no other row has."""
+    """Yield every problem of these rows, in order; each row must have an id that no other row has."""
     seen: dict[str, int] = {}
     for number, row in enumerate(rows):
         name = str(row.get("id") or "no id")
@@ -62,7 +62,7 @@ def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Seque
 
 
 def present(*columns: str) -> RowRule:
-    """Make a rule that these columns are not empty."""
+    """Make the rule that these columns are not empty."""
 
     def broken_by(row: Row) -> str | None:
         empty = [column for column in columns if row.get(column) in (None, "", [], {})]
@@ -72,7 +72,7 @@ def present(*columns: str) -> RowRule:
 
 
 def one_of(column: str, values: Sequence[str]) -> RowRule:
-    """Make a rule that the column's value is one of these."""
+    """Make the rule that the column's value is one of these."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
@@ -82,7 +82,7 @@ def one_of(column: str, values: Sequence[str]) -> RowRule:
 
 
 def at_least(column: str, least: float) -> RowRule:
-    """Make a rule that the column's value is a number, and no smaller than this."""
+    """Make the rule that the column's value is a number, and not below this."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
@@ -93,7 +93,7 @@ def at_least(column: str, least: float) -> RowRule:
 
 
 def readable_audio(column: str) -> RowRule:
-    """Make a rule that the audio in the column can be decoded."""
+    """Make the rule that the audio in the column can be decoded."""
 
     def broken_by(row: Row) -> str | None:
         from podeval.analysis import Recording

@@ -1,4 +1,4 @@
-"""Bring a source's files onto this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
+"""Fetch a source's files to this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """A source's files on this machine; `files` are their SHA-256 by name, `pinned` whether they are as recorded."""
+    """The local files of a source; `files` holds their SHA-256 by name, `pinned` whether they match the record."""
 
     source: str
     folder: Path
@@ -32,19 +32,19 @@ def fetch(
 ) -> Fetched:
     """Fetch the files of a source and check them against the record's hashes.
 
-    Of a dataset repo for which no commit is pinned the newest is looked up, said, and from then on part of the build.
+    Where no commit of a dataset repo is pinned, the newest is looked up, reported, and recorded in the build.
 
     Args:
-        record: the dataset.
-        origin: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of
-            them, or `hub:owner/name@revision`. A folder may also hold what another source is made from.
-        builder_folder: where the builder and its sample are.
-        into: where downloads go; what is there already is not fetched again.
-        progress: told what happens, line by line.
+        record: the dataset's record.
+        origin: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of them,
+            or `hub:owner/name@revision`. A folder may also hold the files of another source.
+        builder_folder: folder of the builder and its sample.
+        into: folder for downloads; files that are there already are not fetched again.
+        progress: called with what happens, line by line.
         earlier_revision: `owner/name@commit` that an earlier build was made from; used again where none is pinned.
 
     Raises:
-        BadInput: it cannot be had, or is not what the record pins; says what to do.
+        BadInput: the files cannot be had, or are not those that the record pins; the message says what to do.
     """
     source = record.source(origin)
     if source is not None:
@@ -89,7 +89,7 @@ def _fetch_named(
 
 
 def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
-    """Find the commit of a source for which none is pinned: the commit of an earlier build, else the newest."""
+    """Return the commit of a source for which none is pinned: the commit of an earlier build, else the newest."""
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
         progress(f"{source.name}: no commit is pinned; {commit} as in the build that is there")
@@ -106,13 +106,13 @@ def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> s
 
 
 def _find_package_folder(location: str) -> Path:
-    """Find the folder that `package.module:folder` names."""
+    """Return the folder that `package.module:folder` names."""
     package, _, folder = location.partition(":")
     return Path(str(resources.files(package).joinpath(folder)))
 
 
 def _match_source(record: DatasetRecord, folder: Path) -> Source:
-    """Find the first source whose files a user's folder holds; the record's first source where there is none."""
+    """Return the first source whose files a user's folder holds; the record's first source where there is none."""
     held = (
         source
         for source in record.sources
@@ -142,7 +142,7 @@ def _download_repo(source: Source, into: Path, progress: Progress) -> Path:
 
 @contextmanager
 def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
-    """Explain in a sentence why a dataset repo cannot be had."""
+    """Turn the Hub's errors into sentences on why a dataset repo cannot be had."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HfHubHTTPError,
@@ -166,7 +166,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
 
 
 def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
-    """Compare the files with what the record pins; a named source must match exactly."""
+    """Compare the files with those that the record pins; a source given by its name must match exactly."""
     digests: dict[str, str] = {}
     missing = []
     for file in source.files:
@@ -189,7 +189,7 @@ def _list_patterns(source: Source) -> list[str]:
 
 
 def find_files(folder: Path, file: str) -> list[Path]:
-    """Find the files that a name in `Source.files` means; as in the Hub's client, `*` goes across folders."""
+    """Return the files that a name in `Source.files` matches; as in the Hub's client, `*` also matches `/`."""
     patterns = file.split("|")
     if not any("*" in pattern for pattern in patterns):
         return [folder / pattern for pattern in patterns if (folder / pattern).is_file()]

@@ -1,4 +1,4 @@
-"""Verify that a built dataset is whole and is what it says it is, and that its rows keep their rules."""
+"""Verify that a built dataset is complete and as it declares, and that its rows keep their rules."""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from podeval.datasets.row_rules import Row, find_row_problems
 
 
 def verify(folder: Path) -> Iterator[str]:
-    """Find what is wrong with a built folder, line by line; nothing where it is right.
+    """Yield what is wrong with a built folder, line by line; nothing where it is right.
 
     Raises:
-        BadInput: it was not made by `podeval data build`, or by a builder this version does not know.
+        BadInput: it was not made by `podeval data build`, or was made by a builder this version does not know.
     """
     lock = read_lock(folder)
     kind = catalogue.get(str(lock.get("dataset")))
@@ -42,16 +42,18 @@ def _describe_damage(path: Path, digest: str) -> str | None:
 
 
 def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
-    """Load every split as its users do; check its columns, its number of rows, and its rules."""
+    """Load every split as its users do, and check its columns, its number of rows, and its rules."""
     for config, splits in lock["configs"].items():
         features = kind.features(config)
         for split, facts in splits.items():
             from datasets import load_dataset
 
+            # Compare the columns, as `datasets` reads them.
             loaded = load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(features):
                 yield f"{config}/{split}: the columns are not those of the builder"
                 continue
+            # Check rules and number of rows, read as the builder wrote them.
             count = 0
 
             def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:

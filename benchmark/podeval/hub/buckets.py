@@ -1,4 +1,4 @@
-"""A folder of a storage bucket on the Hub: what lies in it, and its files, however often the Hub must be asked."""
+"""A folder of a storage bucket on the Hub: its list of files and their content, with calls that are retried."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class BucketFolder:
-    """One folder of a bucket; who else writes there is not trusted.
+    """One folder of a bucket; other writers to it are not trusted.
 
     Args:
         bucket: `owner/name`.
-        path: of the folder in it.
-        api: the Hub's client, with a token that may read it.
+        path: path of the folder in the bucket.
+        api: the Hub's client, with a token that may read the bucket.
     """
 
     def __init__(self, bucket: str, path: str, *, api: "HfApi | None" = None) -> None:
@@ -26,7 +26,7 @@ class BucketFolder:
         self._api = api or HfApi()
 
     def files(self) -> dict[str, int]:
-        """List the files with their sizes by their path in the folder; empty where there is no such folder.
+        """Return the size in bytes of every file by its path in the folder; empty if there is no such folder.
 
         Raises:
             BadInput: there is no such bucket, or it may not be read.
@@ -52,10 +52,10 @@ class BucketFolder:
             raise BadInput(f"the bucket {self.bucket} cannot be read ({error}); check the token") from None
 
     def fetch(self, name: str, size: int, target: Path) -> None:
-        """Download a file that was listed with this size; a file that has grown since is not taken.
+        """Download a file that was listed with this size; refuse a file that has changed in size since.
 
         Raises:
-            BadInput: it is not there as it was listed.
+            BadInput: the file is not there as it was listed.
             HubUnavailable: the Hub does not answer.
         """
         from huggingface_hub import HfFileSystem
@@ -79,11 +79,11 @@ class BucketFolder:
             raise BadInput(f"{name} in the bucket {self.bucket} is not as it was listed")
 
     def delete(self) -> int:
-        """Delete every file of the folder; returns how many were there. A bucket keeps no history.
+        """Delete every file of the folder; return how many there were. A bucket keeps no history.
 
         Raises:
-            BadInput: the token may not.
-            HubUnavailable: the Hub does not answer; doing it again ends it.
+            BadInput: the token may not delete.
+            HubUnavailable: the Hub does not answer; calling again completes the deletion.
         """
         from huggingface_hub.errors import BucketNotFoundError, HfHubHTTPError
 
@@ -99,10 +99,10 @@ class BucketFolder:
         return len(paths)
 
     def make_bucket(self) -> None:
-        """Make the bucket where it is not there, private.
+        """Create the bucket as a private one if it does not exist.
 
         Raises:
-            BadInput: the token may not.
+            BadInput: the token may not create it.
             HubUnavailable: the Hub does not answer.
         """
         from huggingface_hub.errors import HfHubHTTPError

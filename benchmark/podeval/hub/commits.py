@@ -1,9 +1,9 @@
-"""Files are added to a dataset repo that compares before it swaps: never changed, never lost, never there twice.
+"""Adds files to a dataset repo by commits that compare before they swap: files are never changed, lost or duplicated.
 
-Only what was taken down is deleted, with its history.
+Only content that was taken down is deleted, together with its history.
 
-Each commit names the state it follows (`parent_commit`), so that of two writers one is refused and looks again. Whoever
-does not hear the answer looks whether the files are there before sending them again.
+Each commit names the state it follows (`parent_commit`), so that of two simultaneous writers one is refused and looks
+again. A writer that does not receive the answer checks whether the files are there before sending them again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 _MET_ANOTHER = (409, 412)
-"""Statuses of a commit that another came before."""
+"""HTTP statuses of a commit that lost to a concurrent one."""
 
 _DELETED = "What was taken down is deleted; the history follows"
 _SQUASHED = "Everything but what was taken down"
 
 
 class Conflict(BadInput):
-    """A file is there under this name with another content; append-only files do not change."""
+    """A file with this name and other content exists already; append-only files do not change."""
 
 
 class AppendOnly:
-    """A dataset repo that files are only added to; made where it is not there.
+    """A dataset repo to which files are only added; created if it does not exist.
 
     Args:
         repo: `owner/name`.
         api: the Hub's client, with a token that may write.
-        private: make it private where it is made.
+        private: whether a repo that is created is private.
     """
 
     def __init__(self, repo: str, *, api: "HfApi | None" = None, private: bool = False) -> None:
@@ -44,11 +44,11 @@ class AppendOnly:
         self._api = api or HfApi()
 
     def files(self) -> tuple[str, set[str]]:
-        """Return the newest commit, and the paths of the files in it; empty where there is no repo.
+        """Return the newest commit and the paths of its files; empty if there is no repo.
 
         Raises:
             HubUnavailable: the Hub does not answer.
-            BadInput: the token may not read it.
+            BadInput: the token may not read the repo.
         """
         from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
@@ -66,7 +66,7 @@ class AppendOnly:
 
         Raises:
             HubUnavailable: the Hub does not answer.
-            BadInput: it is not there, or the token may not read it.
+            BadInput: the file is not there, or the token may not read it.
         """
         from podeval.hub.repo_info import content
 
@@ -74,17 +74,17 @@ class AppendOnly:
             return content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
-        """Add files, all in one commit; returns the commit, None where all were there already.
+        """Add files in one commit and return the commit; None if all of them were there already.
 
         Raises:
-            Conflict: one is there with another content; nothing was added.
-            HubUnavailable: the Hub does not answer; doing it again adds nothing twice.
+            Conflict: a file exists with other content; nothing was added.
+            HubUnavailable: the Hub does not answer; calling again adds nothing twice.
             BadInput: the token may not write there.
         """
         from huggingface_hub import CommitOperationAdd
 
         def add_once() -> str | None:
-            # Looked at every try: another may have written, or the answer to the last try was lost.
+            # Checked at every try: another writer may have committed, or the answer to the last try was lost.
             head, new = self._missing(files)
             if not new:
                 return None
@@ -98,12 +98,12 @@ class AppendOnly:
             return call_with_retries(add_once, also=_MET_ANOTHER)
 
     def delete(self, folders: Iterable[str]) -> int:
-        """Delete every file below these folders, from the history too; returns how many were there.
+        """Delete every file below these folders, also from the history; return how many there were.
 
-        The Hub cannot take a file out of its history, so that all commits become one (`super_squash_history`).
+        The Hub cannot remove a file from its history, so all commits are squashed into one (`super_squash_history`).
 
         Raises:
-            HubUnavailable: the Hub does not answer; doing it again ends it.
+            HubUnavailable: the Hub does not answer; calling again completes the deletion.
             BadInput: the token may not write there.
         """
         from huggingface_hub import CommitOperationDelete
@@ -124,7 +124,7 @@ class AppendOnly:
         with self._translate_errors("write"):
             call_with_retries(delete_once, also=_MET_ANOTHER)
             commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
-            # Also where an earlier call was killed before it came to this.
+            # Also after an earlier call that was killed before this step.
             if any(commit.title == _DELETED for commit in commits):
                 call_with_retries(
                     lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)
@@ -132,7 +132,7 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """Return the state of the repo, and which files it does not hold."""
+        """Return the newest commit of the repo, and those of the files that it does not hold."""
         head, paths = self.files()
         if not head:
             private = self._private or None
@@ -149,7 +149,7 @@ class AppendOnly:
 
     @contextmanager
     def _translate_errors(self, doing: str) -> Iterator[None]:
-        """Translate the Hub's refusals into ours."""
+        """Translate the Hub's errors into podeval's."""
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
 
         try:
@@ -157,6 +157,6 @@ class AppendOnly:
         except LocalTokenNotFoundError:
             raise BadInput(f"the Hub does not know you; run `hf auth login` with a token that may {doing}") from None
         except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-            # A file that was refused is told as one that is not in the client's cache.
+            # The client reports a refused file as one that is missing from its cache.
             why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
             raise BadInput(f"the Hub refused {self.repo} ({why}); check that the token may {doing}") from None

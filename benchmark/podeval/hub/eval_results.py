@@ -22,13 +22,13 @@ FRAMEWORK = "podeval"
 
 @dataclass(frozen=True)
 class HubFigure:
-    """One value of the board: the main column of a dimension of a benchmark.
+    """One value of the board: the main column of one dimension of a benchmark.
 
     Attributes:
         task: as `eval_yaml` names it.
-        revision: of the dataset, where it is a commit.
+        revision: of the dataset, if it is a commit.
         date: of the measurement, ISO 8601.
-        note: how it was measured, in a line.
+        note: one line on how it was measured.
     """
 
     benchmark: str
@@ -47,11 +47,11 @@ def task_of(split: str, dimension: str) -> str:
 
 
 def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Write what makes a dataset repo one of the Hub's benchmarks; None where it holds nothing of the benchmark.
+    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it holds no part of one.
 
     Args:
-        benchmark: whose dimensions become tasks.
-        configs: what the dataset repo holds: splits by config. A split of the benchmark is a task's only where its rows
+        benchmark: the benchmark whose dimensions become tasks.
+        configs: the splits in the dataset repo, by config. A split of the benchmark becomes a task only if its rows
             are there.
     """
     tasks = [
@@ -69,11 +69,11 @@ def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str
 
 
 def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
-    """Write the file that a model's repo keeps its results in.
+    """Return the content of the file in which a model's repo keeps its results.
 
     Args:
-        figures: of one model.
-        board: address of the board they are from.
+        figures: values of one model.
+        board: address of the board that they come from.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
@@ -94,14 +94,14 @@ def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
 
 
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None) -> str | None:
-    """Open a pull request with a model's results; returns its address, None where the repo has them.
+    """Open a pull request with a model's results; return its address, or None if the repo has them already.
 
-    A pull request with the same results is not opened again, also where its owners closed or merged it. Only for
+    No second pull request with the same results is opened, even if its owners closed or merged the first. Only for
     submitters who asked for it.
 
     Raises:
-        BadInput: there are none, or the Hub refuses.
-        HubUnavailable: the Hub does not answer; doing it again opens no second one.
+        BadInput: there are no results, or the Hub refuses.
+        HubUnavailable: the Hub does not answer; calling again opens no second one.
     """
     from huggingface_hub import CommitOperationAdd
 
@@ -126,18 +126,18 @@ def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi 
 def propose_model_index(
     repo: str, name: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None
 ) -> str | None:
-    """Open a pull request that adds the results to the `model-index` of a model's card; as `propose`.
+    """Open a pull request that adds the results to the `model-index` of a model's card; otherwise like `propose`.
 
     Args:
-        repo: of the model.
-        name: of the model, as its card's index has it.
-        figures: of one model.
-        board: address of the board they are from.
+        repo: repo of the model.
+        name: name of the model in its card's index.
+        figures: values of one model.
+        board: address of the board that they come from.
         api: the Hub's client.
 
     Raises:
         BadInput: there are no results, the repo has no card, or the Hub refuses.
-        HubUnavailable: the Hub does not answer; doing it again opens no second one.
+        HubUnavailable: the Hub does not answer; calling again opens no second one.
     """
     from huggingface_hub import CommitOperationAdd, ModelCard
 
@@ -154,7 +154,7 @@ def propose_model_index(
             card = ModelCard(text, ignore_metadata_errors=True)
             before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
         except Exception as error:
-            # Its metadata are a stranger's, and may make their reader raise anything.
+            # The metadata is untrusted and may make its parser raise anything.
             raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); mend its head") from None
         merged = merge_index(before.get("model-index"), added)
         if merged == before.get("model-index"):
@@ -173,7 +173,7 @@ def propose_model_index(
 
 
 def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
-    """Render the results in the older form of a model card's `model-index`, for those who ask for it."""
+    """Return the results in the older form of a model card's `model-index`, for those who ask for it."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -195,7 +195,7 @@ def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dic
 
 
 def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merge our results into a model-index: others' stay as they are, our earlier ones are replaced."""
+    """Merge our results into a model-index: those of others are kept, our earlier ones replaced."""
     entries = [dict(entry) for entry in index if isinstance(entry, dict)] if isinstance(index, list) else []
     (ours,) = added
     mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
@@ -218,14 +218,14 @@ def _require_figures(repo: str, figures: Sequence[HubFigure]) -> Sequence[HubFig
 
 
 def _open_once(repo: str, title: str, open_request: Callable[["HfApi"], str | None], api: "HfApi | None") -> str | None:
-    """Return the pull request with this title, opened where there is none, whatever became of it."""
+    """Return the pull request with this title, in any state; open it if there is none."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
     client = api or HfApi()
 
     def find_or_open() -> str | None:
-        # Looked for at every try: the answer to the last one may have been lost.
+        # Checked at every try: the answer to the last one may have been lost.
         requests = client.get_repo_discussions(repo, discussion_type="pull_request")
         address = next((each.url for each in requests if each.title == title), None)
         return str(address) if address is not None else open_request(client)

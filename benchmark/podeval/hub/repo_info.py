@@ -1,4 +1,4 @@
-"""Facts of a repo of the Hub at one commit, nothing downloaded: files, card, small configs, headers of weights."""
+"""Facts about a Hub repo at one commit without downloading it: files, card, small configs, headers of weights."""
 
 import json
 import tempfile
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 Kind = Literal["model", "dataset"]
 
 CONFIG_MOST = 2 * 2**20
-"""Bytes of a config that is looked into; a larger one is no config."""
+"""Maximum bytes of a config that is read; a larger file is not a config."""
 
 SHARDS_MOST = 300
-"""Files of weights whose headers are read; a repo with more is refused unread."""
+"""Maximum number of weight files whose headers are read; a repo with more is refused unread."""
 
 CONFIGS_MOST = 50
-"""Configs that are looked into; a repo with more is refused unread."""
+"""Maximum number of configs that are read; a repo with more is refused unread."""
 
 _FILES_MOST = 20_000
 _TENSOR_BYTES_MOST = 2**60
 
 
 class NotThere(BadInput):
-    """The repo or the commit is not there, or not to be seen."""
+    """The repo or commit does not exist, or is not visible."""
 
 
 class NotReadable(BadInput):
@@ -41,7 +41,7 @@ class NotReadable(BadInput):
 
 @dataclass(frozen=True)
 class SafetensorsFile:
-    """A safetensors file by its header: `claimed` is how many bytes its tensors end at."""
+    """The header of a safetensors file; `claimed` is the offset in bytes at which its tensors end."""
 
     parameters: int
     claimed: int
@@ -53,11 +53,11 @@ class RepoFacts:
 
     Attributes:
         files: size in bytes by path.
-        on_main: whether the commit is in the history of the main branch, and not of somebody's pull request.
-        card: the data at the head of README.md.
-        card_text: what stands below.
-        configs: parsed JSON of small files whose name holds `config`, by path; None where it is no JSON.
-        weights: by path; None where the header cannot be read.
+        on_main: whether the commit is in the history of the main branch, and not only in a pull request.
+        card: the metadata at the top of README.md.
+        card_text: the text below it.
+        configs: parsed JSON of small files whose name contains `config`, by path; None if it is not JSON.
+        weights: headers of safetensors files by path; None if a header cannot be read.
     """
 
     repo: str
@@ -73,21 +73,21 @@ class RepoFacts:
 
 
 def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, kind: Kind = "model") -> str:
-    """Return the commit that a branch of a repo is at.
+    """Return the commit that a branch of a repo points to.
 
     Raises:
         NotThere: there is no such repo or revision.
-        NotReadable: it is gated.
+        NotReadable: the repo is gated.
     """
     return str(_info(_client(api), repo, revision, kind).sha)
 
 
 def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> RepoFacts:
-    """Collect what the Hub knows of a repo at a commit.
+    """Collect the Hub's facts about a repo at a commit.
 
     Raises:
         NotThere: there is no such repo or commit.
-        NotReadable: it is gated.
+        NotReadable: the repo is gated.
         HubUnavailable: the Hub does not answer.
     """
     with _translate_errors(repo, revision, kind):
@@ -95,6 +95,7 @@ def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = 
 
 
 def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
+    # Files, and whether the commit is on the main branch.
     info = _info(client, repo, revision, kind)
     files = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
     head = call_with_retries(lambda: client.repo_info(repo, repo_type=kind)).sha
@@ -102,6 +103,7 @@ def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
         commit.commit_id for commit in call_with_retries(lambda: client.list_repo_commits(repo, repo_type=kind))
     }
     card, text = _card(client, repo, revision, kind, files)
+    # Nothing is read of repos with very many files.
     read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
     return RepoFacts(
         repo=repo,
@@ -122,12 +124,12 @@ def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
 
 
 def is_config(name: str) -> bool:
-    """Tell whether a file is one of those in which settings stand."""
+    """Return whether a file is one of those that hold settings."""
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 
 def keys(data: Any) -> set[str]:
-    """Collect the keys of every object in what was read from JSON, however deep it is nested."""
+    """Collect the keys of every object in parsed JSON, at any depth."""
     names: set[str] = set()
     left = [data]
     while left:
@@ -141,7 +143,7 @@ def keys(data: Any) -> set[str]:
 
 
 def content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
-    """Read the first 64 MiB of a file, which is kept nowhere."""
+    """Return the first 64 MiB of a file without storing it."""
     with _translate_errors(repo, revision, kind):
         return _read(_client(api), repo, revision, kind, name, 64 * 2**20)
 
@@ -168,7 +170,7 @@ def _info(client: "HfApi", repo: str, revision: str, kind: Kind) -> Any:
 
 @contextmanager
 def _translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
-    """Translate the Hub's refusals into ours."""
+    """Translate the Hub's errors into podeval's."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
@@ -190,7 +192,7 @@ def _card(
 
 
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
-    """Split a README.md into the data at its head and what stands below; no data where they cannot be read."""
+    """Split a README.md into its metadata and the text below; the metadata is empty if it cannot be read."""
     text = readme.replace("\r\n", "\n")
     if not text.startswith("---\n"):
         return {}, text
@@ -224,7 +226,7 @@ def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]
         except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
             headers[name] = None
             continue
-        # What stands in a header is anybody's word: lengths below zero, or of no file on earth.
+        # A header is untrusted: it may state negative or impossibly large lengths.
         possible = all(isinstance(n, int) and 0 <= n < _TENSOR_BYTES_MOST for n in (weights.parameters, end))
         headers[name] = weights if possible else None
     return headers

@@ -1,6 +1,6 @@
-"""Calls to the Hub that outlast its rate limits and outages, and never make a thing twice.
+"""Retries calls to the Hub through rate limits and outages, without doing anything twice.
 
-tenacity repeats them; which errors pass by themselves, and how long the Hub asks to wait, is decided here.
+tenacity repeats the calls; this module decides which errors are temporary and how long to wait.
 """
 
 import random
@@ -15,29 +15,29 @@ Answer = TypeVar("Answer")
 
 TRIES = 6
 LONGEST_PAUSE = 60.0
-"""Seconds; a rate limit that asks for more is told to the caller instead of waited for."""
+"""Maximum wait in seconds; a rate limit that asks for more is reported to the caller."""
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors where nobody answered, or something before the Hub did, which knows nothing of its files."""
+"""Errors without an answer from the Hub, or with one from a server before it, which does not know its files."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
 class HubUnavailable(PodevalError):
-    """The Hub did not answer, or asks for patience; nothing was changed by the call, or it is found at the next."""
+    """The Hub did not answer or asked to wait; the call changed nothing, or calling again will find what it changed."""
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
-    """Make a call, again while the Hub is down or asks to wait; only for calls that may be made twice.
+    """Make a call, and repeat it while the Hub is down or asks to wait; only for calls that are safe to repeat.
 
     Args:
-        call: what is asked of the Hub.
-        tries: how often at most.
-        also: statuses after which this call may succeed, besides those of a Hub in trouble.
+        call: the call to the Hub.
+        tries: maximum number of tries.
+        also: further HTTP statuses after which this call may succeed, besides those of a Hub in trouble.
 
     Raises:
-        HubUnavailable: it went on for too long.
+        HubUnavailable: the Hub was in trouble for too long.
     """
     tried_enough = stop_after_attempt(tries)
     retrying = Retrying(
@@ -50,12 +50,12 @@ def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: C
 
 
 def _asks_too_much(state: RetryCallState) -> bool:
-    """Whether the Hub asks for a longer pause than anybody waits for."""
+    """Return whether the Hub asks for a longer wait than is acceptable."""
     return (read_retry_after(_error_of(state)) or 0.0) > LONGEST_PAUSE
 
 
 def _pause_after(state: RetryCallState) -> float:
-    """Seconds until the next try: what the Hub asks for, or longer with each try."""
+    """Return the seconds until the next try: what the Hub asks for, or a wait that grows with each try."""
     spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
     return max(_GROWING_PAUSE(state) * spread, read_retry_after(_error_of(state)) or 0.0)
 
@@ -72,7 +72,7 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether the same call may well succeed later."""
+    """Return whether the same call may well succeed later."""
     if error.__cause__ is not None and type(error).__name__ == "LocalEntryNotFoundError":
         error = error.__cause__
     status = _status(error)
@@ -83,7 +83,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def read_retry_after(error: BaseException) -> float | None:
-    """Read the seconds of the answer's `Retry-After` header."""
+    """Return the seconds of the answer's `Retry-After` header."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     try:
         return float(headers.get("Retry-After", ""))

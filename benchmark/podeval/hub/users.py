@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def user_id(name: str, api: "HfApi | None" = None) -> str | None:
-    """Look up the id of an account by its name in the Hub's public API; None where there is no such account.
+    """Return the id of an account by its name, from the Hub's public API; None if there is no such account.
 
     Raises:
         HubUnavailable: the Hub does not answer.
-        BadInput: it answers otherwise than podeval understands.
+        BadInput: the answer is not one that podeval understands.
     """
     from huggingface_hub import HfApi, get_session
     from huggingface_hub.errors import HfHubHTTPError

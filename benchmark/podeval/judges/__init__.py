@@ -1,7 +1,8 @@
-"""Judges: language and audio models that score; what they are asked, what they answered, and how to read it again."""
+"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records."""
 
 __all__ = [
     "answer_model",
+    "answer_validation",
     "budget",
     "client",
     "exchange_records",

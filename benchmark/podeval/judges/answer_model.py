@@ -1,4 +1,4 @@
-"""What every answer of a judge shares: keys beyond the asked ones are passed over, values never bent to fit."""
+"""Base of all answers from a judge: extra keys are ignored, and values are never adjusted to fit."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class JudgeAnswer(BaseModel):
-    """What a prompt asks for."""
+    """Base class of the answers that prompts ask for."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
@@ -28,4 +28,4 @@ def _grade(score: float) -> float:
 
 
 Grade = Annotated[float, AfterValidator(_grade), Field(json_schema_extra={"enum": [0, 0.5, 1]})]
-"""Not met, met in part, met."""
+"""0 for not met, 0.5 for met in part, 1 for met."""

@@ -1,8 +1,8 @@
-"""Ask a judge many questions: read its answer from the records where there is one, and make several calls at a time.
+"""A client for a judge: takes answers from the records if they are there, and otherwise makes several calls at a time.
 
-An answer that cannot be read is asked for again, with what was wrong, as often as the judge is given tries; then the
-request is unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped
-in any way goes on where it was.
+If an answer cannot be parsed, the judge is asked again and told what was wrong, as often as its number of tries
+allows; after that the request is unanswered, with the reason. Every answer is recorded before it is used, so that a
+run that was stopped in any way continues where it was.
 """
 
 import contextlib
@@ -20,17 +20,18 @@ import pydantic
 
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.judges.budget import BYTES_A_TOKEN, TOKENS_A_SECOND, Account, Budget
+from podeval.judges.answer_validation import UnreadableAnswer
+from podeval.judges.budget import Account, Budget, estimate_tokens
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
 from podeval.judges.exchange_records import JudgeExchange, Records, key_of
 from podeval.judges.judge import Judge
-from podeval.judges.materials import AudioClip
-from podeval.judges.parsing import UnreadableAnswer, read_answer
+from podeval.judges.materials import AudioClip, strip_audio
+from podeval.judges.parsing import read_answer
 from podeval.judges.prompt import Prompt, break_control_words, inputs_digest
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
 
 _SHOWN_AGAIN = 6000
-"""Characters of an unusable answer that the judge is shown again."""
+"""Maximum characters of an unusable answer that are shown to the judge again."""
 
 _TWICE = "(an answer that was given twice and is not shown again)"
 
@@ -40,13 +41,13 @@ Refresh = bool | Literal["failed"]
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """A question for a judge.
+    """A request to a judge: a prompt with its inputs.
 
     Args:
-        prompt: what is asked.
+        prompt: the prompt.
         inputs: a text or a clip for every placeholder of the prompt.
-        seed: tells repeats apart, and is added to the judge's own.
-        check: raises `ValueError` with a sentence where an answer of the right form is wrong all the same.
+        seed: distinguishes repeats, and is added to the judge's own.
+        check: raises `ValueError` with a sentence if an answer is well-formed but wrong.
     """
 
     prompt: Prompt
@@ -57,7 +58,7 @@ class JudgeRequest:
 
 @dataclass(frozen=True)
 class UsableAnswer:
-    """A usable answer: its value, its record, and how many answers it took to get it."""
+    """A usable answer: its value, its record, and how many attempts it took."""
 
     value: pydantic.BaseModel
     record_id: str
@@ -66,7 +67,7 @@ class UsableAnswer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The lack of a usable answer; the cause is always ours, as the judged system is not to blame."""
+    """The reason why there is no usable answer; the cause is always `ours`, as the judged system is not to blame."""
 
     reason: str
     cause: Literal["ours"] = "ours"
@@ -78,30 +79,31 @@ Outcome = UsableAnswer | Unanswered
 
 @dataclass
 class _Halt:
-    """The reason why no further questions are asked."""
+    """The reason why no further requests are sent."""
 
     event: threading.Event = field(default_factory=threading.Event)
     reason: str = ""
 
     def because(self, reason: str) -> None:
+        """Stop all further requests for this reason."""
         if not self.event.is_set():
             self.reason = reason
             self.event.set()
 
 
 class JudgeClient:
-    """A judge together with its records and budget: it answers questions.
+    """Sends requests to a judge, using its records and its budget.
 
     Args:
-        judge: who is asked.
-        folder: of the records, which are also the cache; None keeps them in this process only.
-        workers: calls at a time, at most.
+        judge: the judge.
+        folder: folder of the records, which also serve as the cache; None keeps them in this process only.
+        workers: maximum number of concurrent calls.
         budget: cap and account; may be shared.
-        refresh: ask anew what is in the records; `failed`: only what was never answered so that it can be used.
-        patience: with a backend that does not answer.
+        refresh: ask again even if an answer is recorded; `failed`: only for requests without a usable answer.
+        patience: how long failed calls are repeated.
 
     Raises:
-        BadInput: there is a cap on cost and the judge has no price; the records are damaged.
+        BadInput: there is a cap on cost and the judge has no price; or the records are damaged.
     """
 
     def __init__(
@@ -137,7 +139,7 @@ class JudgeClient:
         return self.budget.account
 
     def ask(self, requests: Sequence[JudgeRequest]) -> list[Outcome]:
-        """Ask the judge and return outcomes in the order of the requests; a request that occurs twice is asked once.
+        """Send requests and return the outcomes in the same order; a request that occurs twice is sent once.
 
         Raises:
             ValueError: a request's inputs are not those of its prompt.
@@ -145,6 +147,7 @@ class JudgeClient:
         """
         keys = [self.key(request) for request in requests]
         unique = dict(zip(keys, requests, strict=True))
+        # Answers that are recorded already.
         outcomes: dict[str, Outcome] = {}
         missing: list[tuple[str, list[JudgeExchange]]] = []
         for key, request in unique.items():
@@ -155,6 +158,7 @@ class JudgeClient:
             else:
                 outcomes[key] = recorded
                 self.account.from_records += isinstance(recorded, UsableAnswer)
+        # Answers that the judge has to give.
         total = len(unique)
         what = f"asking {self.judge.model}"
         progress.report(what, len(outcomes), total)
@@ -178,7 +182,7 @@ class JudgeClient:
         return before if usable or len(before) < self.judge.tries else []
 
     def _recorded_outcome(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
-        """Return the outcome from the records, or None where the judge has to be asked."""
+        """Return the outcome from the records, or None if the judge has to be asked."""
         for exchange in before:
             with contextlib.suppress(UnreadableAnswer):
                 return UsableAnswer(_value(exchange.answer, request), exchange.id, exchange.attempt)
@@ -200,6 +204,7 @@ class JudgeClient:
         except ModelMissing as absent:
             yield from ((key, Unanswered(str(absent))) for key, _ in missing)
             return
+        # A queue of requests and one of outcomes connect this thread with the workers.
         self.records.add_judge(self.judge.described())
         waiting: queue.SimpleQueue[tuple[str, list[JudgeExchange]]] = queue.SimpleQueue()
         done: queue.SimpleQueue[tuple[str, Outcome | BaseException]] = queue.SimpleQueue()
@@ -217,6 +222,7 @@ class JudgeClient:
                 except BaseException as error:
                     done.put((key, error))
 
+        # The threads are daemons: none keeps the process alive.
         for _ in range(min(self.pace.most, len(missing))):
             threading.Thread(target=work, daemon=True, name="podeval-judging").start()
         try:
@@ -243,6 +249,7 @@ class JudgeClient:
         self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
     ) -> Outcome:
         """Ask until an answer is usable or the tries are used up."""
+        # What this judge cannot be asked.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
                 f"{self.judge.model} is not said to hear audio; name a judge that does, or write hears: true into its "
@@ -252,6 +259,7 @@ class JudgeClient:
             question = request.prompt.messages(request.inputs, self.judge.audio)
         except PodevalError as refusal:
             return Unanswered(str(refusal))
+        # Continue the recorded series; each try tells the judge what was wrong before.
         series = before[0].series if before else self.records.series(key) + 1
         exchanges = list(before)
         while len(exchanges) < self.judge.tries:
@@ -261,6 +269,7 @@ class JudgeClient:
                 answer = self._call_backend(backend, messages, request, key, halt)
             except _NoAnswer as failure:
                 return Unanswered(str(failure), record_id=exchanges[-1].id if exchanges else None)
+            # Record the answer before it is used.
             problem = _problem(answer, request)
             exchange = JudgeExchange(
                 key=key,
@@ -270,7 +279,7 @@ class JudgeClient:
                 judge=self.judge.id,
                 seed=request.seed,
                 inputs={name: _describe_input(value) for name, value in request.inputs.items()},
-                messages=[_strip_audio(message) for message in messages],
+                messages=[strip_audio(message) for message in messages],
                 answer=answer,
                 asked=started.isoformat(timespec="milliseconds"),
                 seconds=round(time.monotonic() - began, 3),
@@ -286,14 +295,14 @@ class JudgeClient:
     def _call_backend(
         self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: JudgeRequest, key: str, halt: _Halt
     ) -> ChatAnswer:
-        """Get one answer, repeating a failed call as often as patience allows.
+        """Return one answer, repeating a failed call as often as patience allows.
 
         Raises:
-            _NoAnswer: none came; says why.
+            _NoAnswer: there was no answer; the message says why.
         """
         judge = self.judge
         sampling = judge.sampling.with_seed(request.seed)
-        reckoned = _estimate_tokens(messages, request)
+        reckoned = estimate_tokens(messages, request.inputs.values())
         for failed in range(1, self._patience.tries + 1):
             with self.pace.call(halt.event) as begun:
                 reservation = None
@@ -341,7 +350,7 @@ def _value(answer: ChatAnswer, request: JudgeRequest) -> pydantic.BaseModel:
     """Parse an answer into its type and check it.
 
     Raises:
-        UnreadableAnswer: it cannot be used.
+        UnreadableAnswer: the answer cannot be used.
     """
     value = read_answer(answer, request.prompt.answer)
     if request.check is not None:
@@ -366,7 +375,7 @@ def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """Yield the earlier answers and their faults; what was answered twice is left out, or it would be copied again."""
+    """Yield the earlier answers and their faults; repeated answers are left out, or the judge would copy them again."""
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
         repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])
@@ -383,35 +392,6 @@ def _describe_input(value: str | AudioClip) -> dict[str, Any]:
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": inputs_digest({"": value}), "characters": len(value)}
-
-
-def _strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
-    import base64
-    import hashlib
-
-    content = message["content"]
-    if isinstance(content, str):
-        return dict(message)
-    kept = []
-    for part in content:
-        if part["type"] == "input_audio":
-            data = base64.b64decode(part["input_audio"]["data"])
-            digest = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-            part = {"type": "input_audio", "input_audio": digest | {"format": part["input_audio"]["format"]}}
-        kept.append(part)
-    return {"role": message["role"], "content": kept}
-
-
-def _estimate_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
-    """Estimate the tokens of a question, rather too many than too few."""
-    size = 0
-    for message in messages:
-        content = message["content"]
-        texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
-        size += sum(len(text.encode("utf-8", "replace")) for text in texts)
-    seconds = sum(value.seconds for value in request.inputs.values() if isinstance(value, AudioClip))
-    return round(size / BYTES_A_TOKEN + seconds * TOKENS_A_SECOND)
 
 
 def answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:

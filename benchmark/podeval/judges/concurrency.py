@@ -1,8 +1,8 @@
-"""Limit the number of concurrent calls to what the backend bears, which is found by trying.
+"""Limits the number of concurrent calls to what the backend can handle, which is found by trying.
 
-Additive increase, multiplicative decrease, as networks do it: every round of answers allows one call more, a sign of
-crowding (too many requests, a server's error, a timeout) halves them, at most once for the calls that were under way
-together. A wait that the backend asks for holds for all calls.
+Additive increase, multiplicative decrease, as in network congestion control: every round of answers allows one more
+call; a sign of overload (too many requests, a server error, a timeout) halves the limit, at most once for the calls
+that were in progress together. A wait that the backend asks for applies to all calls.
 """
 
 import threading
@@ -17,9 +17,9 @@ class Patience:
     """How long failed calls are repeated.
 
     Args:
-        tries: calls for one answer, when none comes.
-        first_wait: seconds before the second; doubled each time, half of it by chance.
-        longest_wait: seconds, also of a wait that the backend asks for; a longer one ends the asking.
+        tries: maximum number of calls for one answer.
+        first_wait: seconds before the second call; doubled each time, with half of it random.
+        longest_wait: maximum wait in seconds, also for a wait that the backend asks for; a longer one ends the retries.
     """
 
     tries: int = 6
@@ -27,7 +27,7 @@ class Patience:
     longest_wait: float = 120.0
 
     def wait(self, failed: int, chance: float) -> float:
-        """Return the seconds to wait after so many failed calls; `chance` is drawn from 0 to 1."""
+        """Return the seconds to wait after `failed` calls; `chance` is a random number from 0 to 1."""
         full = min(self.longest_wait, self.first_wait * 2.0 ** (failed - 1))
         return full * (0.5 + 0.5 * chance)
 
@@ -46,7 +46,7 @@ class AdaptiveConcurrency:
 
     @contextmanager
     def call(self, stop: threading.Event) -> Iterator[int]:
-        """Wait until another call may start, and give the round that it belongs to."""
+        """Wait until another call may start, and yield the round that it belongs to."""
         with self._changed:
             while not stop.is_set():
                 wait = self._open_from - time.monotonic()
@@ -63,13 +63,13 @@ class AdaptiveConcurrency:
                 self._changed.notify_all()
 
     def answered(self) -> None:
-        """Note that a call succeeded."""
+        """Record that a call succeeded."""
         with self._changed:
             self.limit = min(float(self.most), self.limit + 1.0 / self.limit)
             self._changed.notify_all()
 
     def crowded(self, begun: int, retry_after: float | None) -> None:
-        """Note that the backend rejected a call of this round; all calls wait `retry_after` seconds."""
+        """Record that the backend rejected a call of this round; all calls then wait `retry_after` seconds."""
         with self._changed:
             if begun == self._round:
                 self._round += 1

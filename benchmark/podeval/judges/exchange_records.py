@@ -1,15 +1,13 @@
-"""Records of every exchange with a judge: append-only lines of JSON from which scoring can be repeated.
+"""Records of every exchange with a judge: append-only JSON lines from which scoring can be repeated.
 
-A folder holds `records.jsonl`. A line is of one `kind`: `judge` (who was asked, once a judge), `exchange` (what was
-sent, audio by its SHA-256, and what came back, as it came), `failure` (a call without an answer), `removed` (what was
-taken down). No line holds a key: keys never leave the process but in the request's header.
+A folder holds `records.jsonl`. Each line has a `kind`: `judge` (the judge that was asked, once per judge), `exchange`
+(the request, with audio as its SHA-256, and the answer, unchanged), `failure` (a call without an answer), `removed`
+(content that was taken down). No line contains an API key: keys leave the process only in the request's header.
 
-An exchange is found again by its key: prompt, inputs, judge and seed. What is kept is what the judge said, not what
-was made of it; reading happens each time, by the parser of the day.
+An exchange is looked up by its key: prompt, inputs, judge and seed. What is stored is what the judge said, not its
+interpretation; parsing is repeated each time, with the current parser.
 """
 
-import contextlib
-import errno
 import fcntl
 import hashlib
 import json
@@ -20,8 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from podeval.errors import BadInput, PodevalError
+from podeval.errors import BadInput
 from podeval.models.chat import ChatAnswer
+from podeval.store.files import append_synced, writing
 
 FILE = "records.jsonl"
 VERSION = 1
@@ -37,18 +36,18 @@ def key_of(prompt: str, inputs: str, judge: str, seed: int) -> str:
 
 @dataclass(frozen=True)
 class JudgeExchange:
-    """A question and its answer.
+    """A request and its answer.
 
     Args:
-        key: what it is found by.
-        series: rises when an answer is asked for anew on purpose.
-        attempt: 1 for the first; later ones were told what was wrong with the one before.
+        key: key in the records.
+        series: increases when an answer is requested anew on purpose.
+        attempt: 1 for the first; later requests say what was wrong with the answer before.
         prompt, judge, seed, inputs: what the key is made of; `inputs` maps a name to the hash of a text or clip.
-        messages: what was sent, audio by its SHA-256.
-        answer: what came back.
+        messages: what was sent, audio as its SHA-256.
+        answer: what the judge returned.
         asked: when, UTC, ISO 8601.
         seconds: how long the answer took.
-        problem: why it could not be used when it came; None when it could.
+        problem: why the answer was unusable when it arrived; None if it was usable.
     """
 
     key: str
@@ -83,10 +82,10 @@ class JudgeExchange:
 
 
 class Records:
-    """The records of a folder, or of this process only where there is none. For several threads and processes.
+    """The records of a folder or, without one, of this process only; usable by several threads and processes.
 
     Raises:
-        BadInput: a line is damaged; says which.
+        BadInput: a line is damaged; the message says which.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -153,9 +152,9 @@ class Records:
         self._append({"kind": "failure", "version": VERSION, **data})
 
     def remove(self, unwanted: Callable[[Mapping[str, Any]], bool]) -> int:
-        """Overwrite exchanges and failures that must not be kept any more; returns how many lines.
+        """Overwrite exchanges and failures that must not be kept any more; return how many lines.
 
-        Lines keep their length, so that others who read the file find every other line where it was.
+        Lines keep their length, so that other readers of the file still find every other line at its offset.
         """
         if self.path is None or not self.path.exists():
             return 0
@@ -232,39 +231,14 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _append_line(path: Path, line: bytes) -> int:
-    """Append a line, sync it and return its offset; a half-written line of a killed process is cut off first."""
-    try:
+    """Append a line, sync it and return its offset; other processes wait for their turn.
+
+    Raises:
+        DiskFull: no space is left.
+        BadInput: the place cannot be written to.
+    """
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            end = _end_of_last_line(file.fileno())
-            file.truncate(end)
-            try:
-                rest = memoryview(line)
-                while rest:
-                    rest = rest[file.write(rest) :]
-                os.fsync(file.fileno())
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.truncate(path, end)
-                raise
-            return end
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise PodevalError(
-                f"the disk is full, or a quota is used up, while writing {path}; every answer so far is kept: "
-                "free some space and run the same command again"
-            ) from error
-        raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
-
-
-def _end_of_last_line(file: int) -> int:
-    """Return the offset after the last newline; only the tail of the file is read."""
-    end = os.lseek(file, 0, os.SEEK_END)
-    while end > 0:
-        start = max(0, end - 65536)
-        newline = os.pread(file, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
+            return append_synced(file, line)

@@ -1,9 +1,9 @@
-"""Whether material speaks to its judge: asks for a score, gives it orders, forges marks or control words.
+"""Detects material that addresses its judge: asks for a score, gives orders, imitates delimiters or control words.
 
-What is found is told beside the score and changes nothing in it: the material is between marks all the same, and a
-judge is told to obey nothing in there (`podeval.judges.prompt`). It is a heuristic, in English and Chinese: who words a
-request as nobody has before is not seen, and a podcast about prompt injection will be. So a sign is a reason to read
-the script, and never one to refuse it.
+What is found is reported beside the score and does not change it: the material is delimited in any case, and a
+judge is told to obey nothing inside (`podeval.judges.prompt`). The detection is a heuristic for English and Chinese: it
+misses new wordings, and it reports a podcast about prompt injection. A sign is therefore a reason to read
+the script, never one to refuse it.
 """
 
 import re
@@ -55,7 +55,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
         r"|\]~!?\w{0,4}[\[\]]|\[e~\["
     ),
 }
-"""What is looked for, by what it is called in a score's notes."""
+"""The patterns to search for, by their names in a score's notes."""
 
 
 def signs(text: str) -> Counter[str]:
@@ -65,16 +65,18 @@ def signs(text: str) -> Counter[str]:
 
 
 def note(texts: Mapping[str, str]) -> dict[str, object]:
-    """Return the notes of a score on material that addresses the judge; empty where there is no sign of that.
+    """Return a score's notes on material that addresses the judge; empty if there is no sign of that.
 
     Args:
-        texts: the names of the inputs by their texts. A text that is part of another, as a dialogue up to a turn is,
+        texts: the texts of the inputs by name. A text that is part of another, such as a dialogue up to a turn,
             counts once.
     """
+    # Texts that are not part of another.
     whole: list[str] = []
     for text in sorted(texts, key=len, reverse=True):
         if not any(text in longer for longer in whole):
             whole.append(text)
+    # Signs by input.
     counts: dict[str, Counter[str]] = {}
     for text in whole:
         counts.setdefault(texts[text], Counter()).update(signs(text))

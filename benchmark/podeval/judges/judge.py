@@ -1,14 +1,14 @@
-"""A judge: which model, where, in which revision, and how its answers are drawn.
+"""A judge: which model, where, in which revision, and how its answers are sampled.
 
 Written on a command line as
 - `MODEL@https://host/v1`: any OpenAI-compatible endpoint,
 - `gguf:/path/model.gguf`: a local model in this process, through xllamacpp,
-- `transformers:REPO@COMMIT`: a local model through transformers, on the GPU where there is one,
-- `records:FOLDER`: nobody; answers come from records only,
+- `transformers:REPO@COMMIT`: a local model through transformers, on the GPU if there is one,
+- `records:FOLDER`: no model; answers come from records only,
 - the path of a YAML file with all fields.
 
-The key of an endpoint comes from the environment alone: `PODEVAL_JUDGE_KEY`, and for Hugging Face's router
-`HF_TOKEN` where that is not set. It is part of no judge, no record and no message.
+The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, and for Hugging Face's router
+`HF_TOKEN` if that is not set. It is never part of a judge, a record or a message.
 """
 
 import functools
@@ -27,10 +27,10 @@ import pydantic
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.materials import FORMATS, AudioLimits
 from podeval.models.chat import ChatModel, Sampling
+from podeval.text.yaml_text import read_yaml_file
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
 
-BACKENDS = ("endpoint", "gguf", "transformers", "records")
 ROUTER = "router.huggingface.co"
 KEY = "PODEVAL_JUDGE_KEY"
 
@@ -42,7 +42,7 @@ _WAYS = (
 
 @dataclass(frozen=True)
 class Price:
-    """What a million tokens cost, in any one currency."""
+    """The price of a million tokens, in any one currency."""
 
     prompt: float
     answer: float
@@ -55,18 +55,19 @@ class Judge:
     Args:
         backend: `endpoint`, `gguf`, `transformers` or `records`.
         model: its name at the endpoint, file, repo, or for `records` the recorded judge's model.
-        revision: commit or content hash; None where an endpoint does not say.
-        endpoint: base URL, for `records` the folder.
-        sampling: how answers are drawn.
+        revision: commit or content hash; None if an endpoint does not state one.
+        endpoint: base URL, or for `records` the folder.
+        sampling: how answers are sampled.
         trial: whether it is a trial model, whose scores are unfit for publication whatever its audit says.
-        hears: whether it takes audio; taken for granted of an endpoint that is named without a file.
-        audio: what of audio it takes.
+        hears: whether it accepts audio; assumed for an endpoint that is named without a file.
+        audio: limits on the audio that it accepts.
         extra: more fields of the request body, such as `reasoning_effort`.
-        timeout: seconds a call may take.
-        tries: answers asked for, each with what was wrong with the one before, until a request is unanswered.
-        context: tokens that a local model reads at most; None for what the model was made for.
-        price: of its tokens, where one is paid.
-        recorded: with `records`, the id of the judge whose answers they are.
+        timeout: maximum seconds of a call.
+        tries: how many answers are requested, each with what was wrong with the one before, until a request is
+            unanswered.
+        context: maximum tokens that a local model reads; None for the model's own limit.
+        price: price of its tokens, if they are paid for.
+        recorded: for `records`, the id of the judge whose answers they are.
     """
 
     backend: str
@@ -86,7 +87,7 @@ class Judge:
 
     @functools.cached_property
     def id(self) -> str:
-        """Model, revision and a hash of everything that changes an answer; the recorded judge's, where it replays."""
+        """Model, revision and a hash of everything that changes an answer; for a replay, the recorded judge's id."""
         if self.recorded:
             return self.recorded
         endpoint = None if self.backend == "gguf" else self.endpoint
@@ -106,15 +107,15 @@ class Judge:
         fields = asdict(self)
         kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
         if self.backend == "gguf":
-            # The folder is this machine's affair; the file's name and content say which model it is.
+            # The folder is specific to this machine; the file's name and content identify the model.
             kept["endpoint"] = Path(str(self.endpoint)).name
         return {"id": self.id, **kept}
 
     def model_to_ask(self) -> ChatModel:
-        """The backend.
+        """Return the chat model that answers for this judge.
 
         Raises:
-            ModelMissing: what it runs with is not installed, or the model is not here; says the command that helps.
+            ModelMissing: a library or the model is not installed; the message names the command that helps.
         """
         if self.backend == "endpoint":
             from podeval.models.chat_endpoint import EndpointChat
@@ -145,8 +146,8 @@ def find_judge(text: str) -> Judge:
     """Return the judge that a name or a YAML file describes.
 
     Raises:
-        BadInput: it is none of the ways to name one, or its file is wrong; says what to write.
-        ModelMissing: a local model's file is not there.
+        BadInput: the text has none of the accepted forms, or the file is invalid; the message says what to write.
+        ModelMissing: a local model's file does not exist.
     """
     kind, _, rest = text.partition(":")
     if kind == "gguf" and rest:
@@ -169,10 +170,10 @@ def _at_endpoint(model: str, endpoint: str) -> Judge:
 
 
 def _check_endpoint(endpoint: str) -> str:
-    """Return the endpoint without a slash at its end.
+    """Return the endpoint without a trailing slash.
 
     Raises:
-        BadInput: it is not a web address, or holds what may be a secret.
+        BadInput: it is not a web address, or contains what may be a secret.
     """
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -226,6 +227,7 @@ def _read_recorded(text: str) -> Judge:
     folder, _, judge_id = text.partition("#")
     if not Path(folder).is_dir():
         raise BadInput(f"there is no folder of records {folder}; name the folder that a judge's answers were kept in")
+    # The judge whose answers are replayed.
     judges = Records(Path(folder)).judges()
     chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
     if len(chosen) != 1:
@@ -288,17 +290,13 @@ class _JudgeFields(pydantic.BaseModel):
 
 
 def _read_file(path: Path) -> Judge:
-    """Read a judge from its YAML file; a GGUF's path stands in `endpoint`, relative to the YAML file."""
-    import yaml
-
+    """Read a judge from its YAML file; the path of a GGUF file is given in `endpoint`, relative to the YAML file."""
+    if not path.exists():
+        raise BadInput(f"there is no file {path}; {_WAYS}")
     try:
-        read = _JudgeFields.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise BadInput(f"there is no file {path}; {_WAYS}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
+        read = _JudgeFields.model_validate(read_yaml_file(path))
     except pydantic.ValidationError as error:
-        # Without the value: somebody may have put a key there.
+        # The message omits the value, which may be a key.
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"]) or "the file"
         raise BadInput(

@@ -1,9 +1,10 @@
-"""Material for a judge: texts, and clips of audio in the form and size that endpoints accept."""
+"""Material for a judge: texts, and clips of audio in a format and size that endpoints accept."""
 
 import base64
 import functools
 import hashlib
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,9 @@ Text = str
 FORMATS = ("wav", "flac", "mp3")
 
 SECONDS = 1800.0
-"""The longest clip that is sent: half an hour, what the longest-hearing public models take."""
+"""Maximum duration of a clip: half an hour, the limit of the most capable public models."""
 BYTES = 20_000_000
-"""The largest clip that is sent, encoded: what endpoints take in one request, base64 and all, is 20 to 30 MB."""
+"""Maximum bytes of an encoded clip: endpoints accept requests of 20 to 30 MB, base64 included."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class AudioLimits:
     """Limits on the audio that a judge accepts.
 
     Args:
-        format: `wav` (16 bits, what every endpoint takes), `flac` (the same samples, smaller) or `mp3`.
-        seconds: the longest clip.
-        bytes: the largest clip, encoded, before base64.
+        format: `wav` (16 bits, accepted by every endpoint), `flac` (the same samples, smaller) or `mp3`.
+        seconds: maximum duration of a clip.
+        bytes: maximum size of an encoded clip, before base64.
     """
 
     format: str = "wav"
@@ -39,14 +40,14 @@ class AudioLimits:
 
 @dataclass(frozen=True, eq=False)
 class AudioClip:
-    """A clip for a judge to hear.
+    """An audio clip for a judge.
 
     Args:
         samples: mono float32, shape (frames,).
-        rate: frames a second.
+        rate: sample rate, Hz.
 
     Raises:
-        CannotScore: it is empty or holds samples that are no numbers.
+        CannotScore: the clip is empty or holds samples that are not finite numbers.
     """
 
     samples: NDArray[np.float32]
@@ -62,21 +63,21 @@ class AudioClip:
 
     @property
     def seconds(self) -> float:
-        """The length of the clip in seconds."""
+        """Duration in seconds."""
         return len(self.samples) / self.rate
 
     @functools.cached_property
     def sha256(self) -> str:
-        """Digest of rate and samples: what the clip is called in records and cache keys."""
+        """Digest of rate and samples, which identifies the clip in records and cache keys."""
         digest = hashlib.sha256(f"{self.rate}:".encode())
         digest.update(np.ascontiguousarray(self.samples, dtype="<f4").tobytes())
         return digest.hexdigest()
 
     def part(self, limits: AudioLimits) -> dict[str, Any]:
-        """The `input_audio` part of a message.
+        """Return the clip as the `input_audio` part of a message.
 
         Raises:
-            BadInput: the clip is longer or larger than the judge takes.
+            BadInput: the clip is longer or larger than the judge accepts.
         """
         if self.seconds > limits.seconds:
             raise BadInput(
@@ -96,9 +97,13 @@ class AudioClip:
         }
 
     def encoded(self, kind: str) -> bytes:
-        """Encode the clip as a file, turned down as a whole where it exceeds full scale: clipping would be a fault."""
+        """Encode the clip as a file.
+
+        A clip that exceeds full scale is attenuated as a whole, because clipping would be an audible fault.
+        """
         import soundfile
 
+        # Attenuate rather than clip.
         peak = float(np.abs(self.samples).max())
         samples = self.samples / peak if peak > 1 else self.samples
         subtype = "MPEG_LAYER_III" if kind == "mp3" else "PCM_16"
@@ -111,3 +116,18 @@ class AudioClip:
                 f"choose audio.format {' or '.join(f for f in FORMATS if f != kind)} in the judge's YAML file"
             ) from None
         return file.getvalue()
+
+
+def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
+    content = message["content"]
+    if isinstance(content, str):
+        return dict(message)
+    kept = []
+    for part in content:
+        if part["type"] == "input_audio":
+            data = base64.b64decode(part["input_audio"]["data"])
+            digest = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+            part = {"type": "input_audio", "input_audio": digest | {"format": part["input_audio"]["format"]}}
+        kept.append(part)
+    return {"role": message["role"], "content": kept}

@@ -1,43 +1,32 @@
-"""Parse the answer of a judge: tolerant of its form, strict about its content.
+"""Parses the answer of a judge: tolerant of its form, strict about its content.
 
-Tolerated: thinking before the answer, fences, prose around it, trailing commas, comments, full-width colons and
+Tolerated: reasoning before the answer, code fences, surrounding prose, trailing commas, comments, full-width colons and
 commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
-number is due and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: an answer that breaks
-off, several answers that differ, a key twice with two values, NaN, a value out of range. What cannot be read is an
-`UnreadableAnswer` with a sentence; nothing is ever made up for it.
+number is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated
+answer, several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot
+be parsed is an `UnreadableAnswer` with a sentence; no value is ever made up for it.
 """
 
-import functools
 import json
 import re
-import typing
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
-import pydantic
-from pydantic.fields import FieldInfo
-
-from podeval.errors import PodevalError
+from podeval.judges.answer_validation import Answer, UnreadableAnswer, shorten, validate
 from podeval.models.chat import ChatAnswer
-
-Answer = TypeVar("Answer", bound=pydantic.BaseModel)
-
-
-class UnreadableAnswer(PodevalError):
-    """Raised for an answer that cannot be read; says why, in words that the judge can act on."""
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
-    """The typed answer.
+    """Return the answer in its type.
 
     Raises:
-        UnreadableAnswer: there is none, or it does not fit.
+        UnreadableAnswer: there is no answer, or it does not fit the type.
     """
     text = _strip_thinking(answer.text or "")
     if not text.strip():
         raise UnreadableAnswer(_why_empty(answer))
     if answer.refusal:
-        raise UnreadableAnswer(f"the judge refused: {_short(answer.refusal)}")
+        raise UnreadableAnswer(f"the judge refused: {shorten(answer.refusal)}")
     try:
         return parse(text, model)
     except UnreadableAnswer as problem:
@@ -49,11 +38,11 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
 
 
 _MOST_OBJECTS = 1_000
-"""More different objects than any judge weighs before it answers; each is validated, and put right where it can be."""
+"""More different objects than any real answer holds; each is validated, and repaired if possible."""
 
 
 def parse(text: str, model: type[Answer]) -> Answer:
-    """The typed answer in a text.
+    """Parse the answer in a text into its type.
 
     Raises:
         UnreadableAnswer: see `read_answer`.
@@ -65,7 +54,8 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
-    # By their canonical form: comparing each with all before it takes quadratic time on an answer of thousands.
+    # Keyed by canonical form: comparing each with all before it takes quadratic time for thousands of objects.
+    # All different objects in the text.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
     for span in _objects(_strip_thinking(text)):
@@ -77,24 +67,26 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
         objects.setdefault(json.dumps(data, sort_keys=True), data)
         if len(objects) > _MOST_OBJECTS:
             raise UnreadableAnswer(f"there are more than {_MOST_OBJECTS} different objects in the answer; give one")
+    # All different answers that are valid.
     valid: dict[str, Answer] = {}
     for data in objects.values():
         try:
-            value = _validate(data, model)
+            value = validate(data, model)
         except UnreadableAnswer as error:
             problem = error
             continue
         valid.setdefault(value.model_dump_json(), value)
+    # Exactly one may remain.
     if len(valid) == 1:
         return next(iter(valid.values()))
     if valid:
         raise UnreadableAnswer(f"there are {len(valid)} different answers; give one")
-    raise problem or UnreadableAnswer(f"the answer holds no JSON object; it begins {_short(text)!r}")
+    raise problem or UnreadableAnswer(f"the answer holds no JSON object; it begins {shorten(text)!r}")
 
 
 def _why_empty(answer: ChatAnswer) -> str:
     if answer.refusal:
-        return f"the judge refused: {_short(answer.refusal)}"
+        return f"the judge refused: {shorten(answer.refusal)}"
     if answer.tools:
         return f"instead of an answer the judge called the tool {', '.join(answer.tools)}; answer with the JSON object"
     if answer.finish == "content_filter":
@@ -112,7 +104,10 @@ _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
 def _strip_thinking(text: str) -> str:
-    """Return the text after the thinking, or nothing where a thought never ends. In a whole answer, tags are words."""
+    """Return the text after the reasoning; empty if the reasoning never ends.
+
+    In a complete answer, such tags are words.
+    """
     alone = _ONLY_FENCED.fullmatch(text)
     try:
         if isinstance(json.loads(alone[1] if alone else text), dict):
@@ -128,6 +123,7 @@ def _strip_thinking(text: str) -> str:
 def _strip_whole_thoughts(text: str) -> str:
     """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
     tags = list(_TAG.finditer(text))
+    # From the end backwards: the next closing tag of each name.
     ends: dict[str, re.Match[str] | None] = {}
     closing: list[re.Match[str] | None] = []
     for tag in reversed(tags):
@@ -135,6 +131,7 @@ def _strip_whole_thoughts(text: str) -> str:
         closing.append(ends.get(name))
         if tag[1]:
             ends[name] = tag
+    # Keep the text outside each pair of tags.
     kept, position = [], 0
     for tag, end in zip(tags, reversed(closing), strict=True):
         if not tag[1] and end is not None and tag.start() >= position:
@@ -144,7 +141,7 @@ def _strip_whole_thoughts(text: str) -> str:
 
 
 def _last_end(matches: Iterable[re.Match[str]]) -> int:
-    """Return the position where the last match ends; 0 where there is none."""
+    """Return the position at which the last match ends; 0 if there is none."""
     return max((match.end() for match in matches), default=0)
 
 
@@ -152,10 +149,10 @@ _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTAL
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield the outermost {...} of the text, or of its fenced blocks where those have any.
+    """Yield the outermost {...} of the text, or of its fenced blocks if those contain any.
 
     Raises:
-        UnreadableAnswer: one breaks off.
+        UnreadableAnswer: one of them is truncated.
     """
     fenced = [block for block in _FENCED.findall(text) if "{" in block]
     for part in fenced or [text]:
@@ -192,7 +189,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """Decode JSON as it is written, or after mending it."""
+    """Decode JSON as it is or, failing that, after repairing it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:
@@ -205,7 +202,7 @@ def _load(text: str) -> Any:
 
 
 def _decode(text: str) -> Any:
-    # Line breaks inside strings are no harm.
+    # Line breaks inside strings do no harm.
     return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
 
 
@@ -244,158 +241,3 @@ def _mend(text: str) -> str:
         if not piece.isspace():
             following = piece
     return "".join(reversed(kept))
-
-
-_REPAIRS = 200
-"""More slips of form than any real answer holds."""
-
-
-def _validate(data: Any, model: type[Answer]) -> Answer:
-    """Validate the answer by pydantic's strict rules, after correcting slips of form that pydantic reports.
-
-    Raises:
-        UnreadableAnswer: names up to five places and what is wrong there.
-    """
-    schema = _schema(model)
-    data = _canonicalise_keys(data, model)
-    for _ in range(_REPAIRS):
-        try:
-            return model.model_validate_json(json.dumps(data), strict=True)
-        except pydantic.ValidationError as error:
-            problems = error.errors(include_url=False, include_context=False)
-            # Each is tried: what cannot be put right at once may be when another is.
-            if not any([_repair(data, problem, schema) for problem in problems]):
-                raise UnreadableAnswer(_describe_problems(problems)) from None
-    raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
-
-
-@functools.cache
-def _schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema()
-
-
-def _describe_problems(problems: list[Any]) -> str:
-    sentences = []
-    for problem in problems[:5]:
-        location = ".".join(str(part) for part in problem["loc"]) or "the answer"
-        value = "" if problem["type"] == "missing" else f", not {_short(json.dumps(problem['input'], default=str))}"
-        sentences.append(f"{location}: {problem['msg'].removeprefix('Value error, ')}{value}")
-    more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-    return "; ".join(sentences) + more
-
-
-_NUMBERS = {"int_type", "float_type", "int_parsing", "float_parsing", "int_from_float", "literal_error", "enum"}
-_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)(?:\s*[/／]\s*(\d+(?:\.\d+)?))?")
-_TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "no": False, "0": False, "否": False}
-
-
-def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
-    """Correct one slip of form in `data`; return False where it is not one."""
-    *path, last = problem["loc"] or (None,)
-    holder = _at(data, tuple(path))
-    if isinstance(holder, dict):
-        if last not in holder:
-            return False
-    elif not (isinstance(holder, list) and isinstance(last, int) and last < len(holder)):
-        return False
-    value = holder[last]
-    mended: Any = None
-    if problem["type"] in _NUMBERS:
-        mended = _number(value, _node(schema, problem["loc"]))
-    elif problem["type"] in ("bool_type", "bool_parsing") and str(value).strip().casefold() in _TRUTHS:
-        mended = _TRUTHS[str(value).strip().casefold()]
-    if mended is None or (mended == value and type(mended) is type(value)):
-        return False
-    holder[last] = mended
-    return True
-
-
-def _number(value: Any, node: dict[str, Any]) -> int | float | None:
-    """Return the number that is meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return int(value) if value == int(value) and isinstance(value, float) else None
-    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not match:
-        return None
-    if match[2] is not None and float(match[2]) != node.get("maximum"):
-        return None
-    number = float(match[1])
-    return int(number) if number == int(number) else number
-
-
-def _canonicalise_keys(data: Any, kind: Any) -> Any:
-    """The data with each key as the schema has it: found by the field's name or alias, whatever its case and spacing.
-
-    Raises:
-        UnreadableAnswer: two keys mean the same field.
-    """
-    models = _models(kind)
-    if isinstance(data, list):
-        return [_canonicalise_keys(item, kind) for item in data]
-    if not isinstance(data, dict) or len(models) != 1:
-        return data
-    (model,) = models
-    names: dict[str, tuple[str, Any]] = {}
-    for field, about in model.model_fields.items():
-        names |= {_plain(name): (_aliases(field, about)[0], about.annotation) for name in _aliases(field, about)}
-    canonical: dict[str, Any] = {}
-    for key, value in data.items():
-        name, annotation = names.get(_plain(key), (key, None))
-        if name in canonical:
-            raise UnreadableAnswer(f"the answer says {name} twice; say it once")
-        canonical[name] = _canonicalise_keys(value, annotation)
-    return canonical
-
-
-def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
-    """Return the models that a type is, lists or may be."""
-    if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
-        return [kind]
-    models = [model for part in typing.get_args(kind) for model in _models(part)]
-    return list(dict.fromkeys(models))
-
-
-def _aliases(field: str, about: FieldInfo) -> list[str]:
-    """Return the names of a field, the one in the schema first."""
-    alias = about.validation_alias
-    choices = list(alias.choices) if isinstance(alias, pydantic.AliasChoices) else [alias]
-    names = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
-    return list(dict.fromkeys(names))
-
-
-def _plain(key: str) -> str:
-    return re.sub(r"[\W_]+", "", key).casefold()
-
-
-def _at(data: Any, path: tuple[Any, ...]) -> Any:
-    for step in path:
-        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
-            data = data[step]
-        # Otherwise a step names which type of a union was tried, and is no place in the data.
-    return data
-
-
-def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """The part of a JSON schema that is about a place; empty where it cannot be told."""
-    node: Any = schema
-    for step in (*path, None):
-        while isinstance(node, dict) and "$ref" in node:
-            node = schema.get("$defs", {}).get(str(node["$ref"]).rpartition("/")[2], {})
-        if step is None or not isinstance(node, dict):
-            break
-        if isinstance(step, int) and "items" in node:
-            node = node["items"]
-        elif step in node.get("properties", {}):
-            node = node["properties"][step]
-        elif isinstance(node.get("additionalProperties"), dict):
-            node = node["additionalProperties"]
-        else:
-            node = {}
-    return node if isinstance(node, dict) else {}
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 120 else line[:117] + "..."

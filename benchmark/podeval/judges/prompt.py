@@ -1,9 +1,9 @@
 """A prompt: what a judge is asked, in which version, and what its answer must look like.
 
-Whatever is under judgement is data. Each text stands between two lines that carry a mark derived from the hash of
-all the texts of the request; no text can hold its own mark (it would have to hold its own hash), so none can end its
-own place and speak as the prompt. Control words of chat templates inside a text are broken by an invisible character,
-as a model's tokenizer would otherwise take them for the end of the message.
+Everything under judgement is data. Each text stands between two lines with a delimiter derived from the hash of
+all texts of the request; no text can contain its own delimiter (it would have to contain its own hash), so none can end
+its section and pose as the prompt. Control words of chat templates inside a text are broken up by an invisible
+character, because a model's tokenizer would otherwise take them for the end of the message.
 """
 
 import functools
@@ -50,12 +50,12 @@ class Prompt:
     """A prompt with its version and the type of its answers.
 
     Args:
-        name: of the prompt, such as `script_quality`.
-        version: rises when the wording changes.
-        system: what the judge is and by what it judges; what keeps data apart from instructions is added to it.
+        name: such as `script_quality`.
+        version: increases when the wording changes.
+        system: what the judge is and by what it judges; the rules that separate data from instructions are added to it.
         template: the request, with `{placeholders}` for the inputs; a literal brace is doubled.
-        answer: the type an answer is validated against.
-        source: the paper and place that it follows.
+        answer: the type against which an answer is validated.
+        source: the paper and section that it follows.
     """
 
     name: str
@@ -73,38 +73,40 @@ class Prompt:
 
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema that an answer must fit, in the form that strict endpoints ask for."""
+        """The JSON schema that an answer must fit, in the form that strict endpoints require."""
         schema: dict[str, Any] = _make_strict(self.answer.model_json_schema())
         return schema
 
     @functools.cached_property
     def placeholders(self) -> tuple[str, ...]:
-        """The inputs that the template asks for, in order."""
+        """Names of the template's inputs, in order."""
         names = (name for _, name, _, _ in string.Formatter().parse(self.template) if name is not None)
         return tuple(dict.fromkeys(names))
 
     def messages(
         self, inputs: Mapping[str, Text | AudioClip], audio: AudioLimits | None = None
     ) -> list[dict[str, Any]]:
-        """The conversation that asks about these inputs: a system message and a user message.
+        """Return the conversation that asks about these inputs: a system message and a user message.
 
         Args:
             inputs: a text or a clip for every placeholder, and no others.
-            audio: what of audio the judge takes.
+            audio: limits on the audio that the judge accepts.
 
         Raises:
-            ValueError: an input is missing or not asked for.
-            BadInput: a clip is longer or larger than the judge takes.
+            ValueError: an input is missing or not in the template.
+            BadInput: a clip is longer or larger than the judge accepts.
         """
         if set(inputs) != set(self.placeholders):
             raise ValueError(
                 f"the prompt {self.name} asks for {', '.join(self.placeholders) or 'no inputs'}, "
                 f"and was given {', '.join(inputs) or 'none'}"
             )
+        # The system message explains the delimiter of this request's texts.
         texts = {name: break_control_words(value) for name, value in inputs.items() if isinstance(value, str)}
         mark = mark_for(texts)
         schema = json.dumps(self.schema, ensure_ascii=False)
         system = self.system.strip() + "\n" + RULES.format(mark=mark, schema=schema)
+        # The user message is the template with its inputs filled in.
         parts: list[dict[str, Any]] = []
         for literal, name, _, _ in string.Formatter().parse(self.template):
             _add_text(parts, literal)
@@ -115,17 +117,18 @@ class Prompt:
                 parts.append(value.part(audio or AudioLimits()))
             else:
                 _add_text(parts, delimit(name, texts[name], mark))
+        # Without audio the content is a plain text, which every endpoint accepts.
         has_audio = any(part["type"] != "text" for part in parts)
         content: Any = parts if has_audio else "".join(part["text"] for part in parts)
         return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """Return the mark that delimits these texts: made from a hash of all of them, and contained in none."""
+    """Return the delimiter for these texts: made from a hash of all of them, and contained in none."""
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
-        # Cannot happen by any means known; costs one search to be certain.
+        # Practically impossible; one search makes certain.
         if not any(mark in text.lower() for text in texts.values()):
             return mark
         salt += 1
@@ -137,9 +140,9 @@ def delimit(name: str, text: str, mark: str) -> str:
 
 
 def break_control_words(text: str) -> str:
-    """Break the control words of chat templates in a text by a word joiner, which nobody sees.
+    """Break up the control words of chat templates in a text by an invisible word joiner.
 
-    Halves of characters, which cannot be sent as UTF-8, become the replacement character.
+    Unpaired surrogates, which cannot be encoded as UTF-8, become the replacement character.
     """
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return _CONTROL_WORDS.sub(_WORD_JOINER, whole)
@@ -178,7 +181,7 @@ def _make_strict(schema: Any) -> Any:
     strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            # What stands here are names, `title` and `default` among them.
+            # The keys here are names of fields, which may be `title` or `default` too.
             strict[key] = {name: _make_strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
             strict[key] = value

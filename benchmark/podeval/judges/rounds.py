@@ -1,8 +1,8 @@
-"""Conversations with a judge: a measurement asks in rounds and does not know who answers.
+"""Conversations with a judge: a measurement asks in rounds, independently of who answers.
 
-A measurement that needs a judge is a generator. It yields the requests of a round, gets their answers, may yield more,
-and returns what it found. Many are held at the same time, each round of all of them asked together, so that their
-number and not their order decides how long they take.
+A measurement that needs a judge is a generator. It yields the requests of a round, receives their answers, may yield
+more, and returns its result. Many conversations run at the same time and their rounds are sent together, so that the
+total time depends on the number of requests and not on their order.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -17,7 +17,7 @@ T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
 
 Conversation = Generator[Sequence[JudgeRequest], Sequence[UsableAnswer], T]
-"""Yields requests, is sent their answers, returns a finding."""
+"""Yields requests, is sent their answers, and returns its result."""
 
 
 class Asked(Protocol):
@@ -28,7 +28,7 @@ class Asked(Protocol):
 
 
 class NoAnswer(PodevalError):
-    """The judge gave no answer that can be used; raised where a conversation waits for it."""
+    """The judge gave no usable answer; raised in the conversation that waits for it."""
 
 
 def values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
@@ -37,10 +37,10 @@ def values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
 
 
 def hold(conversations: Iterable[Conversation[T]], client: Asked) -> list[T | PodevalError]:
-    """Hold conversations together and return the finding of each, or the error that ended it.
+    """Run conversations together and return the result of each, or the error that ended it.
 
-    A conversation ends with `NoAnswer` when one of its requests stays unanswered, unless it catches that: a finding
-    rests on every answer it asked for.
+    A conversation ends with `NoAnswer` if one of its requests stays unanswered, unless it catches that: a result
+    depends on every answer that it asked for.
     """
     held = [_Held(conversation) for conversation in conversations]
     while waiting := [one for one in held if one.requests]:

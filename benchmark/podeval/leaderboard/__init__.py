@@ -1,4 +1,4 @@
-"""The leaderboard as plain data: views, tables, pictures, comparisons and reports. It imports no page, no command."""
+"""The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports no page and no command."""
 
 __all__ = [
     "build",
@@ -8,6 +8,7 @@ __all__ = [
     "compare_plot",
     "compare_sound",
     "evaluators",
+    "every_eval_ever",
     "human_scores",
     "judge_audit",
     "judge_audit_documents",
@@ -22,6 +23,8 @@ __all__ = [
     "report_plots",
     "report_runs",
     "report_scores",
+    "result_forms",
+    "results_dataset",
     "runs_folder",
     "system_info",
     "system_page",

@@ -30,19 +30,21 @@ from podeval.runs.board_tables import (
     ItemRow,
     write_table,
 )
+from podeval.runs.reliability import DIMENSION, read_reliability
+from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary, run_folders
 from podeval.runs.spot_check_report import spot_check_of
 from podeval.stats.intervals import paired_bootstrap_ranks
 from podeval.store.files import lock_folder
 from podeval.systems.submission import Reported, ReportedFigure, Submission
-from podeval.systems.submission_reading import FILE_NAME, load
+from podeval.systems.submission_reading import load_all
 
 Place = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run under one profile, with its results at hand."""
+    """One run under one profile, with its results in memory."""
 
     folder: RunFolder
     summary: RunSummary
@@ -51,11 +53,11 @@ class Run:
     results: dict[tuple[str, str], Result]
 
     def clusters(self, items: Collection[str]) -> int:
-        """How many independent draws (topics, texts, dialogues) some items are."""
+        """Return how many independent clusters (topics, texts, dialogues) some items form."""
         return len({self.benchmark.cluster(item) for item in self.items if item.id in items})
 
     def comparison_key(self, protocol: str, slice_: str) -> Place:
-        """Where its numbers may be compared with others'."""
+        """Return the place within which its numbers may be compared with others'."""
         plan = self.summary.plan
         return (plan.benchmark, plan.split, self.summary.profile, protocol, slice_)
 
@@ -67,10 +69,10 @@ def build(runs: Path) -> None:
 
 
 def write_tables(runs: Path, into: Path) -> None:
-    """Write the tables of a folder of runs into a folder, which may be another one; nobody else may write there."""
+    """Write the tables of a folder of runs into a folder, which may be another one, with no other writer."""
     runs_read = list(_runs(runs))
-    shipped = [load(path) for path in sorted(hub_source("submissions").glob(f"*/{FILE_NAME}"))]
-    write_table([*_measured_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
+    shipped = list(load_all(hub_source("submissions")).values())
+    write_table([*_measured_rows(runs_read), *_reliability_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
     write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
     write_table(system_info.system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
@@ -132,16 +134,53 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                 )
 
 
+def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
+    """What the seeds of each run have in common, and the worst of them; shown without ranks."""
+    for run in runs:
+        plan, figures = run.summary.plan, read_reliability(run.folder, run.summary.profile)
+        if figures is None:
+            continue
+        content = {"metric": RELIABILITY, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
+        for name, value in figures.figures.items():
+            yield BoardRow(
+                benchmark=plan.benchmark,
+                split=plan.split,
+                profile=run.summary.profile,
+                system=plan.system,
+                system_title=plan.system_title,
+                system_kind=plan.shown_kind,
+                provenance=plan.provenance,
+                dimension=DIMENSION,
+                metric=RELIABILITY,
+                key=name,
+                protocol=figures.protocol,
+                slice="",
+                value=value.mean,
+                low=value.low,
+                high=value.high,
+                rank_best=None,
+                rank_worst=None,
+                rankable=False,
+                scored=figures.outputs,
+                unscored_system=0,
+                unscored_ours=0,
+                reasons="{}",
+                protocol_json=json.dumps(content, ensure_ascii=False),
+                source=str(run.folder.path.relative_to(run.folder.runs)),
+                created=run.summary.created,
+            )
+
+
 @dataclass(frozen=True)
 class Ranked:
-    """The rank range of each system in one column, and the clusters of the common items that it rests on."""
+    """The rank range of each system in one column, and the number of clusters of the common items it rests on."""
 
     ranges: dict[str, tuple[int, int]]
     clusters: int
 
 
 def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
-    """Ranks by place and key."""
+    """Return the ranks by place and key."""
     fields: dict[tuple[Place, str, str], list[tuple[Run, MetricSummary]]] = defaultdict(list)
     for run in runs:
         for row in run.summary.metrics:
@@ -165,7 +204,7 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
 
 
 def _values(run: Run, protocol: str, slice_: str, key: str) -> dict[str, float]:
-    """The key's value of every item of a slice that has one."""
+    """Return the key's values on the items of a slice, by item."""
     field, _, group = slice_.partition("=")
     values = {}
     for item in run.items:
@@ -178,7 +217,7 @@ def _values(run: Run, protocol: str, slice_: str, key: str) -> dict[str, float]:
 
 
 def _explain_no_rank(run: Run, metric: str) -> str | None:
-    """Why a run is not ranked on a metric although it was scored: its words are not there."""
+    """Return why a run is not ranked on a metric although it was scored: its WER is too high or unknown; else None."""
     needing = [d for d in run.benchmark.dimensions if any(use.name == metric for use in d.metrics)]
     if metric == "wer" or not any(dimension.needs_accurate_speech for dimension in needing):
         return None
@@ -201,7 +240,7 @@ def _explain_no_rank(run: Run, metric: str) -> str | None:
 
 
 def _reported_rows(shipped: Iterable[Submission]) -> Iterable[BoardRow]:
-    """Figures as papers print them: no interval, no rank, profile `paper`."""
+    """Yield rows of figures as papers print them: no interval, no rank, profile `paper`."""
     for submission in shipped:
         if isinstance(submission.source, Reported):
             yield from (_reported_row(submission, figure) for figure in submission.source.results)
@@ -239,7 +278,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """The dimension of a figure that no metric of ours declares: its benchmark's own composite, or the paper's."""
+    """Return the dimension of a figure without a metric of ours: its benchmark's own composite, or the paper's."""
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
             return f"{composite.track}.{composite.name}"
@@ -247,7 +286,7 @@ def _undeclared_dimension(figure: ReportedFigure) -> str:
 
 
 def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
-    """What is known of how a paper came to a figure."""
+    """Return the stated facts on how a paper came to a figure."""
     facts = {
         "paper": figure.paper,
         "variant": figure.variant,

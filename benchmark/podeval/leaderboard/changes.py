@@ -1,7 +1,7 @@
-"""List what changed on a board and when, from the runs and submissions themselves; nobody types these entries.
+"""List what changed on a board and when, derived from the runs and submissions; nobody types these entries.
 
-A result is new, or takes the place of an earlier one of the same system; a submission is withdrawn; a metric's newer
-version supersedes the protocols of the older one, which stay selectable.
+A result is new, or replaces an earlier one of the same system; a submission is withdrawn; a metric's newer version
+supersedes the protocols of the older one, which stay selectable.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Change:
         kind: `new` and `again`: a result, the first or a later one of its system; `withdrawn`: a submission left the
             board; `protocol`: a metric's version was superseded.
         about: title of the system, or name of the metric.
-        benchmark: title and split; empty where it is about all.
-        profile: of a result.
-        detail: why it was withdrawn; from which version to which.
+        benchmark: title and split; empty where it concerns all.
+        profile: profile of a result.
+        detail: why it was withdrawn; the old and the new version.
     """
 
     at: str
@@ -60,12 +60,12 @@ class _Measured:
 
 
 def changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -> list[Change]:
-    """Every change, the newest first.
+    """Return every change, the newest first.
 
     Args:
         board: the board's table.
-        runs: its folder, in which earlier runs are kept aside.
-        database: of the submissions, where there is one.
+        runs: its folder of runs, in which earlier runs are kept aside.
+        database: database of the submissions, where there is one.
     """
     aside = list(_superseded_runs(runs))
     every_change = [*_results(board, aside), *_protocols(board, aside)]
@@ -92,7 +92,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
 
 
 def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
-    """From a metric's second version on: when results of it first came."""
+    """Yield a change for each metric version from the second on, with the time of its first results."""
     began: dict[str, dict[str, str]] = defaultdict(dict)
 
     def note(metric: str, version: str, created: str) -> None:
@@ -151,5 +151,5 @@ def _benchmark(name: str, split: str) -> str:
 
 
 def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:
-    """A version in the order of versions: 1.9 before 1.10."""
+    """Return a sort key of a version, by which 1.9 comes before 1.10."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in version.split("."))

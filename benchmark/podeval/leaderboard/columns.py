@@ -1,8 +1,8 @@
-"""The columns a board can have: one key of one metric under one protocol; numbers of two are never in one column.
+"""The columns of a board: one key of one metric under one protocol; numbers of two protocols are never in one column.
 
-A column is named and directed by the metric's declaration. A key that no declaration has (a figure some paper reports,
-a metric of a later version) is still a column: a spread over groups is better when it is lower, everything else is
-shown without a direction. Where a metric's numbers have several protocols, one is chosen.
+A column takes its name and direction from the metric's declaration. A key that no declaration has (a figure some paper
+reports, a metric of a later version) is still a column: a spread over groups is better when it is lower, everything
+else is shown without a direction. Where a metric's numbers have several protocols, one is chosen.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import cache
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Better, Metric
+from podeval.metrics.declaration import Better, Key, Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
-from podeval.runs import composite_scores
+from podeval.runs import composite_scores, reliability
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
-"""How a header says which direction is better."""
+"""Mark in a header for the direction that is better."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Column:
     """Place of the metric among all metrics, and of the key within its metric."""
     bounds: tuple[float | None, float | None] = (None, None)
     zh: str = ""
-    """The title in Chinese, where it is another."""
+    """The title in Chinese, where it differs."""
 
     @property
     def id(self) -> str:
-        """`metric.key`, as links and files write it."""
+        """The id in links and files, `metric.key`."""
         return f"{self.metric}.{self.key}"
 
     @property
@@ -51,15 +51,15 @@ class Column:
         return self.header_in("en")
 
     def title_in(self, language: str) -> str:
-        """The name in a language of the site."""
+        """Return the name in a language of the site."""
         return self.zh if language == "zh" and self.zh else self.title
 
     def header_in(self, language: str) -> str:
-        """Name and direction in a language of the site, with the unit where there is one."""
+        """Return name and direction in a language of the site, with the unit where there is one."""
         return f"{self.title_in(language)}{ARROWS[self.better]}" + (f" ({self.unit})" if self.unit else "")
 
     def badness(self, value: float) -> float:
-        """A number that is smaller the better the value is."""
+        """Return a number that is smaller the better the value is."""
         if self.better == "in range" and self.ideal is not None:
             low, high = self.ideal
             return max(low - value, value - high, 0.0)
@@ -72,7 +72,7 @@ Choice = tuple[str, str]
 
 @dataclass(frozen=True)
 class Offer:
-    """One protocol that a metric's numbers have."""
+    """A protocol to choose from among those of a metric's numbers."""
 
     metric: str
     protocol: str
@@ -82,11 +82,13 @@ class Offer:
 
 
 Offers = Mapping[str, tuple[Offer, ...]]
-"""By metric, its protocols, the one shown by default first."""
+"""The protocols of each metric, the default first."""
 
 
 def column(metric: str, key: str, dimension: str) -> Column:
-    """The column of a key, by its metric's declaration where there is one."""
+    """Return the column of a key, by its metric's declaration where there is one."""
+    if metric == reliability.NAME:
+        return _reliability_column(key, dimension)
     declared = _declaration(metric)
     keys = {key.name: key for key in declared.keys} if declared else {}
     position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
@@ -103,13 +105,21 @@ def column(metric: str, key: str, dimension: str) -> Column:
     return Column(metric, key, dimension, title.replace("_", " "), better, "", None, (position, len(keys)))
 
 
+def _reliability_column(name: str, dimension: str) -> Column:
+    """The column of a figure over seeds; the share of catastrophic outputs comes first."""
+    key = reliability.declare(name) or Key(name, "informative", about=name.replace("_", " "))
+    order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
+    facts = (key.better, key.unit, key.ideal, order, key.bounds, key.zh)
+    return Column(reliability.NAME, name, dimension, key.about, *facts)
+
+
 def order_columns(columns: Iterable[Column]) -> list[Column]:
-    """Columns in the order of the board: by dimension, then metric, its headline key first."""
+    """Sort columns into the order of the board: by dimension, then metric, its headline key first."""
     return sorted(columns, key=lambda c: (*dimension_place(c.dimension), c.order, c.metric, c.key))
 
 
 def headlines(columns: Iterable[Column]) -> list[Column]:
-    """One column a dimension: the first in the order of the board that has a direction, else the first."""
+    """Return one column for each dimension: the first in the board's order that has a direction, else the first."""
     best: dict[str, Column] = {}
     for candidate in order_columns(columns):
         current = best.get(candidate.dimension)
@@ -119,14 +129,14 @@ def headlines(columns: Iterable[Column]) -> list[Column]:
 
 
 def dimension_place(dimension: str) -> tuple[int, str]:
-    """Where a dimension stands on the board: in the order of the groups, others after them by name."""
+    """Return the sort key of a dimension: in the order of the groups, others after them by name."""
     group = dimension.partition(".")[0]
     groups = list(DIMENSION_GROUPS)
     return (groups.index(group) if group in groups else len(groups), group)
 
 
 def dimension_title(dimension: str, language: str = "en") -> str:
-    """`speech.timbre_difference` as a reader says it: `Speech · timbre difference`."""
+    """Return the title of a dimension: `Speech · timbre difference` for `speech.timbre_difference`."""
     if language == "zh":
         for metric in catalogue.all_metrics():
             if metric.dimension == dimension and metric.dimension_zh:
@@ -136,12 +146,12 @@ def dimension_title(dimension: str, language: str = "en") -> str:
 
 
 def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:
-    """The protocols that there are, by metric.
+    """Return the available protocols by metric, the default first.
 
-    First stands one with the metric's default parameters, then the one most systems have, then the newest.
+    The order: those with the metric's default parameters, then those most systems have, then the newest.
 
     Args:
-        protocols: of each the metric, the id, the content as JSON, how many systems have it, and when it was last used.
+        protocols: for each, the metric, the id, the content as JSON, the number of systems, and when it was last used.
     """
     ranked: dict[str, list[tuple[tuple[bool, int, str], Offer]]] = {}
     for metric, protocol, text, systems, newest in protocols:
@@ -157,12 +167,12 @@ def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:
 
 
 def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
-    """Choose one protocol a metric: the last one wished for, else the first there is.
+    """Choose one protocol for each metric: the last one wished for, else the first there is.
 
     Args:
         offers: as `rank_offers` gives.
         wishes: protocol ids.
-        judge: where given, what is judged is shown by this judge or not at all.
+        judge: id of a judge; where given, judged metrics are shown by this judge or not at all.
     """
     chosen: dict[str, str] = {}
     for metric, entries in offers.items():
@@ -173,14 +183,14 @@ def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, 
 
 
 def judge_of(content: Mapping[str, object]) -> str:
-    """The id of the judge in a protocol's content; empty where none is asked."""
+    """Return the id of the judge in a protocol's content; empty where none is asked."""
     models = content.get("models")
     judge = models.get("judge") if isinstance(models, dict) else None
     return str(judge.get("id", "")) if isinstance(judge, dict) else ""
 
 
 def protocol_label(protocol: str, text: str) -> str:
-    """A protocol in a few words: its metric, its parameters, its judge, its id."""
+    """Return a short label of a protocol: its metric, its parameters, its judge, its id."""
     content = _content(text)
     parts = [f"{name}={value}" for name, value in _parameters(content).items()]
     if judge := judge_of(content):

@@ -1,6 +1,6 @@
 """Compare two systems: their values, the paired difference over common items, and every item they share.
 
-Only numbers of one place (benchmark, split, profile) and one protocol are set against each other.
+Only numbers of one place (benchmark, split, profile) and one protocol are compared.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from podeval.leaderboard.report_figures import (
     rows_by_place,
     set_against,
 )
-from podeval.leaderboard.report_scores import Reading, ScoreCache, Scores
+from podeval.leaderboard.report_scores import BoardScores, Reading, ScoreCache
 from podeval.leaderboard.table import Row, names, number_or_none
 
 
 class UnknownSystem(BadInput):
-    """There is no such system, or the two were never measured in one place."""
+    """The system does not exist, or the two were not both measured in one place."""
 
 
 @dataclass(frozen=True)
 class ComparedSystem:
-    """One of the two."""
+    """One of the two compared systems."""
 
     system: str
     title: str
@@ -40,14 +40,14 @@ class ComparedSystem:
 
 @dataclass(frozen=True)
 class Pair:
-    """One key of one metric of both.
+    """One key of one metric for both systems.
 
     Attributes:
-        column: which.
-        protocol: the one both were measured by.
+        column: column of the key.
+        protocol: the protocol both were measured by.
         a, b: the board's rows; None where one of them has none.
         beside: both over common items, with the paired difference; None where they share no scored item.
-        to_b: how a stands to b.
+        to_b: how a compares with b.
     """
 
     column: Column
@@ -59,14 +59,14 @@ class Pair:
 
     @property
     def values(self) -> tuple[float | None, float | None]:
-        """Both means over all of one's own scored items."""
+        """The means of both systems, each over its own scored items."""
         a, b = (number_or_none(row["value"]) if row else None for row in (self.a, self.b))
         return a, b
 
 
 @dataclass(frozen=True)
 class Shared:
-    """One item and what both scored on it, by column; a `Reading` holds the reason where there is no value."""
+    """One item with the readings of both systems by column; a `Reading` holds the reason where there is no value."""
 
     id: str
     title: str
@@ -75,14 +75,14 @@ class Shared:
     readings: Mapping[str, tuple[Reading | None, Reading | None]]
 
     def values(self, of: Column) -> tuple[float | None, float | None]:
-        """Both values of one column."""
+        """Return both values of one column."""
         a, b = (
             reading.values.get(of.key) if reading else None for reading in self.readings.get(of.metric, (None, None))
         )
         return a, b
 
     def difference(self, of: Column) -> float | None:
-        """Of a minus that of b; None where one of them has no value."""
+        """Return the value of a minus that of b; None where one of them has none."""
         a, b = self.values(of)
         return None if a is None or b is None else a - b
 
@@ -92,9 +92,9 @@ class SystemComparison:
     """Two systems at one place.
 
     Attributes:
-        a, b: the two.
+        a, b: the two systems.
         where: `benchmark/split/profile`.
-        places: where both have numbers, as choices.
+        places: places where both have numbers, as choices.
         pairs: in the order of the board.
         items: every item that one of them was measured on, by title.
     """
@@ -108,17 +108,17 @@ class SystemComparison:
 
     @property
     def headlines(self) -> tuple[Column, ...]:
-        """One column a dimension, of those that both have values of item by item."""
+        """One column for each dimension, of those in which both have values by item."""
         shared = [pair.column for pair in self.pairs if pair.beside is not None]
         return tuple(headlines(shared))
 
     def item(self, id: str) -> Shared | None:
-        """The item of that id."""
+        """Return the item of that id; None where there is none."""
         return next((item for item in self.items if item.id == id), None)
 
 
 def sides(board: pd.DataFrame) -> list[ComparedSystem]:
-    """Every system of a board: by name, controls and what papers report last."""
+    """Return every system of a board by name, controls and systems reported by papers last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
     systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in names(board).items()]
@@ -126,7 +126,7 @@ def sides(board: pd.DataFrame) -> list[ComparedSystem]:
 
 
 def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
-    """Where both systems have numbers: label and `benchmark/split/profile`; where they share most comes first."""
+    """Return where both systems have numbers, as label and `benchmark/split/profile`, most shared numbers first."""
     whole = board[board["slice"] == ""]
     of_a, of_b = (rows_by_place(whole[whole["system"] == system]) for system in (a, b))
     shared = sorted(
@@ -138,19 +138,19 @@ def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
 def compare(
     board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wishes: tuple[str, ...] = ()
 ) -> SystemComparison:
-    """Set two systems side by side.
+    """Compare two systems at one place.
 
     Args:
         board: the table of `BoardRow`.
-        shelf: the systems' scores item by item.
-        a: id of the one.
-        b: of the other.
-        benchmark: where; `benchmark`, `benchmark/split` or `benchmark/split/profile`, the first place both are in
-            that begins so. Empty for the first place of all.
+        shelf: the systems' scores by item.
+        a: id of one system.
+        b: id of the other.
+        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first place of both that begins so
+            is taken. Empty for the first place of all.
         wishes: protocols a reader chose, for metrics that have several.
 
     Raises:
-        Unknown: there is no such system, or the two were not both measured there.
+        UnknownSystem: there is no such system, or the two were not both measured there.
     """
     by_id = {side.system: side for side in sides(board)}
     for system in (a, b):
@@ -184,7 +184,7 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
 
 
 def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str, str]:
-    """One protocol a metric: of those both have, where they share one."""
+    """Choose one protocol for each metric, one that both have where they share any."""
     mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
     theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
     both = mine & theirs
@@ -194,7 +194,9 @@ def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str,
     return choose_protocols(kept, wishes)
 
 
-def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: Scores, of_b: Scores) -> list[Pair]:
+def _pairs(
+    rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: BoardScores, of_b: BoardScores
+) -> list[Pair]:
     by_column: dict[Column, dict[str, Row]] = {}
     for row in rows.to_dict("records"):
         of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
@@ -209,7 +211,7 @@ def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_
     return pairs
 
 
-def _items(of_a: Scores, of_b: Scores, protocols: Mapping[str, str]) -> list[Shared]:
+def _items(of_a: BoardScores, of_b: BoardScores, protocols: Mapping[str, str]) -> list[Shared]:
     items = {**of_b.items, **of_a.items}
     shared = []
     for id, item in items.items():

@@ -1,7 +1,7 @@
-"""Draw two systems' values item by item as SVG: one line per item, from one system's value to the other's.
+"""Draw two systems' values by item as SVG: one line for each item, from one system's value to the other's.
 
-It is made for a page, whose style fills the classes for light and dark; what colour says, shape says too. 360 units are
-wide enough for every word, so that it is read on a phone.
+The picture is for a page, whose style fills the classes for light and dark; whatever colour shows, shape shows too. 360
+units are wide enough to read every word on a phone.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from html import escape
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.compare import SystemComparison
 from podeval.plots.axis import Axis
+from podeval.plots.svg import WIDTH, render_picture
 
-WIDTH = 360
 MOST = 120
-"""Items that are drawn; those with the largest differences on either side."""
+"""Most items that are drawn: those with the largest differences on either side."""
 
 _ROW, _TOP, _SIDE = 11, 56, 14
 
 
 def differences(comparison: SystemComparison, column: Column, texts: Mapping[str, str]) -> str:
-    """The picture of one column, the items where a is furthest above b on top.
+    """Draw one column, the items where a is furthest above b on top.
 
     Args:
         comparison: the two systems.
-        column: whose values are drawn.
-        texts: `title`, said by screen readers, and `some`, said where not all items are drawn; with places for the
+        column: the column to draw.
+        texts: `title`, for screen readers, and `some`, shown where not all items are drawn; with places for the
             column's name and for numbers of items.
     """
     rows = [(item, *item.values(column)) for item in comparison.items]
@@ -48,10 +48,7 @@ def differences(comparison: SystemComparison, column: Column, texts: Mapping[str
         f'<text class="quiet" x="{WIDTH - _SIDE}" y="16" text-anchor="end">{escape(some)}</text>'
     )
     marks = f'<g class="axis">{axis.render(_TOP - 4, high)}</g>'
-    return (
-        f'<svg class="pairs" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" role="img" '
-        f'font-size="12"><title>{escape(caption)}</title>{names}{marks}{lines}</svg>'
-    )
+    return render_picture(caption, high, f"{names}{marks}{lines}", css_class="pairs", font_size=12)
 
 
 def _line(title: str, a: float, b: float, y: float, axis: Axis) -> str:

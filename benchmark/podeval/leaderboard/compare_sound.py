@@ -1,7 +1,7 @@
-"""Find what a page plays of an item: the recording that a system made of it, or its answers in a dialogue one by one.
+"""Find the audio of an item: the recording that a system made of it, or its answers in a dialogue one by one.
 
-Pages play copies (`podeval.analysis.playback`): all have one rate and exact places, whatever the source's format, so
-that two of them can be kept at the same position; where asked for, they are also brought to one loudness.
+Pages play copies (`podeval.analysis.playback`): all have one sample rate and exact positions, whatever the source's
+format, so that two of them can be kept in step; on request, they are also brought to one loudness.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlayablePart:
-    """One sound of an output: where it lies, and who says what when.
+    """One sound of an output: its path, and who says what when.
 
-    Where there is no audio, `why` says why, and `told` what more is known: the system's words, an error, a day.
+    Where there is no audio, `why` says why, and `told` what else is known: the system's words, an error, a day.
     """
 
     audio: Path | None
@@ -42,10 +42,10 @@ class PlayablePart:
 
 
 def parts(folder: RunsFolder, output: str) -> tuple[PlayablePart, ...]:
-    """The sounds of an output: one, or one an answer; at least one, which may have no audio.
+    """Return the sounds of an output: one, or one for each answer; at least one, which may have no audio.
 
     Args:
-        folder: of runs.
+        folder: the folder of runs.
         output: the path of the output's document, as the table of items has it; "" where there is none.
     """
     if not output:
@@ -63,11 +63,11 @@ def parts(folder: RunsFolder, output: str) -> tuple[PlayablePart, ...]:
 
 
 class Recordings:
-    """Copies of what systems made, for pages that name it.
+    """The playable copies of systems' recordings, for pages.
 
     Args:
-        folder: of runs.
-        playback: where copies are kept.
+        folder: the folder of runs.
+        playback: makes and keeps the copies.
     """
 
     def __init__(self, folder: RunsFolder, playback: Playback) -> None:
@@ -75,17 +75,17 @@ class Recordings:
         self._playback = playback
 
     def file(self, output: str, part: int = 0, beside: str | None = None) -> Path | None:
-        """The copy of one part of an output, FLAC; None where there is nothing that can be played.
+        """Return the copy of one part of an output as FLAC; None where nothing can be played.
 
         Args:
             output: the path of the output's document, as the table of items has it.
-            part: which of its sounds.
-            beside: the output whose same part it is brought to one loudness with; None leaves it as it is.
+            part: number of the sound.
+            beside: another output, to whose same part the loudness is matched; None leaves it as it is.
         """
         return self._of(output, part, beside, self._playback.copy)
 
     def peaks(self, output: str, part: int = 0, beside: str | None = None) -> list[float] | None:
-        """Magnitudes of that copy, 0 to 1; None as `file`."""
+        """Return the peaks of that copy, 0 to 1; None as `file`."""
         return self._of(output, part, beside, self._playback.peaks)
 
     def _of(self, output: str, part: int, beside: str | None, fact: Callable[[Stretch, float], Found]) -> Found | None:

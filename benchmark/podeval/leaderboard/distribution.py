@@ -16,21 +16,21 @@ _LEFT, _RIGHT, _TALL, _STEP = 14, WIDTH - 14, 64, 36
 
 
 def five_numbers(values: Sequence[float]) -> tuple[float, ...]:
-    """Least, lower quartile, median, upper quartile, greatest."""
+    """Return minimum, lower quartile, median, upper quartile, maximum."""
     return tuple(float(number) for number in np.percentile(values, [0, 25, 50, 75, 100]))
 
 
 def spread(
     values: Sequence[float], systems: Sequence[tuple[str, Sequence[float]]], head: str, count: str, title: str
 ) -> str:
-    """The picture.
+    """Draw the picture.
 
     Args:
-        values: one a system, ascending.
-        systems: some of them with the values of their items, ascending.
+        values: one for each system, ascending.
+        systems: some of the systems with the values of their items, ascending.
         head: name of the figure.
-        count: how many systems, in words.
-        title: said by screen readers.
+        count: the number of systems, in words.
+        title: text for screen readers.
     """
     axis = Axis.over([*values, *(value for _, items in systems for value in items)], _LEFT, _RIGHT)
     bottom = 22 + _TALL + _STEP * len(systems) + (22 if systems else 8)
@@ -66,7 +66,7 @@ def _box(values: Sequence[float], axis: Axis, y: float) -> str:
 
 
 def _dots(values: Sequence[float], axis: Axis, y: float) -> str:
-    """Some dots of many, evenly by rank, on three levels so that they hide one another less."""
+    """Draw some dots of many, evenly spaced by rank, on three levels so that they hide one another less."""
     chosen = values if len(values) <= MOST_DOTS else [values[i * len(values) // MOST_DOTS] for i in range(MOST_DOTS)]
     return "".join(
         f'<circle class="dot" cx="{axis.at(value):g}" cy="{y + 4 * (number % 3 - 1)}" r="2"/>'

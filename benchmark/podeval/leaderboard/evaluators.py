@@ -22,7 +22,7 @@ FEWEST_GROUPS = 2
 
 @dataclass(frozen=True)
 class AnalysisLine:
-    """One line of an analysis: which, of what, in words and as data."""
+    """One finding of an analysis: its name, its subject, in words and as data."""
 
     analysis: str
     of: str
@@ -31,14 +31,14 @@ class AnalysisLine:
 
 
 def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]:
-    """Separability of the ratings by all votes, and each pair of groups of voters where votes name a `group`.
+    """Return the separability of the ratings by all votes, and the agreement of each pair of voter groups, if any.
 
     Args:
-        name: what the votes are called in the findings.
+        name: name of the votes in the findings.
         rows: `first`, `second`, `outcome`, `voter` and, optionally, `group` of each vote.
 
     Raises:
-        BadInput: no votes, or one that is none.
+        BadInput: there are no votes, or one is not a vote.
     """
     battles = _battles(rows)
     lines = [_separability_line(name, part) for part in evaluators.separability(rate(battles)) if part.told_apart.count]
@@ -53,7 +53,7 @@ def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]
 
 
 def of_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
-    """Each rater against the mean of the others (leave one out), where there are at least two."""
+    """Return the agreement of each rater with the mean of the others (leave one out), where there are at least two."""
     raters, table = tabulate_marks(marks)
     if len(raters) < 2:
         return []
@@ -70,7 +70,7 @@ def of_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
 
 
 def votes_of_file(path: Path) -> list[dict[str, str]]:
-    """Votes from a CSV with `first`, `second`, `outcome`, and optionally `voter` and `group`.
+    """Read votes from a CSV with `first`, `second`, `outcome`, and optionally `voter` and `group`.
 
     Raises:
         BadInput: it cannot be read, or lacks a column.

@@ -13,14 +13,14 @@ from podeval.stats.agreement import krippendorff_alpha
 
 Scores = Mapping[str, float]
 Ratings = Mapping[str, Mapping[str, float]]
-"""By rater, by item."""
+"""Scores by rater and item."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """A judge against people: figures over the items that both have.
+    """The agreement of a judge with people: figures over the items that both have.
 
-    `figures` compare with the mean of the people; `alpha` takes the judge as one rater more.
+    `figures` compare with the mean of the people; `alpha` counts the judge as one more rater.
     """
 
     figures: Named
@@ -31,7 +31,7 @@ class Agreement:
 
 
 def agreement_with_people(scores: Scores, people: Ratings) -> Agreement:
-    """How a judge's scores agree with people's.
+    """Return how a judge's scores agree with people's.
 
     Raises:
         BadInput: fewer than three items are common.
@@ -62,11 +62,11 @@ def _some(names: Mapping[str, object]) -> str:
 
 
 def read_scores(path: Path, key: str | None) -> dict[str, float]:
-    """A judge's scores by item: what `podeval measure --json` printed, or a CSV with the columns item and score.
+    """Read a judge's scores by item from `podeval measure --json`, or a CSV with the columns item and score.
 
     Args:
         path: a `.csv` or a file of JSON lines.
-        key: which value, where there are several.
+        key: key of the value, where there are several.
 
     Raises:
         BadInput: the file cannot be read, or holds no such values.
@@ -101,10 +101,10 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
 
 
 def read_people(path: Path, key: str | None = None) -> dict[str, dict[str, float]]:
-    """Scores by rater and item, from a CSV with the columns item and score, and perhaps rater and key.
+    """Read scores by rater and item from a CSV with the columns item and score, and perhaps rater and key.
 
     Raises:
-        BadInput: the file cannot be read, a column is missing, or a score is no number.
+        BadInput: the file cannot be read, a column is missing, or a score is not a number.
     """
     rows = list(csv.DictReader(_text(path).splitlines()))
     if not rows or not {"item", "score"} <= set(rows[0]):

@@ -1,8 +1,8 @@
-"""Audit a judge: is it steady, do position or length sway it, does it agree with people and with other judges?
+"""Audit a judge: is it consistent, do position or length sway it, does it agree with people and with other judges?
 
-A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
-(at least 50 pairs, ties left out), or when it is a declared trial model. Which exchanges are two orders of one
-comparison is seen from the records themselves: the same prompt and seed, the same texts or clips, exchanged.
+A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half (at
+least 50 pairs, ties left out), or when it is a declared trial model. The two orders of one comparison are found in the
+records themselves: the same prompt and seed, the same texts or clips, exchanged.
 """
 
 import itertools
@@ -22,23 +22,23 @@ from podeval.stats.agreement import Estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
 
 PAIRS = 50
-"""Pairs without ties from which an order agreement is believed."""
+"""Fewest pairs without ties for a verdict on the order agreement."""
 
 Named = Mapping[str, Estimate]
 
 
 @dataclass(frozen=True)
 class Orders:
-    """One judge's comparisons.
+    """One judge's comparisons in both orders.
 
     Args:
         agreement: share of the pairs, ties left out, in which the same one was preferred in both orders.
-        ties: pairs with a tie in either order.
-        single: comparisons asked in one order only.
+        ties: number of pairs with a tie in either order.
+        single: number of comparisons asked in one order only.
         places: the first place's share of all decided answers, as the papers print it.
-        swayed: of the pairs that the order decided, how many went to the first place both times.
-        lengths: preference for the longer, where the order did not decide.
-        unit: of the lengths.
+        swayed: share of the pairs decided by the order in which the first place won both times.
+        lengths: preference for the longer one, where the order did not decide.
+        unit: unit of the lengths.
     """
 
     agreement: Estimate
@@ -52,7 +52,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How one measure repeats over seeds: questions on which all repeats are equal, and Krippendorff's alpha."""
+    """The repeatability of one measure over seeds: questions with equal repeats, and Krippendorff's alpha."""
 
     prompt: str
     measure: str
@@ -63,7 +63,7 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How two judges agree on one measure, over the same questions."""
+    """The agreement of two judges on one measure, over the same questions."""
 
     prompt: str
     measure: str
@@ -85,7 +85,7 @@ class AuditFindings:
 
 
 def audit(judge: JudgeAnswers) -> AuditFindings:
-    """What its records say of a judge."""
+    """Audit a judge by its records."""
     orders = compare_orders(judge.given)
     return AuditFindings(
         judge=judge,
@@ -98,7 +98,7 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
 
 
 def explain_unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
-    """Why a judge's scores may not be published; nothing when they may."""
+    """Return why a judge's scores may not be published; empty when they may."""
     reasons = ["it is declared a trial model"] if trial else []
     if orders is None or orders.agreement.count < PAIRS:
         pairs = orders.agreement.count if orders else 0
@@ -112,7 +112,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
 
 
 def format_figure(estimate: Estimate, digits: int = 3) -> str:
-    """A figure with its interval."""
+    """Format a figure with its interval."""
     if estimate.value is None:
         return "–"
     bounds = "" if estimate.low is None else f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
@@ -121,14 +121,14 @@ def format_figure(estimate: Estimate, digits: int = 3) -> str:
 
 @dataclass
 class _Pair:
-    """One comparison in its orders: by what stood first, who was preferred (1 the first, -1 the second, 0 a tie)."""
+    """One comparison in its orders: by what stood first, the preference (1 the first, -1 the second, 0 a tie)."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
 
 
 def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
-    """What the comparisons among the answers say; None where there are none."""
+    """Summarise the comparisons among the answers; return None where there are none."""
     pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
     unit = "characters"
     for answer in replies:
@@ -179,7 +179,7 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
 
 
 def preference_of(answer: JudgeReply) -> int | None:
-    """1 where the first was preferred, -1 the second, 0 neither; None where the answer is no comparison."""
+    """Return 1 where the first was preferred, -1 the second, 0 neither; None where the answer is not a comparison."""
     if isinstance(answer.value, Choice):
         return 1 if answer.value.winner == "A" else -1
     if isinstance(answer.value, Comparison):
@@ -193,7 +193,7 @@ Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
-    """What stood first, what stood second, and what was shown once for both."""
+    """Return what stood first, what stood second, and what was shown once for both."""
     first: Side = []
     second: Side = []
     rest = []
@@ -209,7 +209,7 @@ def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
 
 
 def steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
-    """How answers repeat over seeds, by prompt and measure; only of questions that were asked more than once."""
+    """Return how answers repeat over seeds, by prompt and measure, for questions that were asked more than once."""
     repeats: dict[str, list[JudgeReply]] = defaultdict(list)
     for answer in replies:
         repeats[answer.question].append(answer)
@@ -230,7 +230,7 @@ def steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
 
 
 def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
-    """Krippendorff's alpha, repeats as raters; None for words, and where everything is the same."""
+    """Return Krippendorff's alpha with repeats as raters; None for words, and where all values are equal."""
     numbers = [[value for value in row if not isinstance(value, str)] for row in rows]
     if any(len(row) != len(kept) for row, kept in zip(rows, numbers, strict=True)):
         return None
@@ -244,7 +244,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 
 def between_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """How judges agree on questions they were all asked, two by two, by prompt and measure."""
+    """Return how each two judges agree on questions that both were asked, by prompt and measure."""
     results = []
     for one, other in itertools.combinations(judges, 2):
         theirs = {(answer.question, answer.seed): answer for answer in other.given}
@@ -261,7 +261,7 @@ def between_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
 
 
 def likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
-    """Figures of agreement of two columns, clustered by the third."""
+    """Return figures of agreement of two columns, clustered by the third."""
     clusters = [cluster for _, _, cluster in rows]
     identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}
     first = [value for value, _, _ in rows if not isinstance(value, str)]
@@ -275,7 +275,7 @@ def likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
 def with_people(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> dict[str, Estimate]:
-    """SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores with other scores of the same items."""
+    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores with people's on the same items."""
     measures: dict[str, Any] = {
         "SRCC": agreement.srcc,
         "PLCC": agreement.plcc,

@@ -28,7 +28,7 @@ class _Part(BaseModel):
 
 
 class AuditFigure(_Part):
-    """A value with its 95 % interval, and of how many it is."""
+    """A value with its 95 % interval, and the number it rests on."""
 
     value: float | None
     ci95: tuple[float | None, float | None]
@@ -43,7 +43,7 @@ class BiasFigure(_Part):
 
 
 class OrderAgreement(_Part):
-    """The judge's comparisons in both orders."""
+    """The judge's agreement between the orders of its comparisons."""
 
     agreement: AuditFigure
     ties: int
@@ -53,7 +53,7 @@ class OrderAgreement(_Part):
 
 
 class LengthPreference(_Part):
-    """Its preference for the longer."""
+    """The judge's preference for the longer one."""
 
     longer: BiasFigure
     excess: AuditFigure
@@ -62,7 +62,7 @@ class LengthPreference(_Part):
 
 
 class Repeat(_Part):
-    """How one measure repeats over seeds."""
+    """The repeatability of one measure over seeds."""
 
     prompt: str
     measure: str
@@ -71,7 +71,7 @@ class Repeat(_Part):
 
 
 class JudgeAudit(_Part):
-    """All that is known of one judge; `unfit` says why its scores may not be published."""
+    """The audit of one judge; `unfit` says why its scores may not be published."""
 
     judge: dict[str, Any]
     fit: bool
@@ -86,7 +86,7 @@ class JudgeAudit(_Part):
 
 
 class AuditDocument(_Part):
-    """Judges of some records; `people` by measure, where people scored the same items."""
+    """The audits of the judges of some records; `people` by measure, where people scored the same items."""
 
     judges: tuple[JudgeAudit, ...]
     people: dict[str, Any] | None = None
@@ -100,7 +100,7 @@ class AuditDocument(_Part):
 
 @dataclass(frozen=True)
 class AuditedRecords:
-    """One place: its name, and the audit of its judges, or why there is none."""
+    """One place of records: its name, and the audit of its judges, or why there is none."""
 
     name: str
     document: AuditDocument | None
@@ -108,7 +108,7 @@ class AuditedRecords:
 
 
 class Audits:
-    """The audits of some places, each made anew only when its files change; for several threads.
+    """The audits of some places, each made again only when its files change; may be used by several threads.
 
     Args:
         places: folders of records, files of `podeval report judge --json`, and folders that hold such.
@@ -120,7 +120,7 @@ class Audits:
         self._kept: dict[Path, tuple[object, AuditedRecords]] = {}
 
     def current(self) -> list[AuditedRecords]:
-        """All of them, by name."""
+        """Return the audits of all places, by name."""
         with self._lock:
             return [
                 self._read_if_changed(source)
@@ -136,7 +136,7 @@ class Audits:
 
 
 def select_paper_figures(measure: str, kind: str) -> list[dict[str, str]]:
-    """The papers' figures of one measure, such as `TPR` of the kind `bias` or `SRCC` of `scores`."""
+    """Return the papers' figures of one measure, such as `TPR` of the kind `bias` or `SRCC` of `scores`."""
     return [row for row in read_paper_figures() if (row["measure"], row["kind"]) == (measure, kind)]
 
 

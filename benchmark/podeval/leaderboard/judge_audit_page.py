@@ -1,4 +1,4 @@
-"""Write the audit of a judge as a page: findings, whether its scores may be published, the papers' figures beside."""
+"""Write the audit of a judge as a page: findings, whether its scores may be published, and the papers' figures."""
 
 import csv
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ FIT, UNFIT = "fit for publication", "unfit for publication"
 
 
 def page(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None) -> str:
-    """Markdown for all judges of some records."""
+    """Return the page for all judges of some records, as Markdown."""
     parts = ["# Audit of judges\n"]
     parts += [_judge(audit) for audit in audits]
     if people:
@@ -29,7 +29,7 @@ def page(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agr
 
 
 def plain(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None) -> dict[str, Any]:
-    """The same as plain data."""
+    """Return the same as plain data."""
     return {
         "judges": [_judge_plain(audit) for audit in audits],
         "between_judges": [
@@ -56,12 +56,12 @@ def _rows() -> tuple[dict[str, str], ...]:
 
 
 def read_paper_figures() -> list[dict[str, str]]:
-    """The papers' own figures on judges, as printed: MTalk-Bench tables 3 and 13, LFS-Bench 4 to 6, PodBench 4."""
+    """Read the papers' own figures on judges, as printed: MTalk-Bench tables 3 and 13, LFS-Bench 4 to 6, PodBench 4."""
     return [dict(row) for row in _rows()]
 
 
 def verdict(audit: AuditFindings) -> str:
-    """One line."""
+    """Return the verdict on a judge in one line."""
     return f"{UNFIT}: {'; '.join(audit.unfit)}" if audit.unfit else FIT
 
 
@@ -149,7 +149,7 @@ def _likeness_table(alike: Sequence[Likeness]) -> str:
 
 
 def _papers() -> str:
-    """The papers' figures, one line a judge and setting."""
+    """Return the papers' figures, one line for each judge and setting."""
     lines = [
         "## What the papers report\n",
         "As printed, on the papers' own data; intervals where the paper prints them.\n",

@@ -1,8 +1,8 @@
 """Recompute the papers' figures that follow from other printed figures, by our own statistics.
 
-The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` beside this file:
-what is no figure of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else rests on values of
-single items or votes that are not published, which is said instead.
+The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` beside this file,
+which has tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else
+rests on values of single items or votes that are not published, and a line says so.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Row = dict[str, str]
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One printed figure, and what comes out when it is computed from others of the paper.
+    """One printed figure, and its value recomputed from others of the paper.
 
-    `recomputed` and `difference` are None where it cannot be, and `why_not` says why. `rounding` is how far the two may
-    be apart by the digits printed.
+    `recomputed` and `difference` are None where that is not possible, and `why_not` says why. `rounding` is the largest
+    difference that the printed digits explain.
     """
 
     paper: str
@@ -53,12 +53,12 @@ class PaperFigure:
 
     @property
     def follows(self) -> bool:
-        """Whether the printed figure comes out, to its digits."""
+        """Whether the recomputed figure equals the printed one, to its digits."""
         return self.difference is not None and abs(self.difference) <= self.rounding
 
 
 def recompute() -> list[PaperFigure]:
-    """Every printed figure that follows from others, and a line for each table of which none does."""
+    """Return every printed figure that follows from others, and a line for each table of which none does."""
     printed = _read_printed()
     figures = [
         *_screening(),
@@ -81,7 +81,7 @@ def recompute() -> list[PaperFigure]:
 
 
 def _read_printed() -> list[Row]:
-    """The shipped figures of all systems, with the system's name."""
+    """Read the shipped figures of all systems, with the system's name."""
     return [
         row | {"system": path.parent.name}
         for path in sorted(hub_source("submissions").glob("*/results.csv"))
@@ -95,7 +95,7 @@ def _rows(path: Path) -> list[Row]:
 
 
 def _screening() -> Iterator[PaperFigure]:
-    """PodEval Table 3: which judges the rule drops, 1 for dropped."""
+    """Recompute PodEval's Table 3: the judges that the rule drops, 1 for dropped."""
     for row in _rows(TABLES / "podeval_table03_mushra_judges.csv"):
         low, high = float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100
         verdict = screen_by_shares(row["judge"], PAGES, low, high, MushraRules())
@@ -104,7 +104,7 @@ def _screening() -> Iterator[PaperFigure]:
 
 
 def _category_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
-    """PodEval's tables by category: the mean row."""
+    """Recompute the mean row of PodEval's tables by category."""
     parts, whole = _by_group(printed, "podeval", "category")
     for row_id, row in whole.items():
         values = [float(value) for value in parts.get(row_id, {}).values()]
@@ -114,7 +114,7 @@ def _category_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
-    """PodBench Tables 8 and 9: standard deviations over buckets."""
+    """Recompute PodBench's Tables 8 and 9: standard deviations over buckets."""
     rows = [row for row in printed if row["paper"] == "podbench" and row["table"] in ("Table 8", "Table 9")]
     for row in rows:
         breakdown = _BUCKETS.get(row["key"])
@@ -129,7 +129,7 @@ def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _bias_bounds() -> Iterator[PaperFigure]:
-    """MTalk-Bench Table 3: the bounds of each share, from the number of votes that fits all four bounds of a judge."""
+    """Recompute the bounds in MTalk-Bench's Table 3, from the number of votes that fits a judge's four bounds."""
     judges: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in _rows(TABLES / "mtalk_table03_bias.csv"):
         judges[row["judge"]][row["metric"]] = row
@@ -165,7 +165,7 @@ def _share(wins: int, count: int) -> tuple[float | None, float | None, float | N
 
 
 def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
-    """MTalk-Bench Table 13: Spearman's correlation of judges with people, from the scores of Tables 9 to 11."""
+    """Recompute Spearman's correlation of judges with people in MTalk-Bench's Table 13, from Tables 9 to 11."""
     values: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
     for row in printed:
         if row["paper"] == "mtalk" and row["breakdown"] == "dimension" and row["variant"].endswith("_14_systems"):
@@ -190,7 +190,7 @@ def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
 def _by_group(
     printed: Iterable[Row], paper: str, breakdown: str
 ) -> tuple[dict[tuple[str, ...], dict[str, str]], dict[tuple[str, ...], Row]]:
-    """Values by group, and the row without one, by system, table and key."""
+    """Return values by group, and the row without one, by system, table and key."""
     parts: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     whole: dict[tuple[str, ...], Row] = {}
     for row in printed:
@@ -203,12 +203,12 @@ def _by_group(
 
 
 def _figure(row: Row, name: str, value: float) -> PaperFigure:
-    """The figure of a row; what it is made of was rounded to as many digits."""
+    """Return the figure of a row; its inputs are taken as rounded to the same number of digits."""
     rounding = 2 * _digit(row["value"])
     return PaperFigure(row["paper"], row["table"], f"{row['system']}: {name}", float(row["value"]), value, rounding)
 
 
 def _digit(text: str) -> float:
-    """Half of the last digit printed."""
+    """Return half of the last printed digit."""
     decimals = len(text.partition(".")[2])
     return 0.5001 * 10.0**-decimals

@@ -1,6 +1,6 @@
-"""Draw the board's pictures of a view, each with a caption, notes on what it leaves out, and a table of the same data.
+"""Draw the pictures of a view of the board, each with a caption, notes on what it leaves out, and a table of its data.
 
-Everything drawn is of the rows that the view shows, so it is of one profile and one protocol a metric; the systems that
+A picture draws only rows that the view shows, so it has one profile and one protocol for each metric; the systems that
 a reader pinned are always drawn and marked.
 """
 
@@ -35,12 +35,12 @@ from podeval.plots.svg import (
 
 MOST_WHISKERS, MOST_SERIES, MOST_SPREADS, FEW = 24, 6, 8, 40
 TABLE = 60
-"""Rows of a picture's table; the board's own table has all."""
+"""Most rows of a picture's table; the board's own table has all."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as SVG, what it says, and the same as a table."""
+    """A picture as SVG, with its caption, notes and table."""
 
     svg: str
     caption: str
@@ -59,7 +59,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class _Scene:
-    """A view about to be drawn: its rows in the table's order, with the words of a language."""
+    """A view to be drawn: its rows in the table's order, with the texts of a language."""
 
     settled: ResolvedView
     order: Sequence[Key]
@@ -69,7 +69,7 @@ class _Scene:
     of: Column
 
     def points(self) -> list[tuple[Key, Row, float]]:
-        """The rows that have the figure, in the table's order."""
+        """Return the rows that have the figure, in the table's order."""
         rows = self.settled.sheet.rows(self.of.id)
         existing = [(key, rows[key]) for key in self.order if key in rows]
         return [(key, row, value) for key, row in existing if (value := number_or_none(row["value"])) is not None]
@@ -86,7 +86,7 @@ class _Scene:
 
 
 def kind_of(row: Row) -> str:
-    """Which of `SHAPES` stands for a row."""
+    """Return the kind of a row, one of `SHAPES`."""
     if row["provenance"] == "reported":
         return "reported"
     if row["system_kind"] in ("control", "human"):
@@ -101,14 +101,14 @@ def draw(
     words: Mapping[str, Any],
     title: Callable[[Column], str],
 ) -> Drawn:
-    """The picture that a view asks for.
+    """Draw the picture that a view asks for.
 
     Args:
         settled: the view.
         order: its rows as the table has them.
-        folder: where results of single items are.
+        folder: the folder of runs, for results of single items.
         words: section `plot` of the board's texts, with its `breakdowns`.
-        title: what a column is called.
+        title: returns the title of a column.
     """
     of = next((column for column in settled.columns if column.id == settled.view.of), None)
     if of is None:
@@ -217,7 +217,7 @@ def _time(scene: _Scene) -> Drawn:
 def _best_so_far(
     scene: _Scene, points: Sequence[tuple[Key, Row, float]], times: Mapping[Key, float]
 ) -> list[tuple[float, float]]:
-    """When the best value among ranked systems changed, and to what."""
+    """Return the times at which the best value among ranked systems changed, with the new best."""
     best: list[tuple[float, float]] = []
     ranked = [point for point in points if kind_of(point[1]) == "ranked"]
     if scene.of.better == "informative":
@@ -235,7 +235,7 @@ def _field(
     best: Sequence[tuple[float, float]] = (),
     days: Days | None = None,
 ) -> tuple[str, list[str]]:
-    """Marks at their places across and their values upward; pinned ones have names, and three first ones of few."""
+    """Draw marks at their places across and their values upward; pinned ones have names, and the first three of few."""
     axis = Axis.over([value for _, _, value in points], 236, 28)
     content = render_axis_beside(axis, 46, WIDTH - 12, scene.head())
     if best and days:
@@ -290,30 +290,30 @@ def _radar(scene: _Scene) -> Drawn:
     keys = _radar_keys(scene)
     if not keys:
         return Drawn(None, words["none_value"])
-    series = [radar.Series(scene.name(key), tuple(_on_axis(scene, axis, key) for axis in axes)) for key in keys]
+    systems = [(scene.name(key), tuple(_on_axis(scene, axis, key) for axis in axes)) for key in keys]
     titled = [(scene.title(axis.column), axis) for axis in axes]
-    rows = [(one.name, *(MISSING if value is None else f"{value:.2f}" for value in one.values)) for one in series]
+    rows = [(name, *(MISSING if value is None else f"{value:.2f}" for value in values)) for name, values in systems]
     headers = (words["system"], *(title for title, _ in titled))
-    svg = radar.draw(titled, series, words["radar"])
+    svg = radar.draw([title for title, _ in titled], radar.Series.of_systems(systems), words["radar"])
     return Drawn(Picture(svg, words["radar"], _radar_notes(scene, titled), headers, tuple(rows)))
 
 
 def _radar_keys(scene: _Scene) -> list[Key]:
-    """The rows on the radar: pinned ones, else the first three that are no controls."""
+    """Return the rows on the radar: pinned ones, else the first three that are not controls."""
     systems = scene.settled.board.systems
     first = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
     return ([key for key in scene.order if scene.pinned(key)] or first)[:MOST_SERIES]
 
 
 def _on_axis(scene: _Scene, axis: radar.RadarAxis, key: Key) -> float | None:
-    """Where a row lies on an axis, from 1 to 5."""
+    """Return the position of a row on an axis, from 1 to 5; None where it has no value."""
     row = scene.settled.sheet.rows(axis.column.id).get(key)
     value = number_or_none(row["value"]) if row else None
     return None if value is None else axis.at(value)
 
 
 def _radar_notes(scene: _Scene, titled: Sequence[tuple[str, radar.RadarAxis]]) -> tuple[str, ...]:
-    """How the figures come on their axes, a sentence for each way."""
+    """Describe how the figures are placed on their axes, a sentence for each way."""
     words = scene.words
     breakdowns = {name.partition("=")[0] for name in scene.settled.board.slices} & set(radar.SCENARIOS)
     names = ", ".join(words["breakdowns"].get(name, name) for name in sorted(breakdowns))
@@ -334,7 +334,7 @@ def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
 def _table_of(
     scene: _Scene, points: Sequence[tuple[Key, Row, float]], more: Mapping[str, Mapping[Key, str]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Headers and rows of the table beside a picture."""
+    """Return headers and rows of the table beside a picture."""
     words = scene.words
     places = decimals(value for _, _, value in points)
     rows = []

@@ -15,11 +15,11 @@ from podeval.leaderboard.table import number_or_none
 from podeval.metrics import catalogue
 
 MOST = 200
-"""Rows of an answer."""
+"""Most rows of an answer."""
 
 
 class SystemFound(BaseModel):
-    """A system of the board; `measured` names where, as benchmark/split/profile."""
+    """A system of the board; `measured` lists where, as benchmark/split/profile."""
 
     system: str
     title: str
@@ -60,9 +60,9 @@ class Number(BaseModel):
 
 
 class NumbersView(BaseModel):
-    """Numbers under one profile; those of one metric and protocol may be compared, no others.
+    """Numbers under one profile; only those of one metric and protocol may be compared.
 
-    `total` counts all that fit; `profiles` are those there are.
+    `total` counts all that match; `profiles` lists the available ones.
     """
 
     benchmark: str
@@ -93,7 +93,7 @@ class Compared(BaseModel):
 
 
 class SystemDifference(BaseModel):
-    """Two systems where both were measured."""
+    """The comparison of two systems where both were measured."""
 
     a: str
     b: str
@@ -129,10 +129,10 @@ class BenchmarkFound(BaseModel):
 
 
 class Questions:
-    """Answers from a folder of runs; for any number of threads.
+    """The answers to questions about a folder of runs; may be used by any number of threads.
 
     Args:
-        folder: of runs.
+        folder: the folder of runs.
     """
 
     def __init__(self, folder: RunsFolder) -> None:
@@ -140,11 +140,11 @@ class Questions:
         self._shelf = ScoreCache(folder)
 
     def systems(self, query: str = "", benchmark: str = "") -> list[SystemFound]:
-        """Systems whose id or title holds every word of the query; all without one.
+        """Return the systems whose id or title holds every word of the query; all systems without a query.
 
         Args:
             query: words.
-            benchmark: only those measured there.
+            benchmark: only systems measured there.
         """
         board = self._folder.board()
         board = board[board["benchmark"] == benchmark] if benchmark else board
@@ -168,18 +168,18 @@ class Questions:
     def leaderboard(
         self, benchmark: str, profile: str = "", metric: str = "", dimension: str = "", slice: str = "", split: str = ""
     ) -> NumbersView:
-        """The numbers of a benchmark, best rank first.
+        """Return the numbers of a benchmark, best rank first.
 
         Args:
             benchmark: its name.
-            profile: whose models measured; the first of embedded, reference, paper that has numbers by default.
-            metric: only of this one.
-            dimension: only of dimensions that begin so, such as `speech`.
-            slice: of a breakdown, such as `category=Arts`; over all items by default.
-            split: only of this one.
+            profile: profile whose models measured; by default the first of embedded, reference, paper that has numbers.
+            metric: only this one.
+            dimension: only dimensions that begin so, such as `speech`.
+            slice: slice of a breakdown, such as `category=Arts`; all items by default.
+            split: only this one.
 
         Raises:
-            BadInput: nothing was measured there; says what was.
+            BadInput: nothing was measured there; the message lists what was.
         """
         board = self._folder.board()
         rows = board[board["benchmark"] == benchmark]
@@ -189,13 +189,13 @@ class Questions:
         return self._view(rows, benchmark, profile, metric, dimension, slice, split)
 
     def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[NumbersView]:
-        """All numbers of one system, a view for each benchmark and profile.
+        """Return all numbers of one system, a view for each benchmark and profile.
 
         Args:
             system: its id, as `systems` gives it.
-            benchmark: only there.
-            profile: only under this one.
-            slice: of a breakdown; over all items by default.
+            benchmark: only this one.
+            profile: only this one.
+            slice: slice of a breakdown; all items by default.
 
         Raises:
             BadInput: there is no such system.
@@ -209,12 +209,12 @@ class Questions:
         return views
 
     def compare(self, a: str, b: str, benchmark: str = "") -> SystemDifference:
-        """Two systems side by side, by paired differences over the items they share.
+        """Compare two systems by paired differences over the items they share.
 
         Args:
             a: id of one.
             b: id of the other.
-            benchmark: where; `benchmark`, `benchmark/split` or `benchmark/split/profile`.
+            benchmark: the place; `benchmark`, `benchmark/split` or `benchmark/split/profile`.
 
         Raises:
             BadInput: there is no such system, or the two were not both measured there.
@@ -248,10 +248,10 @@ class Questions:
         )
 
     def metric(self, name: str) -> Explained:
-        """What a metric measures and how.
+        """Explain what a metric measures and how.
 
         Raises:
-            BadInput: there is no such metric; says which there are.
+            BadInput: there is no such metric; the message lists the metrics.
         """
         if name not in catalogue.NAMES:
             raise BadInput(f"there is no metric {name!r}; there are {', '.join(catalogue.NAMES)}")
@@ -271,7 +271,7 @@ class Questions:
         )
 
     def benchmarks(self) -> list[BenchmarkFound]:
-        """Every benchmark."""
+        """Return every benchmark."""
         records = []
         for name in benchmarks.names():
             benchmark = benchmarks.get(name)

@@ -1,9 +1,9 @@
 """Arrange the board's numbers for lookups, once for each version of the tables and shared by all readers.
 
 `Numbers` holds the table by column, texts as codes into their few values. An `Index` has a `ProfileBoard` for each
-benchmark's split under each profile. A `Sheet` is a board under one protocol a metric, for all items or one slice of
-them: what one table can show without mixing what must not be mixed. Boards and sheets are made when first asked for
-and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so threads share it.
+benchmark's split under each profile. A `Sheet` is a board under one protocol for each metric, for all items or one
+slice of them: the content of one table. Boards and sheets are made on first use and kept; a sheet makes its columns
+likewise. Nothing here is changed after it was made, so threads share it.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ CELL = (
     *("rankable", "scored", "unscored_system", "unscored_ours", "reasons", "protocol_json", "created", "spot_check"),
     *("values", "clusters"),
 )
-"""What a table needs of a row."""
+"""Columns that a table needs."""
 
 PROFILES = ("reference", "embedded", "paper")
 PROVENANCES = ("run by us", "outputs supplied", "reported")
 KIND_MARKS = {"control": " (control)", "human": " (human)"}
 BOARD_VALUES, SHEETS, RECENT = 400, 24, 24
-"""How many things that were made of a board, sheets of a board, and listings of a sheet are kept."""
+"""Cache sizes: values derived from a board, sheets of a board, and listings of a sheet."""
 
 
 class Numbers:
-    """Rows of `BoardRow`, which nothing changes after they were read."""
+    """The rows of `BoardRow`, read-only."""
 
     def __init__(self, table: Any) -> None:
         import pyarrow as pa
@@ -84,44 +84,44 @@ class Numbers:
 
     @classmethod
     def read(cls, path: Path) -> Numbers:
-        """Read a Parquet file; texts stay as they are stored, each value once."""
+        """Read a Parquet file; texts stay in their stored form, each value once."""
         import pyarrow.parquet as pq
 
         return cls(pq.read_table(path, read_dictionary=list(TEXTS)))
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> Numbers:
-        """Take the rows of a frame."""
+        """Make the numbers from the rows of a frame."""
         import pyarrow as pa
 
         names = [name for name in BoardRow.model_fields if name in frame.columns]
         return cls(pa.Table.from_pandas(frame[names], preserve_index=False))
 
     def all(self) -> Indices:
-        """The positions of all rows."""
+        """Return the positions of all rows."""
         return np.arange(self.size, dtype=np.int64)
 
     def where(self, rows: Indices, name: str, *texts: str) -> Indices:
-        """Those of some rows whose text is one of these."""
+        """Return the positions of those rows whose text in a column is one of these."""
         codes = np.flatnonzero(np.isin(self._values[name], np.array(texts, dtype=object)))
         row_codes = self._codes[name][rows]
         kept: Indices = rows[row_codes == codes[0]] if len(codes) == 1 else rows[np.isin(row_codes, codes)]
         return kept
 
     def texts(self, rows: Indices, name: str) -> list[str]:
-        """The different texts of some rows, in the order in which they first come."""
+        """Return the distinct texts of some rows, in order of first appearance."""
         codes, first = np.unique(self._codes[name][rows], return_index=True)
         return [str(self._values[name][code]) for code in codes[np.argsort(first)]]
 
     def column(self, rows: Indices, name: str) -> NDArray[Any]:
-        """One column of some rows: floats, booleans or texts."""
+        """Return one column of some rows: floats, booleans or texts."""
         if name in self._arrays:
             return self._arrays[name][rows]
         texts: NDArray[Any] = self._values[name][self._codes[name][rows]]
         return texts
 
     def groups(self, rows: Indices, names: Sequence[str]) -> dict[tuple[str, ...], Indices]:
-        """Rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
+        """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
         if not len(rows):
             return {}
         keys = np.zeros(len(rows), dtype=np.int64)
@@ -133,18 +133,18 @@ class Numbers:
         return {tuple(str(self._values[name][self._codes[name][part[0]]]) for name in names): part for part in parts}
 
     def rows(self, rows: Indices, names: Sequence[str] = (*TEXTS, *NUMBERS, "rankable")) -> list[Row]:
-        """Some rows, or some fields of them, as the mappings that `podeval.leaderboard.table` reads."""
+        """Return some rows, or some fields of them, as the mappings that `podeval.leaderboard.table` reads."""
         columns = [self.column(rows, name).tolist() for name in names]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def frame(self, rows: Indices) -> pd.DataFrame:
-        """Some rows as a frame, columns in their published order."""
+        """Return some rows as a frame, columns in their published order."""
         columns = {name: self.column(rows, name) for name in BoardRow.model_fields}
         return pd.DataFrame(columns, columns=list(BoardRow.model_fields)).astype(dict.fromkeys(TEXTS, "str"))
 
 
 def offers(numbers: Numbers, rows: Indices) -> Offers:
-    """The protocols of some rows, by metric, the one shown by default first."""
+    """Return the protocols of some rows, by metric, the default first."""
     return rank_offers(
         (
             metric,
@@ -158,16 +158,16 @@ def offers(numbers: Numbers, rows: Indices) -> Offers:
 
 
 def choose_protocols(board: pd.DataFrame, wishes: Sequence[str]) -> dict[str, str]:
-    """Choose one protocol a metric among those of some rows of the board, as `columns.choose` does."""
+    """Choose one protocol for each metric among those of some rows of the board, as `columns.choose` does."""
     numbers = Numbers.of(board)
     return choose(offers(numbers, numbers.all()), wishes)
 
 
 class MadeOnce:
-    """What was made of numbers that do not change; only what was asked for last stays where there may be much.
+    """A cache of values derived from read-only numbers; a bound keeps only those used last.
 
     Args:
-        most: how many things are kept.
+        most: number of values that are kept.
     """
 
     def __init__(self, most: int = sys.maxsize) -> None:
@@ -176,7 +176,7 @@ class MadeOnce:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """The thing of a key, made if it is not kept."""
+        """Return the value of a key, made if it is not cached."""
         with self._lock:
             value: Made = self._values[key] if key in self._values else make()
             self._values[key] = value
@@ -187,11 +187,11 @@ class MadeOnce:
 
 
 class Sheet:
-    """The numbers that one table can show: one profile, one slice, one protocol a metric.
+    """The numbers that one table can show: one profile, one slice, one protocol for each metric.
 
     Attributes:
-        kept: what was made of the numbers and stays as long as they do.
-        recent: the same for what there may be very much of.
+        kept: cache of derived values that stay as long as the numbers do.
+        recent: the same for values of which there may be very many.
     """
 
     def __init__(self, numbers: Numbers, rows: Indices) -> None:
@@ -207,7 +207,7 @@ class Sheet:
         return tuple(self._by_column)
 
     def rows(self, column_id: str) -> Mapping[Key, Row]:
-        """The rows of one column, by system and provenance."""
+        """Return the rows of one column, by system and provenance."""
 
         def read() -> Mapping[Key, Row]:
             rows = self._numbers.rows(self._by_column[column_id], CELL) if column_id in self._by_column else []
@@ -216,7 +216,7 @@ class Sheet:
         return self.kept.get(("rows", column_id), read)
 
     def frame(self, keep: Callable[[Key], bool]) -> pd.DataFrame:
-        """All rows of the systems to keep, columns as in `BoardRow`."""
+        """Return all rows of the systems to keep, columns as in `BoardRow`."""
         systems = self._numbers.column(self._rows, "system")
         provenances = self._numbers.column(self._rows, "provenance")
         kept = {key: keep(key) for key in set(zip(systems, provenances, strict=True))}
@@ -245,18 +245,18 @@ class ProfileBoard:
 
     @cached_property
     def systems(self) -> Mapping[str, Row]:
-        """One row of every system, for its title and kind."""
+        """One row for each system, which gives its title and kind."""
         groups = self._numbers.groups(self._rows, ("system",))
         rows = self._numbers.rows(np.array([group[-1] for group in groups.values()], dtype=np.int64))
         return {row["system"]: row for row in rows}
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """What each system is called."""
+        """Display name of each system."""
         return name_systems(self.systems.values())
 
     def columns(self, protocols: Mapping[str, str]) -> list[Column]:
-        """Every column under these protocols, in the order of the board."""
+        """Return every column under these protocols, in the order of the board."""
 
         def make() -> list[Column]:
             fields = ("metric", "key", "dimension")
@@ -265,7 +265,7 @@ class ProfileBoard:
         return self._kept.get(("columns", *protocols.items()), make)
 
     def sheet(self, protocols: Mapping[str, str], slice_: str) -> Sheet:
-        """The numbers of one slice under these protocols."""
+        """Return the numbers of one slice under these protocols."""
 
         def make() -> Sheet:
             return Sheet(self._numbers, self._numbers.where(self._under(protocols), "slice", slice_))
@@ -273,8 +273,9 @@ class ProfileBoard:
         return self._sheets.get((slice_, *protocols.items()), make)
 
     def extent(self, protocols: Mapping[str, str], of: Column, breakdowns: Sequence[str]) -> tuple[float, float] | None:
-        """The worst and the best of a column, as `Column.badness`, over all systems that are no controls, in the whole
-        and in the slices of these breakdowns; None where there is no value.
+        """Return the worst and the best value of a column, as `Column.badness`; None where there is no value.
+
+        All systems except controls count, over all items and in the slices of these breakdowns.
         """
 
         def make() -> tuple[float, float] | None:
@@ -289,7 +290,7 @@ class ProfileBoard:
         return self._kept.get(("extent", of.id, *breakdowns, *protocols.items()), make)
 
     def _under(self, protocols: Mapping[str, str]) -> Indices:
-        """Rows of the chosen protocol of each metric; a paper's setting may be that of several metrics."""
+        """Return the rows of the chosen protocol of each metric; a paper's setting may be that of several metrics."""
 
         def make() -> Indices:
             rows = self._numbers.where(self._rows, "metric", *protocols)
@@ -302,7 +303,7 @@ class ProfileBoard:
 
 
 class Index:
-    """All boards under all profiles, and what is stated of the systems on them."""
+    """All boards under all profiles, and the stated facts of the systems on them."""
 
     def __init__(self, numbers: Numbers, facts: Mapping[str, Facts] | None = None) -> None:
         self._numbers = numbers
@@ -315,7 +316,7 @@ class Index:
 
     @classmethod
     def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None) -> Index:
-        """The index of a table of `BoardRow`, and of one of `SystemRow` if given."""
+        """Make the index of a table of `BoardRow`, and of one of `SystemRow` if given."""
         return cls(Numbers.of(board), by_system(systems) if systems is not None else None)
 
     @property
@@ -325,21 +326,21 @@ class Index:
 
     @cached_property
     def boards(self) -> tuple[str, ...]:
-        """`benchmark/split` of every split; figures of a whole benchmark stand on the boards of its splits."""
+        """The name `benchmark/split` of every split; figures of a whole benchmark stand on the boards of its splits."""
         with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
         return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
 
     def profiles(self, board: str) -> tuple[str, ...]:
-        """The profiles that a board has numbers of."""
+        """Return the profiles under which a board has numbers."""
         profiles = {profile for name in _names(board) for profile in self._rows.get(name, {})}
         return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
     def is_whole(self, board: str, profile: str) -> bool:
-        """Whether what a board has under a profile is of its benchmark as a whole, and of no split."""
+        """Tell whether the numbers of a board under a profile are of its benchmark as a whole, and of no split."""
         return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
 
     def board(self, name: str, profile: str) -> ProfileBoard:
-        """One board under one profile."""
+        """Return one board under one profile."""
 
         def make() -> ProfileBoard:
             parts = [self._rows[part][profile] for part in _names(name) if profile in self._rows.get(part, {})]
@@ -350,7 +351,7 @@ class Index:
 
 
 def name_systems(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What each system is called on the board: its title, with its id where two share one, and its kind's mark."""
+    """Return the display names of systems: the title, with the id where two share one, and the mark of the kind."""
     systems = {str(row["system"]): row for row in rows}
     shared = Counter(row["system_title"] for row in systems.values())
     return {
@@ -361,13 +362,13 @@ def name_systems(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _names(board: str) -> tuple[str, ...]:
-    """The board itself and the figures of its whole benchmark."""
+    """Return the board itself and the name for figures of its whole benchmark."""
     whole = f"{board.partition('/')[0]}/"
     return (board,) if board == whole else (board, whole)
 
 
 def _slice_order(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
-    """What slices are sorted by: the benchmark's breakdowns and their groups as it declares them, others by name."""
+    """Return the sort key of slices: the benchmark's breakdowns and groups in its declared order, others by name."""
     try:
         breakdowns = benchmarks.get(benchmark).breakdowns
     except BadInput:

@@ -30,31 +30,31 @@ from podeval.leaderboard.report_figures import (
     rows_at,
     rows_by_place,
 )
-from podeval.leaderboard.report_scores import Listed, Reading, ScoreCache, Scores
+from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import names
 from podeval.metrics import catalogue
 
 KEPT = 24
-"""Chapters that are kept in memory."""
+"""Number of chapters kept in memory."""
 
 
 class UnknownReport(BadInput):
-    """There is no such system or run."""
+    """The system or run does not exist."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a system is: what the board says of it, and what its document states.
+    """The facts of a system: those on the board, and those its document states.
 
     Attributes:
-        system, title, kind: of the board.
+        system, title, kind: as on the board.
         provenances: run by us, outputs supplied, reported.
         sources: the folders of its runs, or the papers' tables.
         updated: when it was last measured, ISO 8601.
-        stated: of its document: description, organisation, licence, open, size_parameters, languages, revision; and
-            the verdict of a spot check. Only what is there.
-        links: of its document, name and address.
+        stated: facts of its document: description, organisation, licence, open, size_parameters, languages, revision;
+            and the verdict of a spot check. Facts that are not stated are left out.
+        links: links of its document, name and address.
     """
 
     system: str
@@ -79,7 +79,7 @@ class Spokes:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values of one column over items: of the system and of people; and the other systems' means."""
+    """Values of one column by item, of the system and of people; and the means of the other systems."""
 
     column: Column
     system: tuple[float, ...]
@@ -89,7 +89,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class ReportItem:
-    """One item: what it is, and the system's reading of each metric."""
+    """One item: its facts, and the system's reading of each metric."""
 
     item: Listed
     readings: Mapping[str, Reading]
@@ -107,21 +107,21 @@ class Missing:
 
 @dataclass(frozen=True)
 class Chapter:
-    """Everything at one place.
+    """The report on a system at one place.
 
     Attributes:
         where: `benchmark/split/profile`.
         benchmark: its record; None for one this version does not know.
         standing: the figures against the median of the others and against people.
-        reference: what the recordings of people are called; "" without any.
+        reference: the display name of the recordings of people; "" without any.
         radar: the headline of each dimension.
-        distributions: of the headlines that have values item by item.
+        distributions: of the headlines that have values by item.
         drifts: of every windowed key.
-        people_drifts: of people, by column id.
+        people_drifts: those of people, by column id.
         items: every item.
         missing: what was not scored, most items first.
         protocols: the content of every protocol, by metric.
-        papers: what the metrics come from.
+        papers: the papers of the metrics.
     """
 
     where: str
@@ -154,14 +154,14 @@ class Chapter:
 
 @dataclass(frozen=True)
 class SystemReport:
-    """One system."""
+    """The report on one system."""
 
     about: About
     chapters: tuple[Chapter, ...]
 
 
 def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
-    """What a system is.
+    """Return the facts of a system.
 
     Args:
         board: the table of `BoardRow`.
@@ -169,7 +169,7 @@ def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
         system: its id.
 
     Raises:
-        Unknown: the board has no such system.
+        UnknownReport: the board has no such system.
     """
     rows = board[board["system"] == system]
     if rows.empty:
@@ -193,26 +193,26 @@ def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
 
 
 def spot_check_of(rows: pd.DataFrame) -> str:
-    """What spot checks of supplied outputs found: `differs` where one of them does; empty where none was made."""
+    """Return the verdict of a system's spot checks: `differs` where one of them does; empty where there are none."""
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
     return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
 
 def places_of(board: pd.DataFrame, system: str) -> list[str]:
-    """Where a system has numbers, as `benchmark/split/profile`; where it has most first, what papers report last."""
+    """Return where a system has numbers, as `benchmark/split/profile`; most numbers first, paper figures last."""
     counts = rows_by_place(board[board["system"] == system])
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
 def find_report(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
-    """The system and the places that a report's name means.
+    """Return the system and the places that a report's name refers to.
 
     Args:
         board: the table of `BoardRow`.
         name: a system, or a run as `benchmark/split/system`, perhaps with `/profile`.
 
     Raises:
-        Unknown: it means nothing here.
+        UnknownReport: the name refers to nothing on this board.
     """
     systems = set(board["system"].astype(str))
     if name in systems:
@@ -231,10 +231,10 @@ def find_report(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
 
 
 class Reports:
-    """Reports of the systems of a folder of runs; chapters are kept until a table changes. Used by any thread.
+    """Reports of the systems of a folder of runs; chapters are cached until a table changes. Safe for threads.
 
     Args:
-        folder: of runs.
+        folder: the folder of runs.
     """
 
     def __init__(self, folder: RunsFolder) -> None:
@@ -245,17 +245,17 @@ class Reports:
         self._kept: OrderedDict[tuple[str, str, str], Chapter] = OrderedDict()
 
     def report(self, system: str, places: Iterable[str]) -> SystemReport:
-        """The report of a system at some places.
+        """Return the report of a system at some places.
 
         Raises:
-            Unknown: the board has no such system.
+            UnknownReport: the board has no such system.
         """
         board = self.folder.board()
         description = about(board, self.folder.systems(), system)
         return SystemReport(description, tuple(self.chapter(system, where) for where in places))
 
     def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
-        """Everything the board knows of a system at one place, the figures of one slice of the items."""
+        """Return the chapter on a system at one place, with the figures of one slice of the items."""
         tables = (self.folder.board(), self.folder.items())
         name = (system, where, slice_)
         with self._lock:
@@ -273,16 +273,16 @@ class Reports:
 
 
 def report(folder: RunsFolder, system: str, places: Iterable[str]) -> SystemReport:
-    """The report of a system at some places.
+    """Return the report of a system at some places.
 
     Raises:
-        Unknown: the board has no such system.
+        UnknownReport: the board has no such system.
     """
     return Reports(folder).report(system, places)
 
 
 def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
-    """Everything the board knows of a system at `benchmark/split/profile`, the figures of one slice of the items."""
+    """Make the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
     figures = build_figures(board, system, where, slice_=slice_, shelf=shelf)
     here = rows_at(board, where)
     here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
@@ -310,7 +310,7 @@ def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, sli
 
 
 def _radar(figures: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
-    """The headline of each dimension on the board's radar."""
+    """Return the headline of each dimension on the board's radar."""
     scenes = here["slice"].str.partition("=")[0].isin(["", *radar.SCENARIOS])
     models = here[(here["system_kind"] != "control") & scenes]
     spokes = []
@@ -327,7 +327,7 @@ def _radar(figures: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
 
 
 def _distributions(
-    figures: SystemFigures, here: pd.DataFrame, scores: Scores, people: Scores | None
+    figures: SystemFigures, here: pd.DataFrame, scores: BoardScores, people: BoardScores | None
 ) -> Iterable[Distribution]:
     whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != figures.system)]
     for figure in figures.headlines:
@@ -340,7 +340,7 @@ def _distributions(
             yield Distribution(of, values_of_system, theirs, tuple(others.astype(float)))
 
 
-def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
+def _lines(scores: BoardScores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
     for item in sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold())):
         yield ReportItem(
             item,
@@ -352,7 +352,7 @@ def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[ReportItem]
         )
 
 
-def _missing(scores: Scores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
+def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
     items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
     for metric, protocol in protocols.items():
         for item, reading in scores.results.get((metric, protocol), {}).items():
@@ -378,7 +378,7 @@ def _benchmark(where: str) -> Benchmark | None:
 
 
 def _links(text: Any) -> dict[str, str]:
-    """Addresses of a document; only such as a page may lead to."""
+    """Return the addresses of a document to which a page may link."""
     return {name: link for name, link in _json(text).items() if str(link).startswith("https://")}
 
 

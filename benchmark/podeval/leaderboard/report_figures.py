@@ -12,7 +12,7 @@ import pandas as pd
 
 from podeval.leaderboard.columns import Column, column, headlines, order_columns
 from podeval.leaderboard.query import choose_protocols
-from podeval.leaderboard.report_scores import PARTS, Reading, ScoreCache, Scores
+from podeval.leaderboard.report_scores import PARTS, BoardScores, Reading, ScoreCache
 from podeval.leaderboard.table import Row, number_or_none, unscored_of
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
@@ -23,7 +23,7 @@ range that is best, `unclear` where the interval holds both, nothing where one o
 
 @dataclass(frozen=True)
 class ReferenceFigure:
-    """How a value stands to another, and whether an interval says so."""
+    """The comparison of a value with another, and whether an interval supports it."""
 
     word: Word = ""
     sure: bool = False
@@ -36,7 +36,7 @@ class Paired:
     Attributes:
         a, b: their means.
         difference: a minus b, with its interval.
-        to_b: how a stands to b. A key that is best in a range is judged by its distance from that range.
+        to_b: how a compares with b. A key that is best in a range is judged by its distance from that range.
     """
 
     a: float
@@ -50,14 +50,14 @@ class ReportFigure:
     """One key of one metric of a system, over all items or one slice of them.
 
     Attributes:
-        column: which.
+        column: column of the key.
         row: the board's row.
-        median: of the other systems under the same protocol, controls left out.
-        others: how many those are.
+        median: median of the other systems under the same protocol, controls left out.
+        others: number of those systems.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None where they share none.
-        to_median: how the system stands to the median; to the one other system, over common items.
-        to_person: how it stands to people.
+        to_median: how the system compares with the median; with a single other system, over common items.
+        to_person: how it compares with people.
     """
 
     column: Column
@@ -76,7 +76,7 @@ class ReportFigure:
 
     @property
     def scored(self) -> tuple[int, int] | None:
-        """Items with a score, and all items; None for what a paper prints."""
+        """Number of items with a score, and of all items; None for what a paper prints."""
         scored = number_or_none(self.row["scored"])
         return None if scored is None else (int(scored), int(scored) + unscored_of(self.row))
 
@@ -92,11 +92,11 @@ class ItemGroup:
 
 @dataclass(frozen=True)
 class DriftFigure:
-    """How a windowed key changes over the recordings of a system.
+    """The drift of a windowed key over the recordings of a system.
 
     Attributes:
-        column: which key.
-        per: what the slope is per: a minute, or a thousand tokens.
+        column: column of the key.
+        per: unit of the slope's denominator: a minute, or a thousand tokens.
         slope: the mean over items with its interval.
         rising, falling: items whose own slope's interval lies above or below zero.
         course: mean and interval in each tenth of the recordings; None where no recording has a window.
@@ -112,12 +112,12 @@ class DriftFigure:
 
 @dataclass(frozen=True)
 class SystemFigures:
-    """Everything the board says of one system at one place.
+    """All figures of one system at one place.
 
     Attributes:
         system: its id.
         where: `benchmark/split/profile`.
-        reference: the id of the recordings of people it is set against; "" where there are none.
+        reference: the id of the recordings of people it is compared with; "" where there are none.
         protocols: protocol id by metric.
         figures: over all items (or the slice asked for), in the order of the board.
         groups: by breakdown.
@@ -134,20 +134,20 @@ class SystemFigures:
 
     @property
     def headlines(self) -> tuple[ReportFigure, ...]:
-        """One figure a dimension."""
+        """One figure for each dimension."""
         ids = {headline.id for headline in headlines(figure.column for figure in self.figures)}
         return tuple(figure for figure in self.figures if figure.column.id in ids)
 
 
 def rows_at(board: pd.DataFrame, where: str) -> pd.DataFrame:
-    """The rows of a board at `benchmark/split/profile`."""
+    """Return the rows of a board at `benchmark/split/profile`."""
     benchmark, _, rest = where.partition("/")
     split, _, profile = rest.partition("/")
     return board[(board["benchmark"] == benchmark) & (board["split"] == split) & (board["profile"] == profile)]
 
 
 def rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
-    """How many of some rows are at each benchmark, split and profile."""
+    """Count rows by benchmark, split and profile."""
     benchmark, split, profile = (rows[name].astype(str) for name in ("benchmark", "split", "profile"))
     return Counter(zip(benchmark, split, profile, strict=True))
 
@@ -160,15 +160,15 @@ def build_figures(
     slice_: str = "",
     shelf: ScoreCache | None = None,
 ) -> SystemFigures:
-    """A system's figures at one place, against the median of the others and against people.
+    """Compute a system's figures at one place, against the median of the others and against people.
 
     Args:
         board: the table of `BoardRow`.
         system: its id.
         where: `benchmark/split/profile`.
         wishes: protocols a reader chose, for metrics that have several.
-        slice_: "" for all items, or one slice as the board names it, which does not hold for `groups`.
-        shelf: item by item; without it, people are compared by their mean alone.
+        slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
+        shelf: scores by item; without it, people are compared by their mean alone.
     """
     here = rows_at(board, where)
     own_rows = here[here["system"] == system]
@@ -178,7 +178,7 @@ def build_figures(
     slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
     fields = _fields(here)
 
-    def beside(other: str) -> tuple[Scores, Scores] | None:
+    def beside(other: str) -> tuple[BoardScores, BoardScores] | None:
         return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
 
     def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
@@ -201,13 +201,13 @@ def build_figures(
     return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
 
 
-def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
-    """How every windowed key of a system changes over its recordings.
+def drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
+    """Return how every windowed key of a system changes over its recordings.
 
     Args:
-        scores: of the system.
+        scores: scores of the system.
         protocols: protocol id by metric.
-        columns: the columns of the board; a windowed key that is none of them is told beside its metric's.
+        columns: the columns of the board; a windowed key that is none of them is listed beside its metric's.
     """
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
@@ -233,7 +233,7 @@ def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Colum
 
 
 def signed_text(value: float, places: int) -> str:
-    """A difference with its sign: `+0.19`, `−0.19`, `0.00`."""
+    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`."""
     text = f"{value:+.{places}f}"
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
@@ -241,14 +241,14 @@ def signed_text(value: float, places: int) -> str:
 def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
-    """How a value stands to another.
+    """Compare a value with another.
 
     Args:
-        value: of the system.
-        other: what it is set against.
+        value: value of the system.
+        other: the value to compare it with.
         of: the column, which says what is better.
-        low: of the interval that tells them apart; None without one.
-        high: likewise. They bound what `other` may be for the two to be alike.
+        low: lower bound of the interval that tells them apart; None without one.
+        high: upper bound. The two are equal where `other` lies within the bounds.
     """
     if value is None or other is None:
         return ReferenceFigure()
@@ -256,8 +256,8 @@ def set_against(
     return _verdict(of, (value, other), (of.badness(value), of.badness(other)), alike)
 
 
-def pair_systems(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
-    """Set one key of two systems at the same place of the board against each other; None where they share no item."""
+def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
+    """Compare one key of two systems at the same place of the board; return None where they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())
@@ -284,12 +284,12 @@ def pair_systems(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | No
 def _verdict(
     of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
 ) -> ReferenceFigure:
-    """How one value stands to another: the one rule of every page.
+    """Compare one value with another, by the one rule of every page.
 
     Args:
         of: the column.
         values: the one and the other.
-        badness: of both, as what is better is told by; for means over items, the mean over items.
+        badness: of both, by which the better one is found; for means over items, the mean over items.
         alike: whether the interval that tells them apart holds both; None without one.
     """
     sure = alike is not None
@@ -315,14 +315,14 @@ def _mean_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float
 
 
 def _reference(rows: pd.DataFrame, system: str) -> str:
-    """The recordings of people with most figures here; not the system itself."""
+    """Return the recordings of people with the most figures here, other than the system itself."""
     people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
     counts = people["system"].value_counts()
     return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""
 
 
 def _fields(rows: pd.DataFrame) -> dict[tuple[str, str, str, str], list[Row]]:
-    """Rows by slice, metric, key and dimension."""
+    """Group rows by slice, metric, key and dimension."""
     by_field: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     for row in rows.to_dict("records"):
         by_field[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
@@ -334,7 +334,7 @@ def _figure(
     rows: Sequence[Row],
     system: str,
     reference: str,
-    both: Callable[[str], tuple[Scores, Scores] | None] | None,
+    both: Callable[[str], tuple[BoardScores, BoardScores] | None] | None,
     protocols: Mapping[str, str],
 ) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
@@ -357,7 +357,7 @@ def _figure(
     return ReportFigure(of, row, median, len(values), person, beside, to_median, to_person)
 
 
-def _mean(values: Mapping[str, float], scores: Scores) -> Interval:
+def _mean(values: Mapping[str, float], scores: BoardScores) -> Interval:
     return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
 
 

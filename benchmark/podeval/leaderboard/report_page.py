@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from podeval import __version__
 from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
+from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
@@ -23,22 +23,23 @@ from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, Rep
 from podeval.leaderboard.report_scores import Reading
 from podeval.leaderboard.table import MISSING, cell_text, decimals, number_or_none, reasons_text, value_text
 from podeval.metrics import catalogue
+from podeval.version import __version__
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 LANGUAGES = ("en", "zh")
 WIDE = 7
-"""Columns of values that a table of items has on paper; more go into a further one."""
+"""Most columns of values in a printed table of items; more go into a further one."""
 
 Texts = Mapping[str, Any]
 
 
 def document(reports: Sequence[SystemReport], language: str = "en") -> str:
-    """Some reports as one self-contained HTML file.
+    """Render some reports as one self-contained HTML file.
 
     Args:
-        reports: one a system.
+        reports: one for each system.
         language: `en` or `zh`.
 
     Raises:
@@ -51,7 +52,9 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
         raise BadInput(f"there is no language {language!r}; choose {' or '.join(LANGUAGES)}")
     space = hub_source("space")
     texts = {name: _texts(space, name, language) for name in ("site", "compare", "report", "board")}
-    style = "\n".join((space / "static" / name).read_text(encoding="utf-8") for name in ("tokens.css", "site.css", "report.css"))
+    style = "\n".join(
+        (space / "static" / name).read_text(encoding="utf-8") for name in ("tokens.css", "site.css", "report.css")
+    )
     templates = Environment(loader=FileSystemLoader(space / "templates"), autoescape=True, undefined=StrictUndefined)
     return templates.get_template("report.html").render(
         t=texts,
@@ -64,16 +67,16 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
 
 
 def render_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
-    """One chapter of a report as `render_report` gives it."""
+    """Return one chapter of a report in the form that `render_report` gives it."""
     return render_report(SystemReport(about, (chapter,)), texts)
 
 
 def render_report(report: SystemReport, texts: Texts) -> dict[str, Any]:
-    """A report as its template takes it: words, tables of words, pictures.
+    """Return a report in the form its template takes: words, tables of words, pictures.
 
     Args:
-        report: of one system.
-        texts: of the pages `compare`, `report` and `board`, in one language.
+        report: report of one system.
+        texts: texts of the pages `compare`, `report` and `board`, in one language.
     """
     about = report.about
     records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
@@ -88,7 +91,7 @@ def render_report(report: SystemReport, texts: Texts) -> dict[str, Any]:
 
 
 def describe_comparison(against: ReferenceFigure, texts: Texts) -> str:
-    """How a value stands to another, in words; empty where nothing can be said."""
+    """Describe in words how a value compares with another; empty where nothing can be said."""
     if not against.word:
         return ""
     phrase = str(texts["stands"][against.word])
@@ -96,7 +99,7 @@ def describe_comparison(against: ReferenceFigure, texts: Texts) -> str:
 
 
 def _facts(report: SystemReport, texts: Texts) -> list[tuple[str, str]]:
-    """What its document states, as named lines."""
+    """Return the facts that the system's document states, as named lines."""
     about, names = report.about, texts["facts"]
     stated = dict(about.stated)
     if "open" in stated:
@@ -141,12 +144,12 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
 
 
 def _others(chapter: Chapter) -> int:
-    """How many other systems there are to be set against."""
+    """Return the number of other systems to compare with."""
     return max((figure.others for figure in chapter.standing.figures), default=0)
 
 
 def _counts(chapter: Chapter, texts: Texts) -> list[str]:
-    """In how many dimensions the system is told apart from the median and from people."""
+    """Describe in how many dimensions the system is told apart from the median and from people."""
     figures = chapter.standing.headlines
     sentences = []
     for name, stands_ in (("median", [f.to_median for f in figures]), ("people", [f.to_person for f in figures])):
@@ -161,7 +164,7 @@ def _counts(chapter: Chapter, texts: Texts) -> list[str]:
 
 
 def _dimensions(chapter: Chapter, words: Texts) -> list[tuple[str, list[dict[str, str]]]]:
-    """All figures by dimension; why items are missing is said once a metric."""
+    """Return all figures by dimension; the reason for missing items is given once for each metric."""
     tables, explained = [], set()
     for name, figures in chapter.dimensions:
         rows = []
@@ -197,11 +200,21 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
 
 
 def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
-    spokes = [
-        plots.DimensionAxis(dimension_title(spoke.column.dimension), spoke.system, spoke.people, spoke.median)
-        for spoke in chapter.radar
+    """The radar of a system, with people and the median of the others; empty where too few axes make no area."""
+    if len(chapter.radar) < radar.FEWEST:
+        return _picture("")
+    names = [dimension_title(spoke.column.dimension) for spoke in chapter.radar]
+    values = {
+        "median": tuple(spoke.median for spoke in chapter.radar),
+        "people": tuple(spoke.people for spoke in chapter.radar),
+        "own": tuple(spoke.system for spoke in chapter.radar),
+    }
+    series = [
+        radar.Series("", of, plots.SHAPES[kind], line=f"line {kind}", mark=f"mark {kind}")
+        for kind, of in values.items()
     ]
-    return _picture(plots.radar(spokes, texts["radar_title"].format(system=title)))
+    caption = texts["radar_title"].format(system=title)
+    return _picture(radar.draw(names, series, caption, radar.ON_PAPER, "drawn radar"))
 
 
 def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
@@ -257,7 +270,7 @@ def _drift(drift: DriftFigure, texts: Texts) -> dict[str, str]:
 
 
 def _breakdowns(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
-    """A table a breakdown: a row a group, a column a headline."""
+    """Return a table for each breakdown: a row for each group, a column for each headline."""
     record = chapter.benchmark
     titles = {part.name: part.title for part in record.breakdowns} if record else {}
     titles, groups = titles | texts["board"]["breakdowns"], texts["board"]["groups"]
@@ -285,7 +298,7 @@ def _of_group(figure: ReportFigure | None, words: Texts) -> str:
 
 
 def _items(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
-    """Tables of all items: their values of each headline, so many columns a table."""
+    """Return tables of all items with their values of each headline, a few columns in each table."""
     columns = [figure.column for figure in chapter.standing.headlines]
     columns = [of for of in columns if any(_has(line.readings, of) for line in chapter.items)]
     places = {
@@ -335,7 +348,7 @@ def _missing(missing: Missing, texts: Texts) -> dict[str, str]:
 
 
 def _protocol(metric: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    """A protocol's id and, line by line, what it is made of."""
+    """Return a protocol's id and, line by line, its content."""
     lines = []
     for name, value in content.items():
         if name in ("id", "metric", "inputs") or value in ({}, [], None, ""):
@@ -366,7 +379,7 @@ def _title(metric: str) -> str:
 
 
 def _picture(svg: str) -> Markup:
-    """A picture of ours, whose words are escaped where it is drawn."""
+    """Mark a picture of ours as safe HTML; its words are escaped where it is drawn."""
     from markupsafe import Markup
 
     return Markup(svg)

@@ -1,4 +1,4 @@
-"""Make reports of runs on disk, without a board; the tables are written elsewhere and the runs stay as they are."""
+"""Make reports of runs on disk, without a board; the tables are written elsewhere and the runs are not changed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from podeval.runs.run_folder import RunFolder
 
 
 def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
-    """One report a system of some runs, with a chapter for each run and profile; the other runs beside them compare.
+    """Return a report for each system of some runs, compared with the other runs, a chapter for each run and profile.
 
     Args:
-        folders: of runs, `<runs>/<benchmark>/<split>/<system>`.
+        folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
         profile: only what was measured under it.
 
     Raises:
@@ -25,7 +25,7 @@ def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list
     """
     by_folder: dict[Path, list[RunFolder]] = {}
     for path in folders:
-        run = _run(path)
+        run = find_run(path)
         by_folder.setdefault(run.runs, []).append(run)
     return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile)]
 
@@ -46,8 +46,8 @@ def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list
         return [report(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
 
 
-def _run(path: Path) -> RunFolder:
-    """The run in a folder.
+def find_run(path: Path) -> RunFolder:
+    """Open the run in a folder.
 
     Raises:
         BadInput: there is none, or the folder is not where its plan says.

@@ -19,10 +19,10 @@ from podeval.errors import BadInput
 from podeval.leaderboard.runs_folder import RunsFolder
 
 PARTS = 10
-"""Parts of equal length in which the course of a windowed metric over a recording is told."""
+"""Number of equal parts of a recording for which the course of a windowed metric is given."""
 
 KEPT = 12
-"""Systems whose scores are kept in memory."""
+"""Number of systems whose scores are kept in memory."""
 
 UNREADABLE = "its stored result cannot be read; measure the run again"
 
@@ -32,7 +32,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Listed:
-    """An item as the board names it, and the path of what the system made of it ("" where there is nothing)."""
+    """An item with its display facts, and the path of the system's output for it ("" where there is none)."""
 
     id: str
     topic: str
@@ -41,13 +41,13 @@ class Listed:
 
     @property
     def title(self) -> str:
-        """What a reader calls it."""
+        """Display title of the item."""
         return self.topic or self.id
 
 
 @dataclass(frozen=True)
 class Slope:
-    """How a windowed key changes over a recording: per minute or per thousand tokens, with its 95 % interval."""
+    """The drift of a windowed key over a recording, per minute or per thousand tokens, with its 95 % interval."""
 
     slope: float
     low: float
@@ -61,9 +61,9 @@ class Reading:
 
     Attributes:
         values: by key; None where a key has no meaning.
-        weights: how much a value counts in the mean, by key.
+        weights: weight of each value in the mean, by key.
         reason: why there is no score; empty where there is one.
-        cause: whose cause that is, `system` or `ours`.
+        cause: the cause of that, `system` or `ours`.
         notes: what the metric noted beside its values.
         slopes: the drift of each windowed key.
         course: the mean of each windowed key in each tenth of the recording.
@@ -79,8 +79,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Scores:
-    """All of one system at one place: its items in order, and every metric's result on each of them."""
+class BoardScores:
+    """All scores of one system at one place: its items in order, and every metric's result on each of them."""
 
     system: str
     where: str
@@ -88,12 +88,12 @@ class Scores:
     results: Mapping[Place, Mapping[str, Reading]]
 
     def values(self, metric_protocol: Place, key: str) -> dict[str, float]:
-        """The value of each item that has one."""
+        """Return the key's value by item, for items that have one."""
         values = {item: reading.values.get(key) for item, reading in self.results.get(metric_protocol, {}).items()}
         return {item: value for item, value in values.items() if value is not None}
 
     def weights(self, metric_protocol: Place, key: str) -> dict[str, float] | None:
-        """How much each item's value counts; None where all count alike."""
+        """Return the weight of each item's value; None where all are equal."""
         readings = self.results.get(metric_protocol, {})
         if not any(key in reading.weights for reading in readings.values()):
             return None
@@ -101,7 +101,7 @@ class Scores:
 
     @cached_property
     def clusters(self) -> dict[str, str]:
-        """What each item is resampled with, as its benchmark says."""
+        """Cluster by item, with which the item is resampled, as its benchmark says."""
         try:
             by = benchmarks.get(self.where.partition("/")[0]).aggregation.cluster
         except BadInput:
@@ -110,7 +110,7 @@ class Scores:
 
 
 class ScoreCache:
-    """The scores of the systems asked for lately, read again whenever the table of items has changed.
+    """The scores of recently requested systems, read again whenever the table of items has changed.
 
     Used by any number of threads.
     """
@@ -119,10 +119,10 @@ class ScoreCache:
         self.folder = folder
         self._lock = threading.Lock()
         self._of: pd.DataFrame | None = None
-        self._kept: OrderedDict[tuple[str, str], Scores] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], BoardScores] = OrderedDict()
 
-    def scores(self, system: str, where: str) -> Scores:
-        """What a system scored at `benchmark/split/profile`."""
+    def scores(self, system: str, where: str) -> BoardScores:
+        """Return the scores of a system at `benchmark/split/profile`."""
         items = self.folder.items()
         with self._lock:
             if self._of is not items:
@@ -136,8 +136,8 @@ class ScoreCache:
             return self._kept[system, where]
 
 
-def read(items: pd.DataFrame, system: str, where: str) -> Scores:
-    """The scores of one system at one place.
+def read(items: pd.DataFrame, system: str, where: str) -> BoardScores:
+    """Read the scores of one system at one place.
 
     Args:
         items: the table of `ItemRow`.
@@ -156,11 +156,11 @@ def read(items: pd.DataFrame, system: str, where: str) -> Scores:
         if item not in entries or (output and not entries[item].output):
             entries[item] = Listed(item, topic, category, output)
         results.setdefault((metric, protocol), {})[item] = reading(result)
-    return Scores(system, where, dict(sorted(entries.items())), results)
+    return BoardScores(system, where, dict(sorted(entries.items())), results)
 
 
 def reading(text: str) -> Reading:
-    """One stored result; what cannot be read is unscored by us."""
+    """Parse one stored result; one that cannot be parsed is unscored with the cause `ours`."""
     try:
         data = json.loads(text)
         if "unscored" in data:
@@ -175,7 +175,7 @@ def reading(text: str) -> Reading:
 
 
 def course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
-    """The mean of the windows whose middle lies in each tenth of the recording; None in a tenth without any."""
+    """Return the mean of the windows whose middle lies in each tenth of the recording; None in a tenth without any."""
     end = starts[-1] + window if starts else 0.0
     if end <= 0:
         return (None,) * PARTS

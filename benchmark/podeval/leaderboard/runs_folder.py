@@ -34,7 +34,7 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True)
 class PlayableTurn:
-    """Words of one speaker, from `start` to `end` seconds; None where the output does not say."""
+    """The words of one speaker, from `start` to `end` seconds; None where the output does not give times."""
 
     speaker: str
     start: float | None
@@ -52,9 +52,9 @@ class PlayableAnswer:
 
 @dataclass(frozen=True)
 class PlayableOutput:
-    """What a system said for one item; times in seconds.
+    """The playable output of a system for one item; times in seconds.
 
-    `failed` says why there is nothing, `removed` on which day its audio was removed to free the disk.
+    `failed` says why there is no output, `removed` gives the day on which its audio was removed to free the disk.
     """
 
     audio: Path | None
@@ -67,7 +67,7 @@ class PlayableOutput:
 
 
 class RunsFolder:
-    """The results of a folder of runs, read once and again whenever a table has changed."""
+    """The results of a folder of runs, cached until a table changes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
@@ -77,19 +77,19 @@ class RunsFolder:
         self._arranging = threading.Lock()
 
     def board(self) -> pd.DataFrame:
-        """One row a `BoardRow`; no rows where nothing has been run."""
+        """Return the table of `BoardRow`; no rows where nothing has been run."""
         return self._table(BOARD, list(BoardRow.model_fields))
 
     def items(self) -> pd.DataFrame:
-        """One row an `ItemRow`; no rows where nothing has been run."""
+        """Return the table of `ItemRow`; no rows where nothing has been run."""
         return self._table(ITEMS, list(ItemRow.model_fields))
 
     def systems(self) -> pd.DataFrame:
-        """One row a `SystemRow`: what documents state of systems; no rows where none is known."""
+        """Return the table of `SystemRow`, the facts that documents state of systems; no rows where there are none."""
         return self._table(SYSTEMS, list(SystemRow.model_fields))
 
     def index(self) -> Index:
-        """The board and what is stated of its systems, arranged for readers; made again when a table has changed.
+        """Return the board and the stated facts of its systems, arranged for readers; cached until a table changes.
 
         Raises:
             BadInput: a table cannot be read.
@@ -109,9 +109,9 @@ class RunsFolder:
             raise BadInput(sentence) from error
 
     def item_values(self, settled: ResolvedView, column: Column, systems: Sequence[str]) -> dict[str, list[float]]:
-        """The values of single items under a view's protocol, by system, in ascending order.
+        """Return the values of single items under a view's protocol, by system, in ascending order.
 
-        Only the rows in question are read of the table; a slice by category is kept to, any other is not known there.
+        Only the necessary rows of the table are read; a slice by category is applied, any other is not known there.
         """
         path, view = self.path / ITEMS, settled.view
         stamp = _stamp(path)
@@ -123,7 +123,7 @@ class RunsFolder:
         return _item_values(path, stamp, fields, column.key, category, tuple(systems))
 
     def output(self, relative: str) -> PlayableOutput:
-        """The output document at a path relative to the folder, with the audio beside it.
+        """Return the output whose document is at a path relative to the folder, with the audio beside it.
 
         Raises:
             BadInput: the path or the audio it names lies outside the folder, or cannot be read.
@@ -201,7 +201,7 @@ def _item_values(
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """What changes when a file does; None where there is none."""
+    """Return a value that changes when a file does; None where there is no file."""
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""What documents state of systems beside their results: organisation, openness, size, licence and languages.
+"""The facts that submission documents state of systems: organisation, openness, size, licence and languages.
 
-All of it is what submission documents state. A run made from a submission keeps its document beside the results; the
-documents that ship with podeval stand for the baselines and for what papers report. What no document states is not
-guessed: it is `not stated`, and can be filtered by.
+A run made from a submission keeps its document beside the results; the documents that ship with podeval describe the
+baselines and the systems that papers report. A fact that no document states is not guessed: it is `not stated`, and can
+be filtered by.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNSAID = {"unknown", ""}
 
 @dataclass(frozen=True)
 class Facts:
-    """What is stated of one system; empty or None for what is not."""
+    """The stated facts of one system; empty or None for those that are not stated."""
 
     organisation: str = ""
     licence: str = ""
@@ -45,17 +45,17 @@ class Facts:
 
     @property
     def openness(self) -> str:
-        """One of `OPENNESS`."""
+        """Openness, one of `OPENNESS`."""
         return NOT_STATED if self.open is None else "open" if self.open else "closed"
 
     @property
     def bucket(self) -> str:
-        """The name of its size among `SIZES`."""
+        """Bucket of its size, one of `SIZES`."""
         size = self.size
         return NOT_STATED if size is None else next(name for name, end in SIZES if size < end)
 
     def values(self, fact: str) -> tuple[str, ...]:
-        """What it has of `openness`, `size`, `licence` or `language`, as filters name it."""
+        """Return its values of `openness`, `size`, `licence` or `language`, as filters name them."""
         if fact == "language":
             return self.languages or (NOT_STATED,)
         values = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
@@ -63,7 +63,7 @@ class Facts:
 
 
 def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
-    """The facts of a table of `SystemRow`, by system."""
+    """Return the facts in a table of `SystemRow`, by system."""
     return {
         str(row["system"]): Facts(
             organisation=str(row["organisation"]),
@@ -77,14 +77,14 @@ def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
 
 
 def system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
-    """One row a system that a document is known of: shipped, or kept beside a run, which counts more."""
+    """Return one row for each system with a document: shipped, or kept beside a run, which has precedence."""
     of_shipped = {document.system.id: row_of(document) for document in shipped}
     of_runs = {row.system: row for run in runs for row in _document_row(run)}
     return list({**of_shipped, **of_runs}.values())
 
 
 def row_of(document: Submission) -> SystemRow:
-    """What a document states, `unknown` left out.
+    """Return the facts that a document states, `unknown` left out.
 
     People are neither open nor closed, and a paper's system of unknown licence is closed only where the paper says so.
     """

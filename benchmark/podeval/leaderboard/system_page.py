@@ -16,7 +16,7 @@ from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_t
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
 
 HEARD = "transcript"
-"""The note that holds the words that were heard."""
+"""Name of the note that holds the transcribed words."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class ShownValue:
 
     Attributes:
         metric: its name, with the protocol where there are results of several.
-        name: of the key, with direction and unit, as a header says it.
-        value: as the board writes it; empty where there is none.
+        name: name of the key, with direction and unit, as in a header.
+        value: the value as the board formats it; empty where there is none.
         notes: what the metric noted, beside its first key.
-        reason, cause: why there is no score, and whose cause it is.
+        reason, cause: why there is no score, and the cause of that.
     """
 
     metric: str
@@ -40,7 +40,7 @@ class ShownValue:
 
 
 def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tuple[dict[str, Result], str]:
-    """Every metric's result on one item, and the path of the item's output ("" where there is none).
+    """Return every metric's result on one item, and the path of the item's output ("" where there is none).
 
     Where a metric has results of several protocols, its name carries the protocol.
     """
@@ -55,7 +55,7 @@ def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tup
 
 
 def scores(results: Mapping[str, Result]) -> list[ShownValue]:
-    """Every value of an item, in the order of the metrics."""
+    """Return every value of an item, in the order of the metrics."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]
@@ -73,7 +73,7 @@ def scores(results: Mapping[str, Result]) -> list[ShownValue]:
 
 
 def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
-    """The words that were heard, by the metric that heard them."""
+    """Return the transcribed words, by the metric that transcribed them."""
     return [
         (name, str(result.notes[HEARD]))
         for name, result in results.items()
@@ -82,7 +82,7 @@ def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
 
 
 def timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
-    """The windowed metrics of an item, by metric."""
+    """Return the timelines of an item, by metric."""
     return {
         metric: result.timeline for metric, result in results.items() if isinstance(result, Score) and result.timeline
     }
@@ -96,7 +96,7 @@ def _result(text: str) -> Result:
 
 
 def _plain(value: Any) -> str:
-    """A note as a reader writes it: `Leo 0.845, Ines 0.831`."""
+    """Format a note for a reader: `Leo 0.845, Ines 0.831`."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_plain(part)}" for name, part in value.items())
     if isinstance(value, (list, tuple)):

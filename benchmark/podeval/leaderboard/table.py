@@ -1,7 +1,7 @@
 """Write the board's table: numbers with their intervals and ranks, or the reason why they have none.
 
-Cells hold the raw number, so that sorting is by number; beside them stands what a reader sees: value, 95 %
-interval, rank as a range, and `incomplete` where too little was scored for a rank.
+Cells hold the raw number, so that sorting is by number; beside it stands the text for readers: value, 95 % interval,
+rank as a range, and `incomplete` where too little was scored for a rank.
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ class TableRow:
 
     @property
     def reasons(self) -> str:
-        """Why it has no rank, and what was not scored."""
+        """The reasons why it has no rank, and why items are unscored."""
         return reasons_text(self.rows)
 
     @property
     def counted(self) -> str:
-        """`306/306`: measurements scored, of all; `–` where a paper does not say."""
+        """Number of scored and of all measurements, `306/306`; `–` where a paper does not say."""
         return f"{self.scored}/{self.total}" if self.total else MISSING
 
 
 @dataclass(frozen=True)
 class BoardTable:
-    """A table as shown: raw cells for sorting and searching, the same cells as read, and each row's system."""
+    """A table as shown: raw cells for sorting and searching, their texts, and each row's system."""
 
     headers: tuple[str, ...]
     cells: tuple[tuple[Any, ...], ...]
@@ -86,7 +86,7 @@ class BoardTable:
 
 
 def clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
-    """The fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
+    """Return the fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
     counts = [
         int(count)
         for line in lines_shown
@@ -97,32 +97,32 @@ def clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
 
 
 def number_or_none(value: Any) -> float | None:
-    """A number, or None for what Parquet and pandas make of None."""
+    """Return a number, or None for the missing values of Parquet and pandas."""
     return None if value is None or (isinstance(value, float) and math.isnan(value)) else float(value)
 
 
 def decimals(values: Iterable[float | None]) -> int:
-    """Decimals that suit a column: three up to 2, two up to 100, one beyond."""
+    """Return the number of decimals that suits a column: three up to 2, two up to 100, one beyond."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     return 3 if largest < 2 else 2 if largest < 100 else 1
 
 
 def value_text(value: float | None, low: float | None, high: float | None, places: int) -> str:
-    """`3.52 ±0.08` where the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
+    """Format `3.52 ±0.08` where the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
     if value is None:
         return MISSING
     return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))
 
 
 def rank_text(best: float | None, worst: float | None) -> str:
-    """`1`, or `1–2` where the data does not tell the places apart; empty without a rank."""
+    """Format a rank as `1`, or `1–2` where the data does not tell the places apart; empty without a rank."""
     if best is None or worst is None:
         return ""
     return f"{best:.0f}" if best == worst else f"{best:.0f}–{worst:.0f}"
 
 
 def standing(row: Row) -> str:
-    """What a number may be trusted for: its rank, `incomplete`, or nothing to say (a paper's row, a control)."""
+    """Return the standing of a number: its rank, `incomplete`, or nothing (a paper's row, a control)."""
     if row["rankable"]:
         rank = rank_text(number_or_none(row["rank_best"]), number_or_none(row["rank_worst"]))
         return f"#{rank}" if rank else ""
@@ -135,7 +135,7 @@ def standing(row: Row) -> str:
 
 
 def cell(row: Row | None, places: int) -> Cell:
-    """One number as the board writes it; a paper's figure as the paper prints it."""
+    """Return one number as the board writes it; a paper's figure as the paper prints it."""
     if row is None:
         return Cell(MISSING)
     value = number_or_none(row["value"])
@@ -152,12 +152,12 @@ def cell(row: Row | None, places: int) -> Cell:
 
 
 def cell_text(row: Row | None, places: int) -> str:
-    """One number as the board writes it, in one text: `3.52 ±0.08  #1–2`."""
+    """Return one number as the board writes it, in one text: `3.52 ±0.08  #1–2`."""
     return str(cell(row, places))
 
 
 def unscored_of(row: Row) -> int:
-    """Items without a score, whoever's cause it is."""
+    """Return the number of items without a score, whatever the cause."""
     return _count(row, "unscored_system") + _count(row, "unscored_ours")
 
 
@@ -171,7 +171,7 @@ CAUSES = {
 
 
 def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
-    """Why a system has no rank, and why items were not scored: `6 × the recording is silent (by the system: wer)`.
+    """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
     Rows of one metric repeat the same counts for each key; each metric counts once.
     """
@@ -190,13 +190,13 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
 
 
 def names(rows: pd.DataFrame) -> dict[str, str]:
-    """What each system is called on the board: its title, with its id where two share one, and its kind's mark."""
+    """Return the display names of systems: the title, with the id where two share one, and the mark of the kind."""
     latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
     return name_systems(latest.to_dict("records"))  # type: ignore[arg-type]
 
 
 def order(settled: ResolvedView) -> list[Key]:
-    """The rows of a view as they stand: pinned ones on top, then best first by the view's sort column."""
+    """Return the rows of a view in order: pinned ones on top, then best first by the view's sort column."""
     wish = settled.view.sort
     by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
     called_, systems = settled.board.names, settled.board.systems
@@ -205,7 +205,7 @@ def order(settled: ResolvedView) -> list[Key]:
     pins = {system: number for number, system in enumerate(settled.view.pins)}
 
     def rank_key(key: Key) -> tuple[Any, ...]:
-        """Pinned, then run by us first, controls last, incomplete after complete, then the better the earlier."""
+        """Return the sort key: pinned, then run by us, controls last, incomplete after complete, then best first."""
         row = cells.get(key)
         value = number_or_none(row["value"]) if row else None
         behind = by is not None and (row is None or standing(row) in ("incomplete", "unscored"))
@@ -218,7 +218,7 @@ def order(settled: ResolvedView) -> list[Key]:
 
 
 def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
-    """Some rows of a view, as they are read."""
+    """Return some rows of a view, formatted."""
     columns = [_Written(settled.sheet, c.id) for c in settled.columns]
     written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *(c.id for c in settled.columns)), dict)
     for key in keys:
@@ -243,7 +243,7 @@ def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> Table
 
 
 class _Written:
-    """One column of a sheet as it is read, each cell written once."""
+    """One column of a sheet with formatted cells, each formatted once."""
 
     def __init__(self, sheet: Sheet, column: str) -> None:
         self.rows = sheet.rows(column)
@@ -252,7 +252,7 @@ class _Written:
         self._cells: dict[Key, Cell] = sheet.kept.get(("cells", column), dict)
 
     def cell(self, key: Key) -> Cell:
-        """The cell of one row."""
+        """Return the cell of one row."""
         written = self._cells.get(key)
         if written is None:
             written = self._cells[key] = cell(self.rows.get(key), self._places)
@@ -260,7 +260,7 @@ class _Written:
 
 
 def build(settled: ResolvedView) -> BoardTable:
-    """The table of a view: one row a system and provenance, best first by the view's sort column."""
+    """Build the table of a view: one row for each system and provenance, best first by the view's sort column."""
     table_rows = lines(settled, order(settled))
     headers = (SYSTEM, *(c.header for c in settled.columns), SCORED, PROVENANCE, REASONS)
     cells = [
@@ -280,8 +280,9 @@ def build(settled: ResolvedView) -> BoardTable:
 
 
 def tidy(settled: ResolvedView) -> pd.DataFrame:
-    """The numbers of the shown table, one a row, with interval, ranks, counts, protocol and what is stated of the
-    system: what downloads hold.
+    """Return the numbers of the shown table for downloads, one in each row.
+
+    Beside each stand interval, ranks, counts, protocol and the stated facts of the system.
     """
     ids = {c.id for c in settled.columns}
     kept = set(settled.keys)
@@ -297,7 +298,7 @@ def tidy(settled: ResolvedView) -> pd.DataFrame:
 
 
 def csv_safe(frame: pd.DataFrame) -> pd.DataFrame:
-    """A copy whose text cells no spreadsheet takes for a formula: a leading = + - @ or control gets an apostrophe."""
+    """Return a copy with an apostrophe before text that a spreadsheet would take for a formula (= + - @, controls)."""
     safe = frame.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
@@ -316,7 +317,7 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
 
 
 def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
-    """Scored and all measurements, each metric counted once."""
+    """Return the numbers of scored and of all measurements, each metric counted once."""
     by_metric = {row["metric"]: row for row in rows if number_or_none(row["scored"]) is not None}
     scored = sum(_count(row, "scored") for row in by_metric.values())
     return scored, scored + sum(unscored_of(row) for row in by_metric.values())
@@ -333,7 +334,7 @@ def _reasons(row: Row) -> dict[str, int]:
 
 
 def _printed_text(row: Row) -> str:
-    """A paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
+    """Format a paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
     try:
         content = json.loads(row["protocol_json"])
     except (KeyError, TypeError, ValueError):

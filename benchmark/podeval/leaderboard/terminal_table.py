@@ -1,4 +1,4 @@
-"""The board as text, for a terminal."""
+"""Print the board as text, for a terminal."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from podeval.text.terminal_safe import make_console, make_printable
 
 
 def print_board(runs: Path, profile: str = "embedded") -> None:
-    """Print every benchmark, split and dimension of a profile: value, interval, rank range, scored of all."""
+    """Print every benchmark, split and dimension of a profile: value, interval, rank range, and scored of all."""
     from rich.table import Table
     from rich.text import Text
 
@@ -42,6 +42,6 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
 
 
 def print_rows(runs: Path, profile: str) -> None:
-    """Print the rows of the board under a profile, one JSON object a line."""
+    """Print the rows of the board under a profile, one JSON object on each line."""
     board = read_table(runs / BOARD)
     print(board[board.profile == profile].to_json(orient="records", lines=True, force_ascii=False), end="")

@@ -1,8 +1,8 @@
 """Validity: how far every metric and judge agrees with people, on the same outputs of the same systems.
 
-A metric's value of an output (system, item) is set against the mean human score of that output. Metrics that are better
-when lower are turned, so that a positive correlation is agreement. Items are the clusters: what several systems made of
-one item is one draw. Beside it stands the agreement on systems as wholes, of which there are few.
+A metric's value of an output (system, item) is compared with the mean human score of that output. Metrics that are
+better when lower are turned, so that a positive correlation is agreement. Items are the clusters: the outputs of
+several systems for one item are one draw. Beside it stands the agreement on systems as wholes, of which there are few.
 """
 
 import csv
@@ -22,7 +22,7 @@ from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import HIGH, LOW
 
 FEWEST = 5
-"""Outputs with both figures below which no agreement is reported."""
+"""Fewest outputs with both figures for which an agreement is reported."""
 
 Human = Mapping[str, Mapping[tuple[str, str], float]]
 """By human measure, the mean score of every output (system, item)."""
@@ -45,14 +45,14 @@ class Validity:
 
 
 def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
-    """Every metric against every human measure, the strongest agreement first.
+    """Compute the agreement of every metric with every human measure, the strongest first.
 
     Args:
         items: rows of `items.parquet`.
         human: scores of people.
 
     Returns:
-        What shares fewer than five outputs is left out.
+        The agreements; pairs with fewer than five common outputs are left out.
     """
     agreements = []
     measured: dict[tuple[str, str], list[dict[str, str]]] = {}
@@ -93,7 +93,7 @@ def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
 
 
 def of_marks(test: str, marks: Iterable[Mark]) -> Human:
-    """Human measures from the marks of a listening test: the mean of each output, by scale."""
+    """Return human measures from the marks of a listening test: the mean of each output, by scale."""
     sums: dict[str, dict[tuple[str, str], list[float]]] = {}
     for mark in marks:
         name = f"{test} · {mark.scale}" if mark.scale else test
@@ -102,7 +102,7 @@ def of_marks(test: str, marks: Iterable[Mark]) -> Human:
 
 
 def of_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
-    """Human measures from the marks of listening tests of single outputs, by test; anchors are left out."""
+    """Return human measures from the marks of listening tests of single outputs, by test; anchors are left out."""
     measures: dict[str, Mapping[tuple[str, str], float]] = {}
     for test, marks in tests.items():
         measures |= of_marks(test, [mark for mark in marks if mark.stimulus not in (HIGH, LOW)])
@@ -110,7 +110,7 @@ def of_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
 
 
 def by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
-    """The marks of listening tests themselves, anchors among them, by test and scale."""
+    """Return the marks of listening tests themselves, anchors among them, by test and scale."""
     return {name: marks for test, all_marks in tests.items() for name, marks in _by_scale(test, all_marks).items()}
 
 
@@ -122,16 +122,16 @@ def _by_scale(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:
 
 
 def of_file(path: Path) -> Human:
-    """Human measures from a CSV with the columns `system`, `item`, `score` and, optionally, `measure` and `rater`.
+    """Read human measures from a CSV with the columns `system`, `item`, `score` and, optionally, `measure` and `rater`.
 
     Raises:
-        BadInput: it cannot be read, lacks a column, or holds a score that is no number.
+        BadInput: it cannot be read, lacks a column, or holds a score that is not a number.
     """
     return of_marks(path.stem, _marks(path))
 
 
 def marks_of_file(path: Path) -> dict[str, list[Mark]]:
-    """The marks themselves, by measure.
+    """Read the marks themselves, by measure.
 
     Raises:
         BadInput: as `of_file`.

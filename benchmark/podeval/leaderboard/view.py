@@ -1,4 +1,4 @@
-"""A reader's view of the board: one benchmark, one profile, one protocol per metric, and the address to restore it."""
+"""A reader's view of the board: one benchmark, one profile, one protocol for each metric, and its address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podeval.leaderboard.system_info import NOT_STATED, OPENNESS, SIZES, Facts
 OVERVIEW, EVERYTHING = "overview", "all"
 PLOTS = ("intervals", "radar", "size", "rtf", "distribution", "time")
 FACTS = ("openness", "size", "licence", "language")
-"""What systems can be filtered by, as submission documents state it."""
+"""Facts of submission documents by which systems can be filtered."""
 MOST_PINNED = 6
 
 
@@ -69,7 +69,7 @@ class BoardView:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> BoardView:
-        """The view that `to_query` wrote; what an address leaves out or invents falls to the default later."""
+        """Parse the query that `to_query` wrote; missing or unknown values become the default later."""
         values: dict[str, str | bool | tuple[str, ...]] = {}
         for field in fields(cls):
             text = query.get(field.name, "")[:4000]
@@ -85,7 +85,7 @@ class BoardView:
         return cls(**values)  # type: ignore[arg-type]
 
     def to_query(self) -> str:
-        """The query string of an address that restores this view."""
+        """Return the query string of an address that restores this view."""
         query = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -96,7 +96,7 @@ class BoardView:
 
 @dataclass(frozen=True)
 class Choices:
-    """What a reader can choose from in a view. `facts` has every value with the number of systems it is true of."""
+    """The choices of a reader in a view. `facts` has every value with the number of systems it is true of."""
 
     boards: tuple[Choice, ...]
     profiles: tuple[Choice, ...]
@@ -111,10 +111,10 @@ class Choices:
 
 @dataclass(frozen=True)
 class ResolvedView:
-    """A view in which every choice exists, what else could be chosen, and the rows and columns it shows.
+    """A view in which every choice exists, the other choices, and the rows and columns it shows.
 
-    All rows are of one profile, one slice and, per metric, one protocol. `protocols` says which, by metric.
-    `keys` are the rows that fit the filters, `total` says how many there would be without filters.
+    All rows are of one profile, one slice and, for each metric, one protocol, which `protocols` gives by metric. `keys`
+    are the rows that pass the filters, `total` is their number without filters.
     """
 
     view: BoardView
@@ -128,7 +128,7 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """What was wished for and does not exist: the fields of the view that show something else, with the wish."""
+        """Return the wishes that cannot be met: the fields of the view that show something else, with the wish."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
@@ -138,12 +138,12 @@ class ResolvedView:
 
     @property
     def title(self) -> str:
-        """What the board is called: `benchmark · split`, or `benchmark` where the numbers are of no split."""
+        """Title of the board: `benchmark · split`, or `benchmark` where the numbers are of no split."""
         return next(label for label, name in self.choices.boards if name == self.view.board)
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Every number of the shown systems, those of columns that are not shown among them, as `BoardRow`s."""
+        """All numbers of the shown systems as `BoardRow`s, also those of columns that are not shown."""
         return self.sheet.frame(set(self._fitting).__contains__)
 
     @cached_property
@@ -152,13 +152,13 @@ class ResolvedView:
         return _fitting(self.view, every, self.board, self.facts)
 
     def link(self) -> str:
-        """The query string of an address that shows the same numbers also when other protocols have become default."""
+        """Return the query string of an address that shows the same numbers under later default protocols too."""
         protocols = dict.fromkeys(self.protocols[column.metric] for column in self.columns)
         return replace(self.view, protocols=tuple(protocols)).to_query()
 
 
 def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
-    """Find the view closest to a wish that the results allow.
+    """Return the view closest to a wish that the results allow.
 
     Args:
         wish: choices, of which some may be missing or unknown.
@@ -213,7 +213,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """The board wished for, else the first of its benchmark, else the first that has the profile."""
+    """Return the board wished for, else the first of its benchmark, else the first that has the profile."""
     benchmark = wish.board.partition("/")[0]
     near = [name for name in index.boards if name.partition("/")[0] == benchmark]
     having = [name for name in index.boards if wish.profile in index.profiles(name)]
@@ -221,7 +221,7 @@ def _pick_board(wish: BoardView, index: Index) -> str:
 
 
 def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
-    """The columns of a dimension, of all, or of the overview."""
+    """Return the columns of a dimension, of all, or of the overview."""
     if dimension == OVERVIEW:
         return tuple(headlines(columns))
     return tuple(column for column in columns if dimension in (EVERYTHING, column.dimension))
@@ -230,7 +230,7 @@ def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
 def _keep_filters(
     wish: BoardView, provenances: Sequence[str], facts: Mapping[str, Sequence[tuple[str, int]]], systems: set[str]
 ) -> BoardView:
-    """The wish with those filters and pins alone that are true of some systems."""
+    """Return the wish with only those filters and pins that are true of some systems."""
     provenance = tuple(name for name in provenances if name in wish.provenance)
     existing = {name: dict(facts[name]) for name in FACTS}
     return replace(
@@ -246,7 +246,7 @@ def _keep_filters(
 
 
 def _keep_order_and_plot(wish: BoardView, columns: Sequence[str]) -> BoardView:
-    """The wish with the order of the rows and the picture that these columns allow."""
+    """Return the wish with the sort order and the plot that these columns allow."""
     sort = wish.sort if wish.sort.lstrip("-") in (*columns, "system") else _pick("", columns)
     by = sort.lstrip("-")
     return replace(
@@ -259,7 +259,7 @@ def _keep_order_and_plot(wish: BoardView, columns: Sequence[str]) -> BoardView:
 
 
 def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...]:
-    """The boards to choose from; a benchmark whose numbers under this profile are of no split stands there once."""
+    """Return the boards to choose from; a benchmark whose numbers under this profile are of no split is listed once."""
     names: dict[str, str] = {}
     for name in index.boards:
         label = name.partition("/")[0] if index.is_whole(name, profile) else name
@@ -274,7 +274,7 @@ def _dimension_choices(dimensions: Iterable[str]) -> tuple[Choice, ...]:
 
 
 def _protocol_choices(several: Offers) -> tuple[Choice, ...]:
-    """The protocols of metrics that have several; a paper's setting is that of many metrics at once, and one choice."""
+    """Return the protocols of metrics that have several; a paper's setting, shared by many metrics, is one choice."""
     return tuple(dict.fromkeys((offer.label, offer.protocol) for offers in several.values() for offer in offers))
 
 
@@ -283,13 +283,13 @@ def _by_name(values: Iterable[str]) -> tuple[Choice, ...]:
 
 
 def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Key]:
-    """The rows that the filters let through, pinned ones always."""
+    """Return the rows that pass the filters, pinned ones always."""
     tests = _tests(view, board, facts)
     return [key for key in keys if key[0] in view.pins or all(test(key) for test in tests)]
 
 
 def _tests(view: BoardView, board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Callable[[Key], bool]]:
-    """One test a filter that is set."""
+    """Return one test for each filter that is set."""
     nothing = Facts()
     tests: list[Callable[[Key], bool]] = []
     if view.provenance:
@@ -316,7 +316,7 @@ def _holds(text: str, words: Iterable[str]) -> bool:
 
 
 def _fact_choices(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Every value of every fact that some systems have, with their number: buckets in order, `not_stated` last."""
+    """Return every value of every fact that some systems have, with counts: buckets in order, `not_stated` last."""
     nothing = Facts()
     declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
 
@@ -332,6 +332,6 @@ def _fact_choices(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tu
 
 
 def _pick(wish: str, choices: Iterable[str]) -> str:
-    """The wish if it can be had, else the first choice, else nothing."""
+    """Return the wish if it is available, else the first choice, else an empty text."""
     every = list(choices)
     return wish if wish in every else next(iter(every), "")

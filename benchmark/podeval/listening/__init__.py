@@ -1,4 +1,4 @@
-"""Listening tests: `Listening` takes listeners through them, `results` says what they gave."""
+"""Listening tests: `Listening` takes listeners through a test, `results` summarises what they answered."""
 
 from podeval.listening.service import Listening, Shown
 from podeval.listening.sessions import AnsweredPage, SessionProgress

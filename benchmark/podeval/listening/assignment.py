@@ -1,4 +1,4 @@
-"""Who hears what, in which order: Latin squares, so that no system gains by its place or by its listeners.
+"""Assign items to listeners, and their order: Latin squares balance systems over positions and listeners.
 
 Pure arithmetic on numbers of places, items and systems.
 """
@@ -7,13 +7,13 @@ import math
 
 
 def williams(size: int, row: int) -> list[int]:
-    """One row of a Latin square in which each thing follows each other equally often (Williams 1949).
+    """Return one row of a Latin square in which each element follows every other equally often (Williams 1949).
 
-    Over `size` rows every thing stands once in every place, and over `size` rows (2 * `size` where that is odd) every
-    thing follows every other equally often.
+    Over `size` rows every element stands once in every place, and over `size` rows (2 * `size` where that is odd) every
+    element follows every other equally often.
 
     Args:
-        size: number of things.
+        size: number of elements.
         row: any number; rows repeat after 2 * `size`.
     """
     row %= 2 * size if size % 2 else size
@@ -23,16 +23,16 @@ def williams(size: int, row: int) -> list[int]:
 
 
 def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
-    """The items of one listener, and of each how many listeners heard it before, in the order of hearing.
+    """Choose the items of one listener, and for each how many listeners heard it before, in the order of hearing.
 
-    Everybody goes on in the ring of items where the listener before stopped, so that after any number of listeners no
-    item was heard more than once more than another. Those who have the same items hear them in the orders of a Latin
-    square, one after the other.
+    Each listener goes on in the ring of items where the one before stopped, so that after any number of listeners the
+    numbers of hearings of two items differ by one at most. Listeners with the same items hear them in the orders of a
+    Latin square, one after the other.
 
     Args:
-        slot: of the listener, from 0.
-        items: how many there are.
-        each: how many a listener hears.
+        slot: slot of the listener, from 0.
+        items: number of items.
+        each: number of items for each listener.
     """
     each = min(each, items)
     chosen = [(position % items, position // items) for position in range(slot * each, (slot + 1) * each)]
@@ -41,8 +41,8 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
 
 
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
-    """Which of several alternatives (systems, pairs of systems) is met when an item is heard the n-th time.
+    """Choose one of several alternatives (systems, pairs of systems) for the n-th hearing of an item.
 
-    Hearings of an item go through all alternatives in turn, and so do the items of one listener.
+    The hearings of an item go through all alternatives in turn, and so do the items of one listener.
     """
     return (item + hearing) % alternatives

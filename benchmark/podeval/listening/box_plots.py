@@ -1,7 +1,7 @@
-"""Box plots of every rater's marks by stimulus, as one SVG picture: who marked all alike is seen at once.
+"""Box plots of every rater's marks by stimulus, as one SVG picture, which shows at once who gave all the same mark.
 
 A box goes from the lower to the upper quartile with the median across, whiskers to the extremes (PodEval Figure 9).
-Whose marks do not count is named so in words, not by colour alone.
+Listeners whose marks do not count are named in words, not by colour alone.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ _KEPT, _DROPPED = "#0072B2", "#D55E00"
 
 
 def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title: str = "Marks by listener") -> str:
-    """The picture: a panel a listener, a box a stimulus, marks from 0 to 100 upwards."""
+    """Draw the picture: a panel for each listener, a box for each stimulus, marks from 0 to 100 upwards."""
+    # Group the marks; listeners whose marks do not count come first.
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}
     raters = sorted(
@@ -32,10 +33,12 @@ def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title
     values: dict[tuple[str, str], list[float]] = {}
     for mark in marks:
         values.setdefault((mark.rater, mark.stimulus), []).append(mark.value)
+    # Lay out the panels in rows.
     wide = max(_LEFT + _BOX * len(stimuli) + 24, _NAMED)
     high = _TOP + _HEIGHT + _BELOW
     columns = min(_COLUMNS, max(1, len(raters)))
     rows = -(-len(raters) // columns)
+    # Draw a panel for each listener.
     panels = []
     for number, rater in enumerate(raters):
         verdict = verdicts.get(rater)
@@ -46,6 +49,7 @@ def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title
             values_of_box = values.get((rater, stimulus))
             inside.append(_box(column, stimulus, values_of_box, _KEPT if kept else _DROPPED))
         panels.append(f'<g transform="translate({x} {y})">{"".join(inside)}</g>')
+    # Join the panels.
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide * columns} {30 + high * rows}" '
         f'width="{wide * columns}" height="{30 + high * rows}" role="img" font-family="sans-serif" font-size="11">'

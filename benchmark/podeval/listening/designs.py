@@ -32,14 +32,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from podeval.errors import BadInput
 from podeval.listening import questionnaire
 from podeval.stats.screening import HIGH, LOW
-from podeval.text.yaml_text import read_yaml
+from podeval.text.yaml_text import read_yaml_file
 
 Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference"]
 Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
 Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length=20_000)]
 
 MINUTES = 30.0
-"""Longest test, unless told; PodEval's listeners stayed within it."""
+"""Default limit of a test's length in minutes; PodEval's listeners stayed within it."""
 
 _PAGE_SECONDS = 5.0
 _MARK_SECONDS = 4.0
@@ -54,7 +54,7 @@ class _Part(BaseModel):
 
 
 class Stimulus(_Part):
-    """What is heard, or read; `speakers` and `music` are what attention checks go by."""
+    """A stimulus to be heard or read; `speakers` and `music` are the known answers for attention checks."""
 
     audio: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     text: Words | None = None
@@ -70,14 +70,14 @@ class Stimulus(_Part):
 
     @property
     def duration(self) -> float:
-        """Seconds to hear or read it."""
+        """Seconds it takes to hear or read it."""
         if self.text is not None:
             return len(self.text.split()) / _WORDS_A_SECOND
         return self.seconds or 0.0
 
 
 class DesignItem(_Part):
-    """One category or question: what every system made of it."""
+    """One category or question, with the stimulus of every system for it."""
 
     id: Name
     category: Name | None = None
@@ -91,9 +91,9 @@ class DesignItem(_Part):
 
 
 class OwnQuestion(_Part):
-    """A question of a questionnaire of one's own: marked from 1 by its labels, or answered in words where it has none.
+    """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words where it has none.
 
-    `reason` asks why a mark was given; words may be left out.
+    `reason` asks why a mark was given; the reason may be left out.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -111,12 +111,12 @@ class OwnQuestion(_Part):
 
     @property
     def asked(self) -> questionnaire.Question:
-        """As a page asks it."""
+        """The question in the form that a page asks it."""
         return questionnaire.Question(self.name, self.text, self.labels, self.reason, optional=not self.labels)
 
 
 class ScreeningRule(_Part):
-    """Which listeners' marks count; see `podeval.stats.screening`."""
+    """The rule for which listeners' marks count; see `podeval.stats.screening`."""
 
     low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
     high_top: Annotated[float, Field(ge=0, le=1)] | None = 0.5
@@ -126,7 +126,7 @@ class ScreeningRule(_Part):
 
 
 class Design(_Part):
-    """A listening test."""
+    """The design of a listening test."""
 
     kind: Kind
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
@@ -147,12 +147,14 @@ class Design(_Part):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        # Names must be unique.
         if len(set(self.systems)) < len(self.systems):
             raise ValueError("a system is named twice")
         if {HIGH, LOW} & set(self.systems):
             raise ValueError(f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item")
         if len({item.id for item in self.items}) < len(self.items):
             raise ValueError("two items have one id")
+        # Items and questions must fit the kind of test.
         for item in self.items:
             self._check(item)
         if self.kind in ("preference", "text_preference") and len(self.systems) < 2:
@@ -165,6 +167,7 @@ class Design(_Part):
             raise ValueError(f"a {self.kind} test asks no questions of one's own; a questionnaire does")
         if len({question.name for question in self.questions}) < len(self.questions):
             raise ValueError("two questions have one name")
+        # A listener must be able to finish within the time.
         fitting = self.fitting
         if fitting < 1 or (self.items_each or 1) > fitting:
             raise ValueError(
@@ -187,7 +190,7 @@ class Design(_Part):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the document and of the questions asked; answers are pooled only where it is equal."""
+        """SHA-256 of the document and the questions asked; answers are pooled only between designs of equal digest."""
         # Without questions of its own, a design is the same as before there were any.
         left_out = {"consent"} if self.questions else {"consent", "questions"}
         content = [self.model_dump(mode="json", exclude=left_out), questionnaire.VERSION]
@@ -196,40 +199,40 @@ class Design(_Part):
 
     @property
     def questionnaire(self) -> tuple[questionnaire.Question, ...]:
-        """What a questionnaire asks about each clip."""
+        """The questions that a questionnaire asks about each clip."""
         return tuple(question.asked for question in self.questions) or questionnaire.QUESTIONNAIRE
 
     @property
     def introduction(self) -> str:
-        """What the listener reads first."""
+        """The text that the listener reads first."""
         return self.instructions or questionnaire.INSTRUCTIONS[self.kind]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Pairs of systems that are compared, each in one order; which side is which is drawn for each listener."""
+        """Pairs of systems to compare, each in one order; sides are drawn for each listener."""
         return list(itertools.combinations(self.systems, 2))
 
     @property
     def each(self) -> int:
-        """Items that one listener gets."""
+        """Number of items for each listener."""
         return min(self.items_each or self.fitting, len(self.items))
 
     @property
     def fitting(self) -> int:
-        """Most items that stay within the time, taking the longest ones."""
+        """The largest number of items that stays within the time, counting the longest ones."""
         if self.minutes is None:
             return len(self.items)
         return sum(seconds / 60 <= self.minutes for seconds in itertools.accumulate(self._longest_first()))
 
     def estimate(self, items: int) -> float:
-        """Minutes that one listener takes for the longest so many items, hearing everything once."""
+        """Return the minutes that one listener takes for this many items, the longest ones, hearing everything once."""
         return sum(self._longest_first()[:items]) / 60
 
     def _longest_first(self) -> list[float]:
         return sorted((self._seconds(item) for item in self.items), reverse=True)
 
     def _seconds(self, item: DesignItem) -> float:
-        """Seconds that one listener spends on one item, by what its page asks for."""
+        """Return the seconds that one listener spends on one item, by what its page asks for."""
         durations = sorted((stimulus.duration for stimulus in item.stimuli.values()), reverse=True)
         whole = len(item.prompt.split()) / _WORDS_A_SECOND + (item.prompt_audio.duration if item.prompt_audio else 0)
         match self.kind:
@@ -250,7 +253,7 @@ class Design(_Part):
 
     @property
     def recordings(self) -> list[str]:
-        """Every recording that is heard, as the design names it."""
+        """Paths of all recordings that are heard, as written in the design."""
         paths = [
             stimulus
             for item in self.items
@@ -259,25 +262,20 @@ class Design(_Part):
         return list(dict.fromkeys(stimulus.audio for stimulus in paths if stimulus and stimulus.audio))
 
     def item(self, name: str) -> DesignItem:
-        """One item by its id."""
+        """Return an item by its id."""
         return next(item for item in self.items if item.id == name)
 
 
 def read_design(source: str | Path | Mapping[str, Any]) -> Design:
-    """A design from a YAML file, or from its content as data.
+    """Read a design from a YAML file, or from its content as data.
 
     Raises:
-        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), or is no design; says where.
+        BadInput: it cannot be read (for example, it has more than `LONGEST_YAML` characters), or is not a design; the
+            message says where.
     """
     content: Any = source
     if isinstance(source, str | Path):
-        path = Path(source)
-        try:
-            content = read_yaml(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"cannot read the design {path}: {error}") from None
-        except BadInput as error:
-            raise BadInput(f"{path} {error}") from None
+        content = read_yaml_file(Path(source))
     try:
         return TypeAdapter(Design).validate_python(content)
     except ValidationError as error:
@@ -289,10 +287,10 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
 
 
 def measure_durations(design: Design, folder: Path) -> Design:
-    """Return the design with the seconds of every audio file that does not state them; paths are relative to `folder`.
+    """Return the design with the length in seconds of every audio file that lacks one; paths are relative to `folder`.
 
     Raises:
-        BadInput: a file is missing or no audio, or the test takes too long with what was found.
+        BadInput: a file is missing or is not audio, or the test takes too long with the measured lengths.
     """
     from podeval.audio.formats.duration import read_container_and_seconds
 
@@ -307,7 +305,7 @@ def measure_durations(design: Design, folder: Path) -> Design:
 
 
 def resolve_recordings(design: Design, folder: Path) -> Design:
-    """Return the design with paths that hold from everywhere; those that are relative are in `folder`."""
+    """Return the design with absolute paths; relative paths are taken to lie in `folder`."""
 
     def absolute(content: Any) -> Any:
         if isinstance(content, dict):

@@ -1,7 +1,7 @@
-"""The pages of one listener, and what an answer to a page may be.
+"""The pages of one listener, and the valid answers to a page.
 
-A page shows its stimuli under letters; which system is behind a letter stays on the server. What comes back is checked
-here, so that nothing enters the tables that the page did not ask for.
+A page shows its stimuli under letters; which system is behind a letter stays on the server. Answers are validated here,
+so that nothing enters the tables that the page did not ask for.
 """
 
 import random
@@ -23,23 +23,23 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class Page:
-    """One page of one listener; `stimuli` in the order of their letters."""
+    """One page of one listener; `stimuli` are in the order of their letters."""
 
     id: str
     item: str
     stimuli: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the page as plain data."""
         return asdict(self) | {"stimuli": list(self.stimuli)}
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Page":
-        """From plain data."""
+        """Read a page from plain data."""
         return cls(document["id"], document["item"], tuple(document["stimuli"]))
 
     def stimulus(self, letter: str) -> str:
-        """Which system or anchor is behind a letter.
+        """Return the system or anchor behind a letter.
 
         Raises:
             BadInput: the page has no such letter.
@@ -51,15 +51,15 @@ class Page:
 
 
 def letters(count: int) -> list[str]:
-    """A, B, … Z, AA, AB, …"""
+    """Return the letters A, B, … Z, AA, AB, …"""
     return [(_LETTERS[n // 26 - 1] if n >= 26 else "") + _LETTERS[n % 26] for n in range(count)]
 
 
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
-    """The pages of the listener at a place of the balanced assignment.
+    """Make the pages of the listener at a place of the balanced assignment.
 
-    Which items and systems, and their order, follow from the place; sides of a pair and letters of a MUSHRA page are
-    drawn with the seed.
+    Items, systems and their order follow from the place; sides of a pair and letters of a MUSHRA page are drawn with
+    the seed.
     """
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
@@ -88,7 +88,7 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
 
 
 def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
-    """What a listener hears for a system or an anchor."""
+    """Return the stimulus of a system or an anchor for an item."""
     design_item = design.item(item)
     anchors = {HIGH: design_item.high, LOW: design_item.low}
     stimulus = anchors.get(name) or design_item.stimuli.get(name)
@@ -98,7 +98,7 @@ def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
 
 
 def questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
-    """What a page asks about each of its stimuli (of a pair: about both)."""
+    """Return the questions that a page asks about each of its stimuli (for a pair, about both together)."""
     match design.kind:
         case "mushra":
             return [questionnaire.Question("naturalness", "How natural is it?", questionnaire.BANDS)]
@@ -120,7 +120,7 @@ def questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
 
 @dataclass(frozen=True)
 class PageAnswer:
-    """One checked answer: a number on a scale, or words; `stimulus` is the system's name, a pair's first one."""
+    """One validated answer: a number on a scale, or words; `stimulus` is the system's name, for a pair the first."""
 
     stimulus: str
     question: str
@@ -129,17 +129,17 @@ class PageAnswer:
 
 
 def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
-    """What a listener's answer to a page says, or a refusal.
+    """Validate a listener's answer to a page, and return its parts.
 
     Args:
-        design: of the test.
-        page: that was shown.
+        design: design of the test.
+        page: the page that was shown.
         answer: by kind. mushra: `{letter: 0..100}`. mos: `{scale: 1..5}`. preference: `{"preference": -2..2}`;
-            text_preference: -1, 0, 1. questionnaire: `{question: {"mark": …, "reason": …}}`. rubric:
-            `{criterion_1: 0 or 1, …, "rationale": …}`.
+            text_preference: -1, 0, 1. questionnaire: `{question: {"mark": …, "reason": …}}`. rubric: `{criterion_1: 0
+            or 1, …, "rationale": …}`.
 
     Raises:
-        BadInput: something is missing, unknown, out of range or not explained.
+        BadInput: a part is missing, unknown, out of range or lacks its reason.
     """
     if not isinstance(answer, Mapping):
         raise BadInput(f"the answer to page {page.id} is one object with an entry for each question")
@@ -171,10 +171,10 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
 
 
 def words(text: Any) -> str:
-    """A listener's text as it is kept: one space for a run of blanks, no control characters, at most 2,000 characters.
+    """Normalise a listener's text for storage: single spaces, no control characters, at most 2,000 characters.
 
     Raises:
-        BadInput: not a text.
+        BadInput: it is not a text.
     """
     if not isinstance(text, str):
         raise BadInput(f"a reason is a text, not {type(text).__name__}")
@@ -203,12 +203,14 @@ def _read_questionnaire(
         reply = answer.get(question.name)
         if reply is None:
             continue
+        # Read a bare text as the reason, and a bare value as the mark.
         if not isinstance(reply, Mapping):
             reply = {"reason": reply} if isinstance(reply, str) else {"mark": reply}
         if question.optional:
             if why := words(reply.get("reason", "")):
                 answers.append(PageAnswer(page.stimuli[0], question.name, None, why))
             continue
+        # Require the mark, and the reason where the question asks for one.
         most = len(question.labels) or 50
         value = _read_number(page, question.name, reply.get("mark"), 1, most, whole=True)
         reason = words(reply.get("reason", ""))
@@ -235,7 +237,7 @@ def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whol
 
 
 def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
-    """Which known answers of a questionnaire page were missed; recorded, never told to the listener."""
+    """Return the failed attention checks of a questionnaire answer; they are recorded, never shown to listeners."""
     if design.kind != "questionnaire" or design.questions:
         return []
     clip = find_stimulus(design, page.item, page.stimuli[0])

@@ -1,4 +1,4 @@
-"""What an operator decides about listening tests: whose sessions count."""
+"""Decisions of an operator about listening tests: whose sessions count."""
 
 from podeval.errors import BadInput
 from podeval.listening import session_results
@@ -7,15 +7,15 @@ from podeval.store.operator_settings import validate_reason
 
 
 def count_session(listening: Listening, test: str, listener: str, counted: bool, reason: str, by: str) -> None:
-    """Leave a listener out of a test's results, or take them back; noted on the trail.
+    """Exclude a listener from a test's results, or include them again; the decision is noted on the trail.
 
     Args:
-        listening: whose sessions.
+        listening: the service that has the sessions.
         test: id of the test.
         listener: pseudonym.
         counted: whether the session counts from now on.
-        reason: why.
-        by: who decides.
+        reason: the reason, a sentence.
+        by: name of the operator.
 
     Raises:
         BadInput: there is no such test or listener, or no reason is given.

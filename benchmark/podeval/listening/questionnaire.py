@@ -1,7 +1,7 @@
 """The questions of the listening tests: scales, bands, and the questionnaire about a podcast.
 
-After PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (App. 10 and 11) in substance; the wording is ours. What
-changes an answer (a question, a label, an instruction) changes `VERSION`, which is part of a test's digest.
+Their substance follows PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (App. 10 and 11); the wording is ours. A
+change to a question, a label or an instruction requires a new `VERSION`, which is part of a test's digest.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from podeval.stats.questionnaire_scores import MUSIC, SPEAKERS
 VERSION = "1"
 
 BANDS = ("Bad", "Poor", "Fair", "Good", "Excellent")
-"""Of the scale from 0 to 100, 20 points each."""
+"""Names of the bands of the scale from 0 to 100, 20 points each."""
 
 MOST_WORDS = 2000
 """Longest text of an answer, in characters."""
@@ -46,7 +46,7 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Question:
-    """One question about a clip; `labels` from 1 upwards, none where a number or free words are asked for."""
+    """One question about a clip; `labels` begin at 1, and are empty where a number or free text is asked for."""
 
     name: str
     text: str

@@ -23,9 +23,9 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class ListeningResults:
-    """What a test found: one row a stimulus and scale, the verdict on every MUSHRA listener, remarks in sentences.
+    """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, remarks in sentences.
 
-    `dropped`: how many finished listeners the screening left out.
+    `dropped` is the number of finished listeners that the screening excluded.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -35,10 +35,10 @@ class ListeningResults:
 
 
 def summarise(database: Database, test: str) -> ListeningResults:
-    """Screen the finished sessions of a test as its design says, and put together what remains.
+    """Screen the finished sessions of a test as its design says, and summarise the rest.
 
     Raises:
-        BadInput: there is no such test, or nothing remains to be averaged.
+        BadInput: there is no such test, or no marks are left to average.
     """
     overview = session_results.overview(database, test)
     design, marks = overview.design, session_results.marks(database, test)
@@ -46,6 +46,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
         f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
         f"{overview.excluded} were left out by hand"
     ]
+    # Screen the listeners by the rules of the kind of test.
     screened: list[ScreenedListener] = []
     if design.kind == "questionnaire":
         answers, clips = session_results.answers(database, test)
@@ -60,15 +61,18 @@ def summarise(database: Database, test: str) -> ListeningResults:
     else:
         screened = _screen(design, marks)
         dropped = {verdict.rater: "; ".join(verdict.reasons) for verdict in screened if not verdict.kept}
+    # Drop hurried marks where the design asks for it.
     if design.screening.pam:
         screening = screen_pam(marks)
         dropped |= screening.dropped_raters
         marks = list(screening.kept)
         if screening.hurried:
             remarks.append(f"{screening.hurried} marks were given in less than 10 s and do not count")
+    # Summarise the remaining marks, by scale.
     remarks += [f"left out: {rater}: {reason}" for rater, reason in dropped.items()]
     marks = [mark for mark in marks if mark.rater not in dropped]
     rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
+    # Measure the agreement of listeners.
     if len({mark.rater for mark in marks}) > 1:
         alpha = reliability(marks)
         if alpha.value is not None:
@@ -78,7 +82,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
 
 
 def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
-    """The verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
+    """Return the verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
     if design.kind != "mushra":
         return []
     method = design.screening
@@ -116,7 +120,7 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
 
 
 def _by_system(marks: list[Mark]) -> list[Mark]:
-    """Of each mark of a pair A | B (positive: B is better) one for B, and the same with the other sign for A."""
+    """Split each mark of a pair A | B (positive: B is better) into a mark for B, and one of opposite sign for A."""
     rows = []
     for mark in marks:
         item, _, pair = mark.page.rpartition(": ")

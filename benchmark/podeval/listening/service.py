@@ -1,7 +1,7 @@
 """Listening tests as a service: a listener starts, saves page by page, comes back later, finishes with a code.
 
-A page is on the disk before it is acknowledged. Which system is behind a letter never leaves the service. Sessions that
-were not finished are kept and counted apart; they are in no result.
+A page is on the disk before it is acknowledged. Which system is behind a letter never leaves the service. Unfinished
+sessions are kept and counted apart; they are in no result.
 """
 
 import secrets
@@ -49,7 +49,7 @@ _LONGEST_PAGE = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Shown:
-    """What a listener sees of a page; `stimuli` holds by letter a text, or under which name the sound is asked for."""
+    """A page as its listener sees it; `stimuli` holds by letter a text, or the name by which the sound is requested."""
 
     number: int
     of: int
@@ -65,12 +65,12 @@ class Shown:
 
 
 class Listening:
-    """The service; may be used by any number of threads, and by several processes on one database.
+    """The service of listening tests; may be used by any number of threads, and by several processes on one database.
 
     Args:
-        database: where everything is kept.
-        secret: what pseudonyms are made with; by default the one of the database.
-        clock: the time in UTC.
+        database: database of the tests and sessions.
+        secret: key for making pseudonyms; by default the one of the database.
+        clock: returns the time in UTC.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Listening:
         self._clock = clock
 
     def create(self, design: Design) -> str:
-        """Take in a test; the same design again changes nothing. Returns its id.
+        """Add a test and return its id; adding the same design again changes nothing.
 
         Raises:
             BadInput: another design has this id; answers to different questions are not pooled.
@@ -109,7 +109,7 @@ class Listening:
         return self.database.write(work)
 
     def design(self, test: str) -> Design:
-        """The design of a test.
+        """Return the design of a test.
 
         Raises:
             BadInput: there is no such test.
@@ -118,12 +118,12 @@ class Listening:
             return get_design(session, test)
 
     def tests(self) -> list[str]:
-        """Ids of all tests, the oldest first."""
+        """Return the ids of all tests, the oldest first."""
         with self.database.reading() as session:
             return list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.created_at)))
 
     def close(self, test: str) -> None:
-        """Let nobody else begin; who began can finish.
+        """Close a test to new listeners; those who began can finish.
 
         Raises:
             BadInput: there is no such test.
@@ -137,15 +137,15 @@ class Listening:
         self.database.write(work)
 
     def start(self, test: str, identity: str, *, origin: str = "", name: str = "") -> SessionProgress:
-        """Begin, or come back: one person has one session of a test.
+        """Start or resume a session: one person has one session of a test.
 
         A new listener gets the place of the balanced assignment that the fewest finished sessions have.
 
         Args:
             test: its id.
-            identity: who it is, such as `prolific:5f…`; only its keyed hash is kept.
+            identity: identity of the person, such as `prolific:5f…`; only its keyed hash is kept.
             origin: network address; only its keyed hash is kept.
-            name: that they signed in with, if they did; only its keyed hash is kept.
+            name: name of the account they signed in with, if they did; only its keyed hash is kept.
 
         Raises:
             BadInput: there is no such test, or it is closed and this person has not begun.
@@ -153,11 +153,13 @@ class Listening:
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
+            # Find the person's session of this test.
             design = get_design(session, test)
             listener = make_pseudonym(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
             row = session.scalar(select(ListeningSession).where(*mine))
+            # Begin one where there is none.
             if row is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
                     raise BadInput(
@@ -184,7 +186,7 @@ class Listening:
         return self.database.write(work)
 
     def resume(self, test: str, identity: str) -> SessionProgress | None:
-        """Where a person stands who began a test; None where they did not. Nothing is written.
+        """Return the progress of a person who began a test; None where they did not. Nothing is written.
 
         Raises:
             BadInput: there is no such test.
@@ -197,7 +199,7 @@ class Listening:
             return read_progress(session, row) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
-        """What a listener saved of a page; None where nothing is saved yet.
+        """Return what a listener saved for a page; None where nothing is saved yet.
 
         Raises:
             BadInput: there is no such session or page.
@@ -207,7 +209,7 @@ class Listening:
             return read_answered_page(session, row, get_page(row, number), get_design(session, row.test).kind)
 
     def progress(self, session_id: str) -> SessionProgress:
-        """Where a session stands.
+        """Return the progress of a session.
 
         Raises:
             BadInput: there is no such session.
@@ -216,7 +218,7 @@ class Listening:
             return read_progress(session, get_session(session, session_id))
 
     def show(self, session_id: str, number: int) -> Shown:
-        """One page of a session as its listener sees it.
+        """Return one page of a session as its listener sees it.
 
         Raises:
             BadInput: there is no such session or page.
@@ -248,7 +250,7 @@ class Listening:
         )
 
     def audio(self, session_id: str, number: int, letter: str) -> Path:
-        """The file behind a letter of a page, or behind `reference` and `prompt`.
+        """Return the file behind a letter of a page, or behind `reference` and `prompt`.
 
         Raises:
             BadInput: there is no such session, page or sound.
@@ -272,22 +274,23 @@ class Listening:
         heard_shares: Mapping[str, float] | None = None,
         seconds: float | None = None,
     ) -> SessionProgress:
-        """Record a listener's answer to one page; until the end a page can be answered anew, which replaces it.
+        """Record a listener's answer to one page; until the session ends, a new answer replaces the old one.
 
         Args:
             session_id: the session.
-            number: of the page.
+            number: number of the page.
             answer: as `podeval.listening.listener_pages.validate_answer` takes it.
-            heard_shares: share of each letter's sound that was played, 0 to 1.
-            seconds: spent on the page.
+            heard_shares: for each letter, the share of the sound that was played, 0 to 1.
+            seconds: time spent on the page.
 
         Raises:
-            BadInput: nothing was recorded, and why: an unknown session or page, a finished session, an answer that the
-                page does not ask for, sounds that were not heard far enough.
+            BadInput: nothing was recorded; the message says why: an unknown session or page, a finished session, an
+                answer that the page does not ask for, sounds of which too little was heard.
         """
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
+            # Check the answer, how much was heard, and the time.
             row = get_session(session, session_id)
             if row.finished_at is not None:
                 raise BadInput("this session is finished; its answers stand as they are")
@@ -295,6 +298,7 @@ class Listening:
             answers = validate_answer(design, page, answer)
             shares = validate_played(design, page, heard_shares or {})
             took = None if seconds is None or not 0 <= seconds <= _LONGEST_PAGE else float(seconds)
+            # Replace an earlier answer to this page.
             for table in (ListeningRating, ListeningAnswer):
                 session.execute(delete(table).where(table.session == row.id, table.page == page.id))
             for part in answers:
@@ -312,6 +316,7 @@ class Listening:
                 if part.words or part.value is None:
                     chosen = "" if part.value is None else f"{part.value:g}"
                     session.add(ListeningAnswer(**common, question=part.question, choice=chosen, reason=part.words))
+            # Record failed attention checks, and the progress.
             flag_attention(session, row.id, page, find_attention_failures(design, page, answers), now)
             row.seen_at = now
             session.flush()
@@ -320,10 +325,10 @@ class Listening:
         return self.database.write(work)
 
     def finish(self, session_id: str) -> str:
-        """End a session and get its completion code; asked again, the same code.
+        """End a session and return its completion code; the same code at every further call.
 
         Raises:
-            BadInput: there is no such session, or pages are missing; says which.
+            BadInput: there is no such session, or pages are missing; the message says which.
         """
 
         def work(session: Session) -> str:
@@ -340,7 +345,7 @@ class Listening:
         return self.database.write(work)
 
     def set_standing(self, session_id: str, *, counted: bool, reason: str, by: str) -> None:
-        """Leave a session out of the results, or take it back, with the reason; nothing is deleted.
+        """Exclude a session from the results or include it again, with the reason; nothing is deleted.
 
         Raises:
             BadInput: there is no such session, or no reason is given.

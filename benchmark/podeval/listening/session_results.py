@@ -1,4 +1,4 @@
-"""What a listening test gave: finished, counted sessions as marks and answers, and how far the test has come."""
+"""The data of a listening test: finished, counted sessions as marks and answers, and the progress of the test."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ ATTENTION = "attention"
 
 @dataclass(frozen=True)
 class Overview:
-    """How far a test has come: sessions by state, and how often each stimulus of each item was rated to the end."""
+    """The progress of a test: sessions by state, and the ratings of each stimulus of each item in finished sessions."""
 
     design: Design
     finished: int
@@ -34,7 +34,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Came:
-    """One listener of a test as its operator sees them; `code` is what they were given at the end."""
+    """One listener of a test as its operator sees them; `code` is their completion code."""
 
     listener: str
     session: str
@@ -48,7 +48,7 @@ class Came:
 
 
 def get_design(session: Session, test: str) -> Design:
-    """The design of a test.
+    """Return the design of a test.
 
     Raises:
         BadInput: there is no such test.
@@ -60,7 +60,7 @@ def get_design(session: Session, test: str) -> Design:
 
 
 def overview(database: Database, test: str) -> Overview:
-    """How far a test has come.
+    """Return the progress of a test.
 
     Raises:
         BadInput: there is no such test.
@@ -83,7 +83,7 @@ def overview(database: Database, test: str) -> Overview:
 
 
 def sessions(database: Database, test: str) -> list[Came]:
-    """All who began a test, in the order of their places.
+    """Return all listeners who began a test, in the order of their places.
 
     Raises:
         BadInput: there is no such test.
@@ -118,9 +118,9 @@ def sessions(database: Database, test: str) -> list[Came]:
 
 
 def marks(database: Database, test: str) -> list[Mark]:
-    """All numbers of the finished, counted sessions; criteria with the rationale of their page as the comment.
+    """Return all numeric answers of the finished, counted sessions; criteria have their page's rationale as comment.
 
-    Of a pair the page names both sides, `<item>: <A> | <B>`.
+    The page of a pair's mark names both sides, `<item>: <A> | <B>`.
 
     Raises:
         BadInput: there is no such test.
@@ -150,10 +150,10 @@ def marks(database: Database, test: str) -> list[Mark]:
 
 
 def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], dict[tuple[str, str], ClipFacts]]:
-    """The answers of the finished, counted sessions of a questionnaire, and what is known of its clips.
+    """Return the answers of the finished, counted sessions of a questionnaire, and the facts of its clips.
 
     Raises:
-        BadInput: there is no such test, or it is no questionnaire.
+        BadInput: there is no such test, or it is not a questionnaire.
     """
     with database.reading() as session:
         design = get_design(session, test)
@@ -184,7 +184,7 @@ def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], d
 
 
 def attention(database: Database, test: str) -> list[tuple[str, str]]:
-    """Missed attention checks as (listener, what was missed).
+    """Return the failed attention checks as (listener, what was missed).
 
     Raises:
         BadInput: there is no such test.
@@ -201,7 +201,7 @@ def attention(database: Database, test: str) -> list[tuple[str, str]]:
 
 
 def _in_words(session: Session, test: str, questions: list[str]) -> list[QuestionnaireAnswer]:
-    """Answers to questions of a test's own that have no mark."""
+    """Return the answers to questions of a test's own that have no mark."""
     rows = session.execute(
         select(ListeningSession.listener, ListeningAnswer)
         .join(ListeningSession)
@@ -221,7 +221,7 @@ def _select_counted(test: str) -> tuple[Any, ...]:
 
 
 def marks_by_test(database: Database) -> dict[str, list[Mark]]:
-    """The marks of every listening test whose marks are of single outputs, by test; finished sessions alone."""
+    """Return the marks of every listening test of single outputs, by test; finished sessions only."""
     with database.reading() as session:
         tests = list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.id)))
     single = [test for test in tests if overview(database, test).design.kind not in ("preference", "text_preference")]

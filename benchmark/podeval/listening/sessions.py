@@ -1,4 +1,4 @@
-"""One listener's session in the store: where it stands, what was answered, which place of the assignment is free."""
+"""The session of one listener in the store: its progress, its answers, and free places of the assignment."""
 
 import secrets
 from collections import Counter
@@ -19,7 +19,7 @@ from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, Listeni
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """Where a listener stands: the session's name, how many of its pages are saved, the code once it is finished."""
+    """The progress of a listener: the session's name, the number of saved pages, the code once it is finished."""
 
     session: str
     pages: int
@@ -34,21 +34,23 @@ class SessionProgress:
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """What a listener answered to a page, as `listener_pages.checked` takes it, and what they heard by letter."""
+    """A listener's answer to a page, as `listener_pages.validate_answer` takes it, and what they heard by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
 
 
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
-    """What was saved of a page; None where nothing was. Names of systems are not in it."""
+    """Return what was saved for a page, without names of systems; None where nothing was."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
         return None
+    # Translate systems to letters: only the tables name systems.
     reasons = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
     letter = dict(zip(page.stimuli, letters(len(page.stimuli)), strict=True))
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
+    # Restore the form in which the page sent the answer.
     answer: dict[str, Any]
     match kind:
         case "mushra":
@@ -70,7 +72,7 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
     """Return a session by its id.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such session.
     """
     row = session.get(ListeningSession, session_id) if len(session_id) <= 64 else None
     if row is None:
@@ -82,7 +84,7 @@ def get_page(row: ListeningSession, number: int) -> Page:
     """Return one page of a session, counted from 0.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such page.
     """
     if not 0 <= number < len(row.pages):
         raise BadInput(f"there is no page {number + 1}; this session has {len(row.pages)}")
@@ -90,14 +92,14 @@ def get_page(row: ListeningSession, number: int) -> Page:
 
 
 def read_progress(session: Session, row: ListeningSession) -> SessionProgress:
-    """Read where a session stands."""
+    """Return the progress of a session."""
     saved = set(session.scalars(select(ListeningRating.page).where(ListeningRating.session == row.id).distinct()))
     numbers = tuple(number for number, page in enumerate(row.pages) if page["id"] in saved)
     return SessionProgress(row.id, len(row.pages), numbers, row.completion_code)
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """The next place, or the same pages as a place that nobody finished, once all planned places are given."""
+    """Return the next place; once all planned places are taken, one with the pages of a place that nobody finished."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id
@@ -116,10 +118,10 @@ def find_free_place(session: Session, design: Design) -> int:
 
 
 def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:
-    """Share heard of each stimulus, by system.
+    """Return the share heard of each stimulus, by system.
 
     Raises:
-        BadInput: it is less than the test asks for, or no share.
+        BadInput: a share is below what the test asks for, or not a share.
     """
     by_stimulus: dict[str, float] = {}
     for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
@@ -135,7 +137,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
 
 
 def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
-    """Note what was missed on a page, in place of what was noted when it was answered before."""
+    """Record the attention checks that were failed on a page, in place of those of an earlier answer to it."""
     about = f"page {page.id}: "
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))

@@ -1,4 +1,4 @@
-"""Play stimuli as copies that tell nothing but their sound, and a noise to set the volume by."""
+"""Play stimuli as copies that reveal nothing but their sound, and a noise for setting the volume."""
 
 import io
 import logging
@@ -22,12 +22,12 @@ _log = logging.getLogger("podeval.listening")
 
 
 class StimulusAudio:
-    """Copies of what a listening test plays.
+    """The playable copies of the stimuli of listening tests.
 
     Args:
-        listening: whose sessions are understood.
-        playback: where copies are kept.
-        folder: where recordings lie whose path in the design is relative.
+        listening: the service that has the sessions.
+        playback: makes and keeps the copies.
+        folder: folder for paths in the design that are relative.
     """
 
     def __init__(self, listening: Listening, playback: Playback, folder: Path) -> None:
@@ -36,10 +36,11 @@ class StimulusAudio:
         self._folder = folder
 
     def file(self, session: str, number: int, letter: str) -> Path:
-        """The file behind a letter of a page, or behind `reference` and `prompt`, FLAC as loud as it was made.
+        """Return the file behind a letter of a page, or behind `reference` and `prompt`, FLAC at its original loudness.
 
         Raises:
-            BadInput: there is no such session, page or sound, or it cannot be played; no path and no name is told.
+            BadInput: there is no such session, page or sound, or it cannot be played; the message has no path and no
+                name.
         """
         source = self._listening.audio(session, number, letter)
         try:
@@ -48,7 +49,7 @@ class StimulusAudio:
             raise _hide(source, error) from None
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Magnitudes of that file, 0 to 1; raises as `file` does."""
+        """Return the peaks of that file, 0 to 1; raises as `file` does."""
         source = self._listening.audio(session, number, letter)
         try:
             return self._playback.peaks(self._stretch(source))
@@ -62,7 +63,7 @@ class StimulusAudio:
 
 
 def level_noise(folder: Path) -> Path:
-    """Write pink noise of the speech band at `LEVEL` as a WAV file that can be repeated without a click."""
+    """Write pink noise of the speech band at `LEVEL` as a WAV file that loops without a click; return its path."""
     path = folder / "level-noise.wav"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,11 +92,11 @@ def _make_noise() -> bytes:
 
 @lru_cache(maxsize=4096)
 def _content(path: Path, changed: int, size: int) -> str:
-    """The hash of a file as it was then, so that asking for a range does not read the whole."""
+    """Return the hash of a file in its present state, cached so that a range request does not read the whole file."""
     return content_hash(path)
 
 
 def _hide(source: Path, error: Exception) -> BadInput:
-    """A refusal that does not tell a listener whose recording it is; the operator finds the reason in the log."""
+    """Return a refusal that does not tell a listener whose recording it is; the operator finds the reason in a log."""
     _log.error("a recording of a listening test cannot be played: %s: %s", source, error)
     return BadInput(_SILENT)

@@ -1,12 +1,12 @@
-"""Read webMUSHRA's test configurations as designs and its results as marks, and write ours in its layout.
+"""Read webMUSHRA's test configurations as designs and its results as marks, and write marks in its layout.
 
 webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
-freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: what all
-stimuli of a page share is taken for the category.
+freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the part
+that all stimuli of a page share is taken as the category.
 
-A questionnaire keeps its questions: those marked by labels (`rate2`, `likert`), with the text that asks why behind
-them, and those answered in words (`text`, `long_text`, `option`). A file that asks otherwise (stars, lists to select
-from, numbers) is refused with what was not understood.
+The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`), with the text field after them
+that asks why, and those answered in words (`text`, `long_text`, `option`). A file with questions of other types (stars,
+lists to select from, numbers) is refused, and the message names them.
 """
 
 import csv
@@ -36,7 +36,7 @@ COLUMNS = (
     "rating_time/ms",
     "rating_comment",
 )
-"""Of a results file, as PodEval's fork writes it; upstream asks listeners other things and has `rating_time`."""
+"""Columns of a results file of PodEval's fork; upstream asks listeners other things and has `rating_time`."""
 
 _NEEDED = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
@@ -49,18 +49,18 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True)
 class Imported:
-    """The designs found in a configuration, one a kind of page, and what could not be taken over."""
+    """The designs read from a configuration, one for each kind of page, and notes on what was not taken over."""
 
     designs: tuple[Design, ...]
     notes: tuple[str, ...]
 
 
 def read_configuration(path: Path) -> Imported:
-    """Read designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA knows none.
+    """Read designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA has none.
 
     Raises:
-        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), has no page of a kind that is known,
-            or asks what podeval's pages cannot ask.
+        BadInput: it cannot be read (for example, it has more than `LONGEST_YAML` characters), has no page of a known
+            kind, or asks a question that podeval's pages cannot ask.
     """
     content = _read(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
@@ -68,6 +68,7 @@ def read_configuration(path: Path) -> Imported:
     notes: list[str] = []
     pages: dict[str, list[dict[str, Any]]] = {}
     questionnaires: list[list[dict[str, Any]]] = []
+    # Sort pages by kind, and note which are left out.
     for page in _flat(content["pages"]):
         kind = _KINDS.get(str(page.get("type")))
         if kind is None:
@@ -77,11 +78,13 @@ def read_configuration(path: Path) -> Imported:
         pages.setdefault(kind, []).append(_item(page, kind, notes))
         if kind == "questionnaire":
             questionnaires.append(_questions(page, path, notes))
+    # Check that the pages of a kind fit one design.
     if not pages:
         raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
     if any(questions != questionnaires[0] for questions in questionnaires):
         raise BadInput(f"the pages of {path} ask different questions; make a file of each")
     name = re.sub(r"[^a-z0-9_-]+", "-", str(content.get("testId") or path.stem).lower()).strip("-_") or "test"
+    # Make a design for each kind.
     designs = []
     for kind, items in pages.items():
         systems = list(dict.fromkeys(system for item in items for system in item["stimuli"]))
@@ -102,10 +105,10 @@ def read_configuration(path: Path) -> Imported:
 
 
 def read_results(path: Path) -> list[Mark]:
-    """Read the marks of a results file of MUSHRA pages; a listener is one session.
+    """Read the marks of a results file of MUSHRA pages; each session is one listener.
 
     Raises:
-        BadInput: it cannot be read, lacks a column, or holds a mark that is no number from 0 to 100.
+        BadInput: it cannot be read, lacks a column, or holds a mark that is not a number from 0 to 100.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -122,7 +125,7 @@ def read_results(path: Path) -> list[Mark]:
 
 
 def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """What a page is about, and the system of each stimulus."""
+    """Return the item that a page is about, and the system of each stimulus."""
     category, systems = _split_names(page, stimuli)
     return category, dict(zip(stimuli, systems, strict=True))
 
@@ -132,8 +135,8 @@ def results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, 
 
     Args:
         test: its id.
-        marks: of MUSHRA pages.
-        people: of each rater the answers about the listener (`gender`, `Age`), where they were asked.
+        marks: marks of MUSHRA pages.
+        people: for each rater the answers about the listener (`gender`, `Age`), where they were asked.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -148,7 +151,7 @@ def results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, 
 
 
 def _read(path: Path) -> Any:
-    """The document; colons in its texts are masked where only webMUSHRA's parser takes it for YAML."""
+    """Read the document; colons in its texts are masked where only webMUSHRA's parser takes it for YAML."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -167,7 +170,7 @@ def _read(path: Path) -> Any:
 
 
 def _mask(line: str) -> str:
-    """A line in whose text no colon can be taken for that of a key; the texts are HTML."""
+    """Return a line with the colons of its text masked, so that none is taken for that of a key; the texts are HTML."""
     key = _KEY.match(line)
     start = key.end() if key else 0
     text = line[start:]
@@ -175,7 +178,7 @@ def _mask(line: str) -> str:
 
 
 def _flat(pages: Sequence[Any]) -> Iterable[Mapping[str, Any]]:
-    """Pages in order, those of random blocks among them."""
+    """Yield the pages in order, with those of random blocks."""
     for page in pages:
         if isinstance(page, Mapping):
             yield page
@@ -203,10 +206,10 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
 
 
 def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[dict[str, Any]]:
-    """What a page asks about each of its stimuli; none where it leaves that to podeval.
+    """Return the questions that a page asks about each of its stimuli; empty where it leaves them to podeval.
 
     Raises:
-        BadInput: it asks something that podeval's pages cannot ask; names all of it.
+        BadInput: it asks questions that podeval's pages cannot ask; the message names all of them.
     """
     response = page.get("response") or []
     entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
@@ -239,7 +242,7 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
 
 
 def _entry(entry: Any) -> tuple[str, str, list[str]]:
-    """Type, text and labels of an entry of a page's `response`."""
+    """Return type, text and labels of an entry of a page's `response`."""
     if not isinstance(entry, Mapping):
         return "", str(entry), []
     labels = entry.get("rate_labels")
@@ -253,13 +256,13 @@ def _entry(entry: Any) -> tuple[str, str, list[str]]:
 
 
 def _text(markup: Any) -> str:
-    """What a reader sees of a piece of HTML."""
+    """Return the visible text of a piece of HTML."""
     plain = html.unescape(re.sub(r"<[^<>]*>", "", str(markup if markup is not None else "")))
     return re.sub(r"\s+", " ", plain).strip()
 
 
 def _split_names(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
-    """What a page is about, and its systems: what the names share at their end or beginning, and the rest."""
+    """Split the names of stimuli into the shared part, at the beginning or end, which is the item, and the systems."""
     parts = [name.split("_") for name in names]
     shortest = min(len(part) for part in parts)
     for sign in (-1, 1):

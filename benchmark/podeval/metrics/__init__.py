@@ -1,4 +1,4 @@
-"""The measurements: one file per metric, a pure function next to its declaration."""
+"""Metrics: each file holds one, a pure function next to its declaration."""
 
 __all__ = [
     "aggregate",
@@ -6,6 +6,7 @@ __all__ = [
     "checklists",
     "compute",
     "declaration",
+    "defects",
     "demo_page",
     "description",
     "dialogue_judge",
@@ -21,6 +22,7 @@ __all__ = [
     "pairwise_judge",
     "prompts",
     "protocol",
+    "reach",
     "rubric_writing",
     "score",
     "space_files",

@@ -1,4 +1,4 @@
-"""Aggregate items: the mean over scored items, its 95 % interval, and why items are unscored."""
+"""Aggregate the results of many items: the mean over scored items, its 95 % interval, and why items are unscored."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ COMPLETE = 0.95
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One metric over many items.
+    """The values of one metric over many items.
 
-    `intervals[key]` holds mean and 95 % interval, clustered by item group, None where no item has a value. The keys
-    are those of the scores, in the order of the declaration; those declared where nothing was scored. Intervals stay
-    inside the bounds of their key.
+    `intervals[key]` holds the mean and its 95 % interval, clustered by item group; it is None where no item has a
+    value. The keys are those of the scores in the order of the declaration; where nothing was scored, those of the
+    declaration. Intervals stay within the bounds of their key.
     """
 
     intervals: dict[str, Interval | None]
@@ -34,13 +34,17 @@ class Aggregate:
 
     @property
     def rankable(self) -> bool:
-        """Whether no item is missing by our fault and the share `COMPLETE` is scored: unscored must not pay."""
+        """Whether a system may be ranked by these values: no item is missing by our fault, and at least the share
+        `COMPLETE` is scored, so that leaving items unscored does not pay.
+        """
         total = self.scored + self.unscored
         return total > 0 and self.unscored_ours == 0 and self.scored >= COMPLETE * total
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:
-    """Aggregate one metric's results; `groups[i]` names what item i is resampled with (its episode)."""
+    """Aggregate the results of one metric; `groups[i]` names the group, such as an episode, with which item i is
+    resampled.
+    """
     groups = groups if groups is not None else [str(number) for number in range(len(results))]
     scored = [(result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)]
     refused = [result for result in results if isinstance(result, Unscored)]

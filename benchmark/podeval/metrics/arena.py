@@ -92,7 +92,7 @@ def arena(
 
 @lru_cache(maxsize=4)
 def _rate(votes: Battles, position: bool) -> Ratings:
-    """All systems are rated at once; the next system of the same votes finds them rated."""
+    """Rate all systems at once; the ratings are cached, so that the next system of the same votes costs nothing."""
     return rate(votes, position=position)
 
 

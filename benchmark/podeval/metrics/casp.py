@@ -25,6 +25,7 @@ from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.audio.windows import Span, seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Harmony, Samples
@@ -40,7 +41,7 @@ LEAST = 1.0
 """Seconds of speech, and of music, in a stretch that counts."""
 
 NO_MUSIC = -60.0
-"""LUFS of an accompaniment that is none, by PodEval's rule for the speech-to-music ratio."""
+"""LUFS below which an accompaniment is none, by PodEval's rule for the speech-to-music ratio."""
 
 
 @metric(
@@ -49,9 +50,23 @@ NO_MUSIC = -60.0
     version="1.0",
     dimension="audio.harmony",
     dimension_zh="语音与音乐和谐",
-    keys=(Key("casp", "higher", "cosine", (-1, 1), about="harmony of speech and what sounds under it"),),
+    keys=(
+        Key(
+            "casp",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="harmony of speech and what sounds under it",
+            reach=Reach(
+                "PodEval, Table 9, brought from 0 to 1 back to a cosine: real podcasts and PodAgent",
+                people=(0.16, 0.16),
+                systems=(0.12, 0.12),
+            ),
+        ),
+    ),
     needs=("harmony", "separator", "music_detector", "voice_activity"),
     paper="PodEval",
+    only_for="music or sound effects",
 )
 def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "default") -> Score:
     """Score one recording.
@@ -85,7 +100,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
 
 
 def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
-    """Of every stretch of 10 s whether it holds speech and music.
+    """Return for every 10 s stretch whether it holds both speech and music.
 
     Raises:
         CannotScore: none does.
@@ -102,7 +117,7 @@ def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
 
 
 def _cosines(model: Harmony, recording: Recording) -> NDArray[np.float32]:
-    """The cosine of every stretch of 10 s, shape (stretches,).
+    """Return the cosine of every 10 s stretch, shape (stretches,).
 
     Raises:
         CannotScore: the accompaniment is too quiet to be any.
@@ -116,7 +131,7 @@ def _cosines(model: Harmony, recording: Recording) -> NDArray[np.float32]:
 
 
 def _loudness(stem: Samples, rate: int) -> float:
-    """Integrated loudness, LUFS; minus infinity for silence."""
+    """Return the integrated loudness of a stem in LUFS; minus infinity for silence."""
     try:
         return measure(stem, rate).integrated
     except CannotScore:
@@ -124,7 +139,7 @@ def _loudness(stem: Samples, rate: int) -> float:
 
 
 def _clips(stem: Samples, rate: int) -> list[Samples]:
-    """A stem in clips of 10 s at 16 kHz, mono, with a peak of 1; the last one looped to their length."""
+    """Split a stem into mono clips of 10 s at 16 kHz with a peak of 1; the last clip is looped to full length."""
     samples = resample(mono(stem), rate, RATE)
     blocks = [samples[start : start + BLOCK_FRAMES] for start in range(0, len(samples), BLOCK_FRAMES)]
     peak = max(float(np.abs(block).max()) for block in blocks) or 1.0

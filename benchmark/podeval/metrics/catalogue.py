@@ -1,4 +1,4 @@
-"""All metrics of podeval, by name: every file of this room that declares one."""
+"""The catalogue of all metrics, by name: one for every file of this room that declares a metric."""
 
 import importlib
 from difflib import get_close_matches
@@ -35,6 +35,9 @@ _ORDER = (
     "rubric",
     "content_density",
     "distillmos",
+    "speaker_attribution",
+    "content_errors",
+    "integrity",
     "arena",
     "mushra",
     "mos",
@@ -45,7 +48,7 @@ _DECLARES = "\n@metric(\n"
 
 
 def _names() -> tuple[str, ...]:
-    """The files that declare a metric, which are read and not imported: some need packages of judges."""
+    """List the files that declare a metric, by reading and not importing them: some need the packages of judges."""
     import podeval.metrics
 
     paths = [path for folder in podeval.metrics.__path__ for path in sorted(Path(folder).glob("*.py"))]
@@ -58,10 +61,10 @@ NAMES = _names()
 
 
 def get(name: str) -> Metric:
-    """The metric of this name.
+    """Return the metric of this name.
 
     Raises:
-        BadInput: there is none; names the closest.
+        BadInput: there is no such metric; the message names the closest.
     """
     name = name.removeprefix("podeval/")
     if name not in NAMES:
@@ -74,5 +77,5 @@ def get(name: str) -> Metric:
 
 
 def all_metrics() -> tuple[Metric, ...]:
-    """Every metric, in the order of the board."""
+    """Return every metric, in the order of the board."""
     return tuple(get(name) for name in NAMES)

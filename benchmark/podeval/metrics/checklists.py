@@ -47,7 +47,9 @@ class Requirement(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _kind_from_tag(cls, data: Any) -> Any:
-        """`[Implicit/Inferred] …` and its like in other words, as the paper tags them."""
+        """Read the kind of a requirement from a tag such as `[Implicit/Inferred]`, which the paper's judge writes
+        before the text.
+        """
         if not isinstance(data, Mapping):
             return data
         text = data.get("requirement", data.get("instruction_point"))
@@ -214,7 +216,7 @@ Duration is checked strictly by the rule above. A score above 0 without a passag
 
 @dataclass(frozen=True)
 class RequirementFinding:
-    """One requirement and what became of it."""
+    """One requirement and the verdict on it."""
 
     requirement: str
     kind: Kind
@@ -225,19 +227,19 @@ class RequirementFinding:
 
 @dataclass(frozen=True)
 class ChecklistResult:
-    """All requirements of a request against one script; `records` to replay them from."""
+    """The verdicts on all requirements of a request against one script, with the `records` to replay them from."""
 
     items: tuple[RequirementFinding, ...]
     records: tuple[str, ...]
 
     def percent(self, kind: Kind | None = None) -> float | None:
-        """100 times the mean score, of one kind of requirement or of all; None where there is none of the kind."""
+        """Return 100 times the mean score of all requirements or of one kind; None where there is none of that kind."""
         scores = [item.score for item in self.items if kind in (None, item.kind)]
         return 100 * sum(scores) / len(scores) if scores else None
 
 
 def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
-    """Ask for the checklist of a request."""
+    """Ask the judge to derive the checklist of a request."""
     answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)]
     return values(Checklist, answers)[0].checklist
 
@@ -278,7 +280,7 @@ def audit(
 
 
 def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) -> Conversation[ChecklistResult]:
-    """Checklist and audit in one answer, as the paper's judge gives it."""
+    """Ask for checklist and audit in a single answer, as the paper does."""
     answers = yield [JudgeRequest(ACCEPT, {"request": request.text, "script": text}, seed, check=_evidence(script))]
     graded = values(Acceptance, answers)[0].checklist
     return ChecklistResult(

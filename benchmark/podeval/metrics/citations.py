@@ -1,4 +1,4 @@
-"""Evidence: whether what a judge puts in quotation marks stands in the text it judges.
+"""Check evidence: whether what a judge puts in quotation marks occurs in the text that it judges.
 
 Only letters and digits are compared, without case and in compatibility form, so that spacing, punctuation and the kind
 of quotation marks do not matter. `…` or `...` inside a quote leaves words out; what is around it must occur in order.
@@ -32,12 +32,12 @@ def require_found(
     """Refuse quotes that do not occur in the script.
 
     Args:
-        quotes: what a judge put in quotation marks.
-        script: where it should stand.
-        advice: to the judge, what to do about it.
+        quotes: the passages that a judge put in quotation marks.
+        script: the script in which they should occur.
+        advice: a sentence that tells the judge what to do about it.
 
     Raises:
-        ValueError: a quote is not in the script; names it, for the judge.
+        ValueError: a quote is not in the script; the message, which goes to the judge, names it.
     """
     if missing := list_missing(quotes, script):
         quoted = "; ".join(f"“{quote[:80]}”" for quote in missing[:3])
@@ -45,7 +45,7 @@ def require_found(
 
 
 def _is_said_by(quote: str, script: Script) -> bool:
-    """Whether it is a speaker's name, a colon, and words from inside one of that speaker's turns."""
+    """Tell whether a quote is a speaker's name, a colon, and words from inside one of that speaker's turns."""
     name, *words = re.split("[:：]", quote, maxsplit=1)
     turns = (turn for turn in script.turns if words and letters(turn.speaker) == letters(name))
     return any(_contains(words[0], letters(turn.text)) for turn in turns)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from podeval import __version__
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
@@ -13,6 +12,7 @@ from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
 from podeval.stats.intervals import METHOD, Interval
+from podeval.version import __version__
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked
@@ -21,7 +21,7 @@ _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", 
 
 
 _AT_ONCE = {True: 4, False: 64}
-"""Items whose judge is asked together: recordings are held in memory meanwhile, scripts are small."""
+"""Number of items about which a judge is asked at a time: recordings stay in memory meanwhile, scripts are small."""
 
 
 def score_items(
@@ -31,9 +31,9 @@ def score_items(
 
     Args:
         metric: the metric.
-        items: of each item its inputs by name.
+        items: for each item, its inputs by name.
         chosen: every parameter with its value.
-        client: the judge at work, for a metric that asks one.
+        client: the client of the judge, for a metric that asks one.
     """
     if metric.asks:
         yield from score_judged(metric, items, chosen, client)
@@ -46,7 +46,7 @@ def score_items(
 
 
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
-    """Score one item; where the measured input cannot be read, it is unscored with the cause `system`."""
+    """Score one item; where the measured input cannot be read, the item is unscored with the cause `system`."""
     opened = _open_inputs(metric, inputs)
     return opened if isinstance(opened, Unscored) else metric(opened, parameters)
 
@@ -56,7 +56,7 @@ def score_judged(
 ) -> Iterator[Result | PodevalError]:
     """Yield the results of a metric that asks a judge about many items at a time.
 
-    An item that is refused has the error in its place: what others were asked is paid for.
+    For a refused item the error is yielded in its place, so that the paid answers on the other items are not lost.
     """
     if client is None:
         yield from (Unscored(NO_JUDGE, "ours") for _ in items)
@@ -82,7 +82,9 @@ def _raise_error(result: Result | PodevalError) -> Result:
 
 
 def _open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """Read an item's inputs; where the measured one cannot be read, the system's output counts as missing."""
+    """Read an item's inputs; return an unscored result where the measured one cannot be read, as that counts as a
+    missing output.
+    """
     opened = {}
     for name in inputs:
         try:
@@ -138,23 +140,26 @@ def compute(
     profile: str = "embedded",
     groups: Sequence[str] | None = None,
     bench: JudgeConfig = NOBODY,
+    timelines: bool = True,
 ) -> dict[str, Any]:
     """Score items and return values, intervals, items and protocol in one flat dict.
 
     Args:
         metric: the metric.
-        items: of each item its inputs by name; those of `MetricInputs` are read when its turn comes.
-        input_names: of the inputs every item has.
+        items: for each item, its inputs by name; inputs held by `MetricInputs` are read when the item is scored.
+        input_names: names of the inputs that every item has.
         parameters: the metric's value-changing choices.
-        profile: whose models to use.
-        groups: what each item was resampled with (its episode); intervals are clustered by it.
-        bench: who judges, for a metric that asks a judge.
+        profile: the profile whose models are used.
+        groups: for each item, the group (such as its episode) by which intervals are clustered.
+        bench: the judge, for a metric that asks one.
+        timelines: whether each item has its values over time, which are long.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.
 
     Raises:
-        BadInput: an unknown parameter, a value it cannot take, an unknown profile, or not one group an item.
+        BadInput: a parameter is unknown or has a value it cannot take, the profile is unknown, or `groups` does not
+            hold one group for each item.
     """
     from podeval.metrics.aggregate import aggregate
 
@@ -171,7 +176,7 @@ def compute(
         "ci95": {key: _bounds(interval) for key, interval in summary.intervals.items()},
         "scored": summary.scored,
         "unscored": summary.unscored,
-        "items": [_describe_item(result) for result in results],
+        "items": [_describe_item(result, timelines) for result in results],
         "protocol": describe_protocol(metric, chosen, input_names, profile, bench),
     }
 
@@ -182,9 +187,10 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high]
 
 
-def _describe_item(result: Result) -> dict[str, Any]:
+def _describe_item(result: Result, timelines: bool) -> dict[str, Any]:
     if isinstance(result, Score):
-        return result.to_json()
+        data = result.to_json()
+        return data if timelines else {name: value for name, value in data.items() if name != "timeline"}
     # `reason` is what `unscored` was called in version 0.1; it goes with the next version.
     return {**result.to_json(), "reason": result.reason}
 

@@ -42,9 +42,9 @@ Differs from the paper, which prints no prompt, in that check.
 
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
-"""Words of either text that are compared, from where they begin to differ, to say what is missing."""
+"""Most words of either text that are compared, from where they begin to differ."""
 _SHOWN = 40
-"""Characters of a stretch that the judge is told about: enough to find it, too few to be told anything by it."""
+"""Characters of a stretch that a message to the judge quotes: enough to find it, too few for an instruction."""
 
 
 class Clause(JudgeAnswer):
@@ -86,19 +86,19 @@ could go unnoticed.""",
 
 @dataclass(frozen=True)
 class Density:
-    """Words of essential clauses and all words, of each turn's answer."""
+    """The words of essential clauses and all words, for each turn's answer."""
 
     words: tuple[tuple[int, int], ...]
     records: tuple[str, ...]
 
     @property
     def percent(self) -> tuple[float, ...]:
-        """By turn, 0 to 100."""
+        """Share of words in essential clauses by turn, 0 to 100."""
         return tuple(100 * essential / total for essential, total in self.words)
 
 
 def divide(dialogue: SpokenDialogue, seed: int = 0) -> Conversation[Density]:
-    """Ask about every turn's answer, each with the dialogue before it."""
+    """Ask the judge to divide every turn's answer into clauses, each with the dialogue before it as context."""
     for number, turn in enumerate(dialogue.turns, 1):
         if not count_length(turn.answer):
             raise CannotScore(f"the system's answer of turn {number} has no words to read")
@@ -133,7 +133,7 @@ def _whole(text: str) -> Callable[[Any], None]:
 
 
 def describe_difference(text: str, answer: str) -> str:
-    """What was left out and what was added, in words that can be looked for."""
+    """Describe which words were left out and which were added, with enough context to find them."""
     words, answer_words = list(_WORD.finditer(text)), list(_WORD.finditer(answer))
     out, added = [], []
     for what, first, end, first_given, end_given in _edits([w[0] for w in words], [w[0] for w in answer_words]):
@@ -148,9 +148,10 @@ def describe_difference(text: str, answer: str) -> str:
 
 
 def _edits(text_words: Sequence[str], answer_words: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """What turns one list of words into another; of long ones only where they begin to differ.
+    """Yield the edits that turn one list of words into another; of long lists, only the place where they begin to
+    differ.
 
-    difflib says it in the stretches that people would name, in time that grows as the third power of their number.
+    difflib finds the stretches that people would name, but its time grows as the third power of the number of words.
     """
     same = 0
     if max(len(text_words), len(answer_words)) > _COMPARED:

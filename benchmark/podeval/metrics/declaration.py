@@ -17,6 +17,7 @@ from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ INPUTS = {
     "reference_marks": "the marks of all listeners, as JSON lines or a file of them",
     "reference_answers": "the answers of all listeners, as JSON lines or a file of them",
 }
-"""What a metric may ask for, by parameter name."""
+"""The inputs a metric may ask for, by parameter name."""
+
+ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
+"""By direction: which way is better."""
 
 _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
@@ -56,11 +60,18 @@ class Key:
     about: str = ""
     zh: str = ""
     """What the column is called in Chinese, where the English title is not used there too."""
+    reach: Reach | None = None
+    """What people and good systems reach; None where nothing comparable is known."""
+
+    @property
+    def unit_text(self) -> str:
+        """Unit and arrow, which says what is better: `MOS ↑`, `LUFS ↔`."""
+        return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A value-changing choice of a metric."""
+    """A choice of a metric that changes its values."""
 
     name: str
     default: Any
@@ -72,7 +83,7 @@ class Parameter:
         """Read a value from text or data and check it.
 
         Raises:
-            BadInput: not one of the choices, or not of the parameter's kind.
+            BadInput: the value is not one of the choices, or not of the parameter's kind.
         """
         if self.choices:
             if value not in self.choices:
@@ -111,10 +122,12 @@ class Metric:
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
     dimension_zh: str = ""
+    only_for: str = ""
+    """What a recording has to have for the metric to say anything; empty where every recording of speech will do."""
 
     @property
     def group(self) -> DimensionGroup:
-        """The group of its dimension."""
+        """The dimension group to which its dimension belongs."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     @property
@@ -128,22 +141,22 @@ class Metric:
         return inspect.getdoc(inspect.getmodule(self.function)) or ""
 
     def jobs(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the model jobs that can change its values under these choices.
+        """Return the model jobs that can change its values under these parameters.
 
-        A recording that is scored as it is (`source="mix"`) is not looked at for music, so that the same network in two
-        profiles is one protocol.
+        Music is not looked for in a recording that is scored as it is (`source="mix"`), so that the same network in two
+        profiles has one protocol.
         """
         unused = ("music_detector", "separator") if parameters.get("source") == "mix" else ()
         return tuple(job for job in self.needs if job not in unused)
 
     @property
     def reference(self) -> str | None:
-        """The input that every item is compared with or measured against, where there is one."""
+        """The input that every item is compared with or measured against; None where there is no such input."""
         return self.inputs[1] if len(self.inputs) > 1 else None
 
     @property
     def headline(self) -> Key:
-        """The key that is shown where there is room for one."""
+        """The key to show where there is room for one only."""
         return self.keys[0]
 
     def key(self, name: str) -> Key:
@@ -151,10 +164,10 @@ class Metric:
         return next(key for key in self.keys if key.name == name)
 
     def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every parameter with its value: those given are checked, the others have their default.
+        """Return every parameter with its value: the given ones are checked, the others have their default.
 
         Raises:
-            BadInput: an unknown parameter, or a value it cannot take.
+            BadInput: a parameter is unknown, or has a value it cannot take.
         """
         parameters = {parameter.name: parameter for parameter in self.parameters}
         for name in values:
@@ -171,12 +184,12 @@ class Metric:
         parameters: Mapping[str, Any] | None = None,
         client: "Asked | None" = None,
     ) -> Result:
-        """Score one item; what cannot be scored comes back as unscored, with whose cause it is.
+        """Score one item; an item that cannot be scored comes back as unscored, with its cause.
 
         Args:
-            inputs: the item's, by name.
+            inputs: the item's inputs, by name.
             parameters: the choices that are not at their default.
-            client: the judge at work, for a metric that asks one.
+            client: the client of the judge, for a metric that asks one.
         """
         chosen = self.read_parameters(parameters or {})
         if self.asks:
@@ -193,7 +206,7 @@ class Metric:
     def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
         """Return the conversation about one item of a metric that asks a judge, to be held together with others.
 
-        Its score's notes say where the material that the judge was shown speaks to the judge.
+        The notes of its score say where the judged material contains words addressed to the judge.
         """
         return note_injections(self.function(**self._arguments(inputs), **chosen))  # type: ignore[arg-type]
 
@@ -201,7 +214,7 @@ class Metric:
         """Turn the outcome of a measurement, a result or an error, into a result.
 
         Raises:
-            PodevalError: it is none that makes an item unscored.
+            PodevalError: the error is none of those that make an item unscored.
         """
         if isinstance(outcome, CannotScore):
             return Unscored(str(outcome), "system")
@@ -217,7 +230,7 @@ class Metric:
         """Return the inputs that the function takes.
 
         Raises:
-            BadInput: one is missing.
+            BadInput: a required input is missing.
         """
         arguments = {name: inputs[name] for name in (*self.inputs, *self.optional_inputs) if name in inputs}
         missing = [INPUTS[name] for name in self.inputs if name not in arguments]
@@ -251,19 +264,22 @@ def metric(
     needs: tuple[str, ...] = (),
     asks: JudgeUse | None = None,
     dimension_zh: str = "",
+    only_for: str = "",
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
     Args:
         name: the module's name on the Hub and the command line.
         title: the field's spelling of it.
-        version: raised whenever a value changes; part of the protocol.
+        version: part of the protocol; raised whenever a value changes.
         dimension: the column group of the board, `group.column`.
         keys: the values it gives, the headline first.
-        paper: where it comes from.
+        paper: the paper that it comes from.
         needs: the model jobs it uses; their weights become part of the protocol.
-        asks: what it asks of a judge, if it does.
-        dimension_zh: what the column is called in Chinese; said by one of the metrics that share a dimension.
+        asks: what it asks of a judge, if it asks one.
+        dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
+        only_for: what a recording has to have for the metric to say anything, such as music; without it, a recording
+            that is unscored is none that failed.
 
     Raises:
         ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
@@ -294,6 +310,7 @@ def metric(
             ),
             asks=asks,
             dimension_zh=dimension_zh,
+            only_for=only_for,
         )
         _registered[name] = declared
         return declared
@@ -308,7 +325,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter
 
 
 def _read_arguments(docstring: str) -> dict[str, str]:
-    """Read the lines of a docstring's `Args` section, by argument."""
+    """Read the descriptions in a docstring's `Args` section, by argument."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
     if not section:
         return {}
@@ -317,5 +334,5 @@ def _read_arguments(docstring: str) -> dict[str, str]:
 
 
 def registered_metrics() -> dict[str, Metric]:
-    """Return the metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all."""
+    """Return the metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all files."""
     return _registered

@@ -1,4 +1,4 @@
-"""A page that tries one metric on one file; the stock widget of `evaluate` does not work with the present Gradio."""
+"""A page to try one metric on one file; the stock widget of `evaluate` does not work with the present Gradio."""
 
 from typing import Any
 
@@ -21,6 +21,7 @@ def page(name: str) -> gr.Interface:
     judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if metric.asks else []
 
     def score(*entered: Any) -> dict[str, Any]:
+        # Refuse empty fields, then measure.
         entries, judge = entered[: len(fields)], entered[len(fields) :]
         if empty := [INPUTS[name] for name, item in zip(fields, entries, strict=True) if not item]:
             raise gr.Error(f"Choose a file or enter a text first: {' and '.join(empty)}.")

@@ -1,4 +1,4 @@
-"""The facts of a metric as its card, the command line and the docs show them, all from its declaration."""
+"""The facts of a metric as its card, the command line and the docs show them, all taken from its declaration."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from podeval.models.card import PROFILES, Profile
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`: `values` are its choices, the default first, or whether it is required."""
+    """An argument of a module's `compute`; `values` holds its choices, the default first, or says whether it is
+    required.
+    """
 
     name: str
     values: str
@@ -22,6 +24,7 @@ class Argument:
 
 def arguments(metric: Metric) -> tuple[Argument, ...]:
     """Return the arguments of `compute` of the metric's module, inputs first."""
+    # Inputs.
     first = metric.inputs[0]
     rows = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
     if compared := metric.reference:
@@ -29,9 +32,13 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
         rows.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
         rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+    # Parameters, and the arguments that all modules share.
     rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
     rows.append(
         Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
+    )
+    rows.append(
+        Argument("timelines", _list_values((False, True)), "whether each item has its values over time, which are long")
     )
     if metric.asks:
         rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
@@ -63,6 +70,9 @@ def facts(metric: Metric) -> dict[str, Any]:
                 "range": range_text(k),
                 "ideal": _between(*k.ideal) if k.ideal else "",
                 "about": k.about,
+                "people": k.reach.people if k.reach else None,
+                "systems": k.reach.systems if k.reach else None,
+                "reach_source": k.reach.source if k.reach else "",
             }
             for k in metric.keys
         ],
@@ -77,12 +87,12 @@ def facts(metric: Metric) -> dict[str, Any]:
 
 
 def own_profile(metric: Metric) -> Profile:
-    """Return the profile to begin with: `embedded`, or the first that has a model for every job of the metric."""
+    """Return the default profile of a metric: `embedded`, or the first that has a model for every job of the metric."""
     return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
 
 
 def range_text(key: Key) -> str:
-    """`1 to 5`, `0 and more`, or nothing where there is no bound."""
+    """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text where there are none."""
     return _between(*key.bounds)
 
 
@@ -118,7 +128,8 @@ _FORMS = {
     "or JSON",
     "dialogue": "each an object `{'id', 'dimension', 'turns': [{'user', 'answer'}]}` as data or JSON",
     "reference_voices": f"each `{{speaker: recording}}` or one recording, a recording being {_AUDIO}",
-    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them",
+    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them; "
+    "perhaps with `speech_seconds`, and of a stream with `time_to_first_audio` and `underrun`",
     "system": "each a string",
     "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}"),
     "reference_marks": _LINES.format("{'rater', 'page', 'stimulus', 'value'}"),

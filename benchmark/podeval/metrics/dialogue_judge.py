@@ -85,7 +85,7 @@ Write your analysis of both dialogues first, then the six ratings.""",
 
 @dataclass(frozen=True)
 class BothOrders:
-    """A candidate against a reference: `forward` with the reference first, `backward` with it second."""
+    """A candidate compared with a reference: `forward` with the reference first, `backward` with it second."""
 
     forward: Comparison
     backward: Comparison
@@ -93,17 +93,17 @@ class BothOrders:
 
     @property
     def ratings(self) -> Mapping[str, float]:
-        """Half the difference of the two orders by key, −3 to 3, positive where the candidate is better."""
+        """Half the difference between the two orders by key, −3 to 3, positive where the candidate is better."""
         return {key: (getattr(self.forward, key) - getattr(self.backward, key)) / 2 for key in KEYS}
 
     @property
     def disagreeing(self) -> tuple[str, ...]:
-        """Keys for which the two orders prefer different scripts."""
+        """The keys on which the two orders prefer different scripts."""
         return tuple(key for key in KEYS if getattr(self.forward, key) * getattr(self.backward, key) > 0)
 
 
 def compare(candidate: Script, reference: Script, seed: int = 0) -> Conversation[BothOrders]:
-    """Ask for both orders."""
+    """Ask the judge to compare two scripts, in both orders."""
     answers = yield [
         JudgeRequest(COMPARE, {"first": first.lines, "second": second.lines}, seed)
         for first, second in ((reference, candidate), (candidate, reference))

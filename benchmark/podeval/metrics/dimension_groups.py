@@ -1,11 +1,11 @@
-"""The groups that the dimensions of metrics stand in: `speech` of `speech.accuracy`."""
+"""Dimension groups: the part before the dot in a metric's dimension, such as `speech` in `speech.accuracy`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class DimensionGroup:
-    """A chapter of the board: its name in English and Chinese, and the picture of its metrics' Spaces."""
+    """A chapter of the board: its name in English and Chinese, and the emoji of its metrics' Spaces."""
 
     name: str
     zh: str

@@ -18,6 +18,7 @@ import numpy as np
 
 from podeval.analysis import Recording, speech_track
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 
 SHORTEST = 0.5
@@ -31,10 +32,38 @@ SHORTEST = 0.5
     dimension="speech.quality",
     dimension_zh="质量",
     keys=(
-        Key("ovrl", "higher", "MOS", (1, 5), about="overall quality (P.835)"),
-        Key("sig", "higher", "MOS", (1, 5), about="quality of the speech (P.835)"),
-        Key("bak", "higher", "MOS", (1, 5), about="absence of background noise (P.835)"),
-        Key("p808", "higher", "MOS", (1, 5), about="overall quality (P.808)"),
+        Key(
+            "ovrl",
+            "higher",
+            "MOS",
+            (1, 5),
+            about="overall quality (P.835)",
+            reach=Reach(CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded"),
+        ),
+        Key(
+            "sig",
+            "higher",
+            "MOS",
+            (1, 5),
+            about="quality of the speech (P.835)",
+            reach=Reach(CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded"),
+        ),
+        Key(
+            "bak",
+            "higher",
+            "MOS",
+            (1, 5),
+            about="absence of background noise (P.835)",
+            reach=Reach(CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded"),
+        ),
+        Key(
+            "p808",
+            "higher",
+            "MOS",
+            (1, 5),
+            about="overall quality (P.808)",
+            reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded"),
+        ),
     ),
     needs=(*speech_track.NEEDS, "speech_quality"),
     paper="PodEval",

@@ -1,4 +1,4 @@
-"""Any metric of podeval as a module of the `evaluate` library.
+"""Every metric of podeval as a module of the `evaluate` library.
 
 A thin face: only strings travel through the library (paths, or scripts as JSON); what is not a string is written to a
 float WAV file before that, so that samples beyond ±1 arrive as they are. A module's file on the Hub is two lines:
@@ -41,7 +41,7 @@ def module(name: str) -> type[evaluate.Metric]:
 
 
 class _Module(evaluate.Metric):  # type: ignore[misc]
-    """The base of all modules; `module` sets `metric`."""
+    """The base class of all modules; `module` sets `metric`."""
 
     metric: Metric
 
@@ -65,7 +65,8 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         """Add items; audio may be a path, bytes, `{"array", "sampling_rate"}`, `{"bytes", "path"}` or a decoder.
 
         Raises:
-            BadInput: not a list, no references where they are needed, or audio in a form without a rate.
+            BadInput: the items are not a list, references are needed and missing, or audio comes in a form without a
+                rate.
         """
         batch = {"predictions": [self._as_string(item) for item in _require_list("predictions", predictions)]}
         if self.metric.reference:
@@ -81,7 +82,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         self.add_batch(predictions=[prediction], references=None if reference is None else [reference], **kwargs)
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score what was added, or what is given here; see the module's card for the other arguments."""
+        """Score the items that were added or that are given here; the module's card lists the other arguments."""
         result: dict[str, Any] | None = super().compute(predictions=predictions, references=references, **kwargs)
         if self._spool:
             self._spool.cleanup()
@@ -95,6 +96,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         references: list[str] | None = None,
         scripts: Sequence[Any] | None = None,
         groups: Sequence[str] | None = None,
+        timelines: bool = False,
         profile: str = "embedded",
         allow_upsampling: bool = False,
         judge: str = "",
@@ -116,6 +118,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             profile=profile,
             groups=groups,
             bench=bench,
+            timelines=timelines,
         )
 
     def _as_string(self, item: Any) -> str:
@@ -138,29 +141,32 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 
 
 def inputs_description(metric: Metric) -> str:
-    """The arguments of a module's `compute`, from its declaration."""
+    """Return the description of the arguments of a module's `compute`, taken from its declaration."""
     return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in arguments(metric))
 
 
 def _require_list(name: str, items: Any) -> Any:
-    """Return the items, and refuse a single item where a list belongs."""
+    """Return the items; refuse a single item in place of a list."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
     return items
 
 
 def _write_audio(item: Any, path: Path) -> Path:
-    """Write audio of another form to a file, with its samples unchanged, and return the path.
+    """Write audio given in another form to a file, with its samples unchanged, and return the path.
 
     Raises:
-        BadInput: a form without a sampling rate, or none that is known.
+        BadInput: the form has no sampling rate, or is not a known one.
     """
+    # The content of a file.
     if isinstance(item, bytes | bytearray):
         path.write_bytes(item)
         return path
+    # A decoder of torchcodec.
     if hasattr(item, "get_all_samples"):
         decoded = item.get_all_samples()
         return _write_samples(np.asarray(decoded.data).T, decoded.sample_rate, path)
+    # An object of `datasets`, or what can be read like one.
     try:
         audio = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
     except (TypeError, LookupError):

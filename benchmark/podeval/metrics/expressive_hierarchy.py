@@ -19,6 +19,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score
 
 PROTOCOL = """\
@@ -76,7 +77,7 @@ Then give one score, in steps of 0.5:
 
 
 def hear_hierarchy(clip: AudioClip, seed: int = 0) -> Conversation[Hierarchy]:
-    """Ask once."""
+    """Ask the judge once about a clip."""
     answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed)]
     return values(Hierarchy, answers)[0]
 
@@ -90,7 +91,17 @@ RATE = 16_000
     version="1.0",
     dimension="expressiveness.hierarchy",
     dimension_zh="层次",
-    keys=(Key("expressive_hierarchy", "higher", "", (1, 5), about="the whole recording, once", zh="表现层次"),),
+    keys=(
+        Key(
+            "expressive_hierarchy",
+            "higher",
+            "",
+            (1, 5),
+            about="the whole recording, once",
+            zh="表现层次",
+            reach=Reach(LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
+        ),
+    ),
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),

@@ -21,6 +21,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score, Timeline
 
 PROTOCOL = """\
@@ -72,7 +73,7 @@ Describe the performance, then give one score, in steps of 0.5:
 
 
 def hear_richness(clips: Sequence[AudioClip], seed: int = 0) -> Conversation[list[Richness]]:
-    """Ask once a clip."""
+    """Ask the judge once about each clip."""
     answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed) for clip in clips]
     return values(Richness, answers)
 
@@ -87,7 +88,17 @@ STRETCH, SHORTEST = 10.0, 3.0
     version="1.0",
     dimension="expressiveness.richness",
     dimension_zh="丰富性",
-    keys=(Key("expressive_richness", "higher", "", (1, 5), about="the mean over stretches of 10 s", zh="表现丰富性"),),
+    keys=(
+        Key(
+            "expressive_richness",
+            "higher",
+            "",
+            (1, 5),
+            about="the mean over stretches of 10 s",
+            zh="表现丰富性",
+            reach=Reach(LFS_JUDGED, people=(4.35, 4.42), systems=(3.03, 3.51)),
+        ),
+    ),
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
@@ -117,7 +128,7 @@ def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] 
 
 
 def stretches(frames: int, rate: int) -> list[tuple[int, int]]:
-    """First and last frame of each stretch; together they are the whole recording."""
+    """Return the first and last frame of each stretch; together the stretches cover the whole recording."""
     size = round(STRETCH * rate)
     starts = list(range(0, frames, size))
     if len(starts) > 1 and frames - starts[-1] < SHORTEST * rate:

@@ -1,4 +1,4 @@
-"""A generation log: how long a system took for how much audio, and on what."""
+"""Generation logs: how long a system took to generate how much audio, and on what hardware."""
 
 import json
 import math
@@ -11,19 +11,38 @@ from podeval.errors import BadInput
 
 @dataclass(frozen=True)
 class GenerationLog:
-    """Sums over the pieces that were generated, in seconds; `hardware` as the log names it."""
+    """Sums over all generated pieces.
+
+    Attributes:
+        wall_seconds: seconds of work over all pieces.
+        audio_seconds: seconds of audio over all pieces.
+        pieces: number of pieces.
+        hardware: the name given in the log.
+        ratios: wall over audio seconds of each piece or part of a piece.
+        speech_seconds: seconds of speech in the audio, where every piece says how much of it is speech.
+        first_audio: seconds until each streamed piece began to play.
+        underruns: the longest stall of each streamed piece, in seconds.
+    """
 
     wall_seconds: float
     audio_seconds: float
     pieces: int
     hardware: str | None = None
+    ratios: tuple[float, ...] = ()
+    speech_seconds: float | None = None
+    first_audio: tuple[float, ...] = ()
+    underruns: tuple[float, ...] = ()
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | Iterable[Mapping[str, Any]] | GenerationLog") -> "GenerationLog":
-        """A log from an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`; or a list, or JSON of such.
+        """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of such, or JSON.
+
+        An object may have `speech_seconds`; of what was streamed `time_to_first_audio` and `underrun`, and the `parts`
+        it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: not such a thing, a time that is no positive number, or more than one kind of hardware.
+            BadInput: it is none of these, a time is not a positive number, work took no time at all, or there is
+                more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
             return source
@@ -31,11 +50,25 @@ class GenerationLog:
         hardware = {str(piece["hardware"]) for piece in pieces if piece.get("hardware")}
         if len(hardware) > 1:
             raise BadInput(f"the generation log names {' and '.join(sorted(hardware))}; score each hardware on its own")
+        numbered = list(enumerate(pieces, 1))
+        for number, piece in numbered:
+            if _seconds(piece, "wall_seconds", number) == 0:
+                raise BadInput(f"piece {number} of the generation log took 0 seconds, which no work does; measure it")
+        parts = [(number, part) for number, piece in numbered for part in piece.get("parts") or [piece]]
+        spoken = [_optional(piece, "speech_seconds", number) for number, piece in numbered]
         return cls(
-            wall_seconds=sum(_seconds(piece, "wall_seconds", number) for number, piece in enumerate(pieces, 1)),
-            audio_seconds=sum(_seconds(piece, "audio_seconds", number) for number, piece in enumerate(pieces, 1)),
+            wall_seconds=sum(_seconds(piece, "wall_seconds", number) for number, piece in numbered),
+            audio_seconds=sum(_seconds(piece, "audio_seconds", number) for number, piece in numbered),
             pieces=len(pieces),
             hardware=next(iter(hardware), None),
+            ratios=tuple(
+                _seconds(part, "wall_seconds", number) / audio
+                for number, part in parts
+                if (audio := _seconds(part, "audio_seconds", number))
+            ),
+            speech_seconds=None if None in spoken else sum(seconds for seconds in spoken if seconds),
+            first_audio=_collect(numbered, "time_to_first_audio"),
+            underruns=_collect(numbered, "underrun"),
         )
 
 
@@ -66,3 +99,11 @@ def _seconds(piece: Mapping[str, Any], key: str, number: int) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise BadInput(f"piece {number} of the generation log needs {key} in seconds, not {value!r}")
     return float(value)
+
+
+def _optional(piece: Mapping[str, Any], key: str, number: int) -> float | None:
+    return None if piece.get(key) is None else _seconds(piece, key, number)
+
+
+def _collect(pieces: Iterable[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:
+    return tuple(value for number, piece in pieces if (value := _optional(piece, key, number)) is not None)

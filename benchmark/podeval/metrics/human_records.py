@@ -26,7 +26,7 @@ _KEPT = 8
 
 @dataclass(frozen=True)
 class QuestionnaireAnswers:
-    """Answers, what is known of the clips by (item, system), and J by (system, question)."""
+    """The answers, the facts of the clips by (item, system), and the judge's score J by (system, question)."""
 
     answers: tuple[QuestionnaireAnswer, ...]
     clips: Mapping[tuple[str, str], ClipFacts]
@@ -34,10 +34,10 @@ class QuestionnaireAnswers:
 
 
 def votes(source: Any) -> Battles:
-    """Read votes from JSON lines, a JSON list, data, or the path of a file of such.
+    """Read votes from JSON lines, a JSON list, data, or the path of a file that holds one of these.
 
     Raises:
-        BadInput: it is none of these, or holds something that is no vote.
+        BadInput: the source is none of these, or holds something that is not a vote.
     """
     return source if isinstance(source, Battles) else _parse_votes(_read_source(source, "votes"))
 
@@ -46,7 +46,7 @@ def marks(source: Any) -> tuple[Mark, ...]:
     """Read marks, in the same forms.
 
     Raises:
-        BadInput: it is none of these, or holds something that is no mark.
+        BadInput: the source is none of these forms, or holds something that is not a mark.
     """
     return _parse_marks(_read_source(source, "marks"))
 
@@ -55,7 +55,7 @@ def answers(source: Any) -> QuestionnaireAnswers:
     """Read answers, in the same forms.
 
     Raises:
-        BadInput: it is none of these, or holds something that is no answer.
+        BadInput: the source is none of these forms, or holds something that is not an answer.
     """
     return source if isinstance(source, QuestionnaireAnswers) else _parse_answers(_read_source(source, "answers"))
 
@@ -92,15 +92,18 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
     judged: dict[tuple[str, str], float] = {}
     for number, record in enumerate(_records(text, "answer"), start=1):
         system = _word(record, "system", number)
+        # A judge's score J.
         if "judged" in record:
             if not _is_number(record["judged"]) or not 1 <= record["judged"] <= 5:
                 raise BadInput(f"answer {number}: what a judge read is a number from 1 to 5, not {record['judged']!r}")
             judged[system, _word(record, "question", number)] = float(record["judged"])
             continue
         item = _word(record, "item", number)
+        # The facts of a clip.
         if "question" not in record:
             clips[item, system] = ClipFacts(record.get("speakers"), record.get("music"))
             continue
+        # A listener's answer.
         question, mark = _word(record, "question", number), record.get("mark")
         if question in RATED and not (mark is None or (_is_number(mark) and mark in (1, 2, 3, 4, 5))):
             raise BadInput(f"answer {number}: the mark of {question} is 1, 2, 3, 4, 5 or null, not {mark!r}")
@@ -115,7 +118,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
 
 
 def _read_source(source: Any, what: str) -> str:
-    """Return the text of a source: a file's content, a text itself, or data as JSON."""
+    """Return the text of a source: the content of a file, the text itself, or data as JSON."""
     if isinstance(source, Path) or (isinstance(source, str) and "{" not in source):
         try:
             return Path(source).read_text(encoding="utf-8-sig")

@@ -1,4 +1,4 @@
-"""The inputs of metrics: which ones an item has, and how each is read from what a person or a program hands in.
+"""The inputs of metrics: which ones an item has, and how each is read from what a person or a program provides.
 
 The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
 item. The reader of an input is imported where an input of its kind is read, so that a metric of audio needs neither
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
-"""Among files of audio, those that hold the words."""
+"""File name endings of the words among files of audio."""
 
 _OPENS_FILES = ("recording", "reference_voices")
 _NAMES = ("system", "reference_votes", "reference_marks", "reference_answers")
@@ -29,11 +29,11 @@ class MetricInputs(Mapping[str, Any]):
     """One item's inputs by the names of metrics' parameters; each is read when it is asked for.
 
     Args:
-        sources: by name the path, text or data that the input is read from, what was read of it before, or a function
-            without arguments that gives one of these. A `Path` is opened; other text is the input itself.
-        profile: whose models recordings and passages use.
-        allow_upsampling: whether recordings below a model's rate are read all the same.
-        keep: whether what was read is kept, for an item that several metrics measure; otherwise one recording at a
+        sources: by name, the path, text or data that the input is read from, an input that was read before, or a
+            function without arguments that returns one of these. A `Path` is opened; other text is the input itself.
+        profile: the profile whose models recordings and passages use.
+        allow_upsampling: whether recordings below a model's sample rate are read all the same.
+        keep: whether inputs are kept once read, for an item that several metrics measure; otherwise one recording at a
             time is in memory.
     """
 
@@ -54,7 +54,7 @@ class MetricInputs(Mapping[str, Any]):
         """Read an input.
 
         Raises:
-            BadInput: it cannot be read; says why.
+            BadInput: the input cannot be read; the message says why.
         """
         if name in self._kept:
             return self._kept[name]
@@ -74,17 +74,17 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric) -> MetricInputs:
-        """The same item with only those inputs that a metric takes; what is kept is shared."""
+        """Return the same item with only the inputs that a metric takes; inputs that are kept are shared."""
         names = (*metric.inputs, *metric.optional_inputs)
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept = self._options, self._kept
         return selected
 
     def read(self) -> dict[str, Any]:
-        """Every input, read now.
+        """Read every input now, and return them by name.
 
         Raises:
-            BadInput: one cannot be read; says why.
+            BadInput: an input cannot be read; the message says why.
         """
         return {name: self[name] for name in self}
 
@@ -94,11 +94,11 @@ def read_input(name: str, source: Any, **options: Any) -> Any:
 
     Args:
         name: one of `podeval.metrics.declaration.INPUTS`.
-        source: a path, a text, or data, as the input takes it; of a `Path` the file's content.
+        source: a path, a text, or data, as the input takes it; a `Path` stands for the file's content.
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:
-        BadInput: it cannot be read; says why.
+        BadInput: the input cannot be read; the message says why.
     """
     if isinstance(source, Path) and name not in _OPENS_FILES:
         from podeval.text.text_file import read_text
@@ -197,17 +197,17 @@ def inputs_from_lists(
     scripts: Sequence[Any] | None = None,
     **options: Any,
 ) -> list[MetricInputs]:
-    """The items of a program's lists: what is measured, what it is compared with, and the scripts of recordings.
+    """Return the items that a program gives as lists: measured inputs, references, and the scripts of recordings.
 
     Args:
-        metric: whose inputs they are.
-        predictions: one an item.
-        references: one an item, for a metric that compares.
-        scripts: one an item or none, for a metric that has use for them.
+        metric: the metric whose inputs they are.
+        predictions: the measured input of each item.
+        references: the reference of each item, for a metric that compares.
+        scripts: a script or None for each item, for a metric that takes scripts.
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: the metric has no use for scripts, their number does not fit, or one cannot be read.
+        BadInput: the metric takes no scripts, the lists differ in length, or an input cannot be read.
     """
     sources: list[dict[str, Any]] = [{metric.inputs[0]: prediction} for prediction in predictions]
     if references is not None and metric.reference:
@@ -225,12 +225,12 @@ def inputs_from_lists(
 
 
 def as_text(item: Any, name: str = "script") -> str:
-    """What a program hands in for an input, as a text: data as JSON, and of a `Path` what is in the file.
+    """Convert what a program gives for an input to text: data becomes JSON, a `Path` the content of the file.
 
-    The name of a file stays one for an input that opens files itself.
+    A file name stays a name for an input that opens files itself.
 
     Raises:
-        BadInput: neither, a file that cannot be read, or the name of a file where its words belong.
+        BadInput: it is neither, the file cannot be read, or a file name stands where its words belong.
     """
     import json
 
@@ -254,17 +254,17 @@ def as_text(item: Any, name: str = "script") -> str:
 def inputs_from_files(
     metric: Metric, files: Sequence[Path], references: Sequence[Path], texts: Sequence[Path], **options: Any
 ) -> list[tuple[Path, MetricInputs]]:
-    """The items of a person's files: each file that is measured, with its inputs.
+    """Return the items that a person gives as files: each file that is measured, with its inputs.
 
     Args:
-        metric: whose inputs they are.
-        files: what is measured; among recordings, files of text are the words that belong to them.
-        references: what is compared with: a voice's recording or SPEAKER=FILE, a script, a request, a text.
-        texts: the words that should be heard; one for all files, or one each.
+        metric: the metric whose inputs they are.
+        files: the measured files; for a metric of recordings, text files among them are the words that belong to them.
+        references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a request, a text.
+        texts: files with the words that should be heard; one for all measured files, or one for each.
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: a file is missing that the metric needs or given that it has no use for, numbers do not fit, or a
+        BadInput: a file is missing that the metric needs or given that it does not take, numbers do not match, or a
             reference voice cannot be read.
     """
     voices = _read_voices(metric, references, options)
@@ -277,15 +277,29 @@ def inputs_from_files(
 
 
 def _read_voices(metric: Metric, references: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The reference voices a metric compares with: one recording, one a speaker, or a JSON file of them.
+    """Read the reference voices a metric compares with: one recording, one for each speaker, or a JSON file of them.
 
     Raises:
-        BadInput: the metric needs some and there are none, or several without their speakers' names.
+        BadInput: the metric needs voices and there are none, or there are several without their speakers' names.
     """
-    if metric.reference != "reference_voices":
+    if "reference_voices" not in (*metric.inputs, *metric.optional_inputs):
         return {}
-    if not references:
+    if not references and "reference_voices" in metric.inputs:
         raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
+    return read_voices(references, options)
+
+
+def read_voices(references: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read reference voices as a person names them: one recording, SPEAKER=FILE for each, or a JSON file of them.
+
+    Returns:
+        The input `reference_voices`; nothing where none is named.
+
+    Raises:
+        BadInput: several without their speakers' names, or one cannot be read.
+    """
+    if not references:
+        return {}
     pairs = [str(path).partition("=") for path in references if not path.exists()]
     if not pairs and len(references) == 1:
         source: Any = str(references[0])
@@ -299,10 +313,10 @@ def _read_voices(metric: Metric, references: Sequence[Path], options: Mapping[st
 
 
 def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]]:
-    """What is measured, and the texts that go with it: none, one for all, or one a file.
+    """Separate the measured files from the texts that go with them: none, one for all, or one for each.
 
     Raises:
-        BadInput: the metric has no use for a text, lacks one, or their numbers do not fit.
+        BadInput: the metric takes no text, lacks one, or the numbers do not match.
     """
     if metric.inputs[0] == "recording" and texts:
         texts = [*texts, *(path for path in files if path.suffix.lower() in TEXT_SUFFIXES)]
@@ -314,6 +328,8 @@ def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -
         raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
         raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
+    if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
+        raise BadInput(f"{metric.name} needs the words and who says them: add --text FILE (a script with its speakers)")
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
     return files, texts

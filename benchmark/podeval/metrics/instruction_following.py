@@ -31,6 +31,7 @@ from podeval.metrics.checklists import (
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, cut_script, sampling
+from podeval.metrics.reach import PODBENCH, Reach
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count_facts
 from podeval.text.script import Script
@@ -49,7 +50,15 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
     dimension="script.instructions",
     dimension_zh="指令遵循",
     keys=(
-        Key("instruction_following", "higher", "%", (0, 100), about="the whole checklist", zh="指令遵循"),
+        Key(
+            "instruction_following",
+            "higher",
+            "%",
+            (0, 100),
+            about="the whole checklist",
+            zh="指令遵循",
+            reach=Reach(PODBENCH, systems=(95.5, 96.6)),
+        ),
         Key("explicit", "higher", "%", (0, 100), about="what the request states"),
         Key("implied", "higher", "%", (0, 100), about="what the request implies"),
         Key("language", "higher", "%", (0, 100), about="in the language asked for, counted"),
@@ -111,7 +120,9 @@ def _check_countables(counted: Counted) -> dict[str, float | None]:
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
-    """The script's languages where it is in more than one, and why a key has no value though something was asked."""
+    """Return notes on the languages of a script in more than one, and on why a key has no value though something was
+    asked.
+    """
     notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
     if request.language and counted.language_as_asked is None:
         notes["language_unscored"] = "the script is too short, or in no language that could be told"

@@ -1,4 +1,4 @@
-"""What the records of judges say, answer by answer: read once, light enough to keep, for whoever audits a judge."""
+"""The answers in the records of judges, read once and small enough to keep, for audits of a judge."""
 
 import json
 import string
@@ -12,8 +12,9 @@ from typing import Any
 import pydantic
 
 from podeval.errors import BadInput
+from podeval.judges.answer_validation import UnreadableAnswer
 from podeval.judges.exchange_records import JudgeExchange, Records
-from podeval.judges.parsing import UnreadableAnswer, read_answer
+from podeval.judges.parsing import read_answer
 from podeval.metrics import pairwise_judge, prompts, rubric
 
 Leaf = float | str
@@ -24,11 +25,11 @@ class JudgeReply:
     """One usable answer.
 
     Args:
-        prompt: its id; `name` is the part before the version.
+        prompt: id of the prompt; `name` is the part before the version.
         inputs: by placeholder, the hash of the text or clip and its size (characters or seconds).
-        seed: of the request.
+        seed: seed of the request.
         value: the typed answer.
-        leaves: what of it can be compared, by place: numbers, yes or no as 1 or 0, choices of a word.
+        leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices of a word.
     """
 
     prompt: str
@@ -39,27 +40,27 @@ class JudgeReply:
 
     @property
     def name(self) -> str:
-        """The prompt's name."""
+        """Name of the prompt."""
         return self.prompt.partition("@")[0]
 
     @property
     def question(self) -> str:
-        """The same for all who were asked this, whatever judge or seed."""
+        """A key that is equal for all replies to the same question, whatever the judge or seed."""
         return json.dumps([self.prompt, sorted((name, what) for name, (what, _) in self.inputs.items())])
 
 
 @dataclass
 class JudgeAnswers:
-    """All that is known of one judge.
+    """All recorded answers of one judge.
 
     Args:
-        described: as `Judge.described`.
-        given: usable answers.
-        asked: questions that got at least one answer.
-        unusable: of those, how many first answers could not be used.
-        unanswered: of those, how many had no usable answer in the end.
-        failed_calls: calls without any answer.
-        unknown: answers to prompts that this version of podeval does not have.
+        described: the judge's description, as `Judge.described`.
+        given: the usable answers.
+        asked: number of questions that got at least one answer.
+        unusable: how many of those had a first answer that could not be used.
+        unanswered: how many of those had no usable answer in the end.
+        failed_calls: number of calls without any answer.
+        unknown: number of answers to prompts that this version of podeval does not have.
     """
 
     described: dict[str, Any]
@@ -74,22 +75,22 @@ class JudgeAnswers:
 
     @property
     def id(self) -> str:
-        """Of the judge."""
+        """Id of the judge."""
         return str(self.described["id"])
 
     @property
     def trial(self) -> bool:
-        """Whether it is a declared trial model."""
+        """Whether the judge is a declared trial model."""
         return bool(self.described.get("trial"))
 
 
 def read_answers(
     folders: Iterable[Path], more: Mapping[str, type[pydantic.BaseModel]] | None = None
 ) -> list[JudgeAnswers]:
-    """What judges answered, of one or several folders of records.
+    """Read the answers of all judges from one or several folders of records.
 
     Args:
-        folders: of records.
+        folders: folders of records.
         more: answer types of prompts beside podeval's own, by the prompt's name.
 
     Raises:
@@ -98,12 +99,14 @@ def read_answers(
     answers: dict[str, JudgeAnswers] = {}
     for folder in folders:
         records = Records(folder)
+        # List the judges, and count failed calls.
         if not records.judges():
             raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
         for described in records.judges():
             answers.setdefault(described["id"], JudgeAnswers(described))
         for failure in records.failures():
             _of(answers, failure["judge"]).failed_calls += 1
+        # Of a question asked again, only the newest series counts.
         newest: dict[str, list[JudgeExchange]] = {}
         for exchange in records.all_exchanges():
             _count(_of(answers, exchange.judge), exchange)
@@ -117,12 +120,12 @@ def read_answers(
 
 
 def _of(answers: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
-    """The judge of an id, also where the line that describes it is gone."""
+    """Return the entry of a judge by its id, also where the line that describes the judge is missing."""
     return answers.setdefault(judge, JudgeAnswers({"id": judge}))
 
 
 def _light(exchange: JudgeExchange) -> JudgeExchange:
-    """Without what takes room: the messages, and the raw answer beside its text."""
+    """Return an exchange without its large parts: the messages, and the raw answer beside its text."""
     from dataclasses import replace
 
     return replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
@@ -163,7 +166,7 @@ def _size(what: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> type[pydantic.BaseModel] | None:
-    """The type of the answers to a prompt, by its name; None where there is no such prompt."""
+    """Return the type of the answers to a prompt, by its name; None where there is no such prompt."""
     name = prompt.partition("@")[0]
     if name in more:
         return more[name]
@@ -175,7 +178,7 @@ def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> t
 
 
 def leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
-    """What of an answer can be compared, by place such as `items.3.score`; prose is left out."""
+    """Yield the comparable parts of an answer, each with a path such as `items.3.score`; prose is left out."""
     for name, about in type(value).model_fields.items():
         yield from _leaves(getattr(value, name), about.annotation, f"{path}{name}")
 
@@ -198,7 +201,7 @@ def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
 
 
 def _is_choice(kind: Any) -> bool:
-    """Whether a type is a choice of words, or may be one."""
+    """Tell whether a type is a choice of words, or may be one."""
     if typing.get_origin(kind) is typing.Literal:
         return True
     unions = (typing.Union, types.UnionType, typing.Annotated)
@@ -206,5 +209,5 @@ def _is_choice(kind: Any) -> bool:
 
 
 def measure_of(path: str) -> str:
-    """The place without numbers of items: what is pooled, such as `items.score`."""
+    """Return a path without the numbers of items, such as `items.score`: the name under which values are pooled."""
     return ".".join(part for part in path.split(".") if not part.isdecimal())

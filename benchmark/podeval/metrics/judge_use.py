@@ -1,7 +1,7 @@
-"""What a metric asks of a judge, and who is asked: the judge is part of the protocol, where its records lie is not.
+"""The use of a judge by a metric: the judge and its prompts are part of the protocol, the place of its records is not.
 
-The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers
-and returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
+The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers and
+returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,11 +36,11 @@ NO_JUDGE = (
 
 @dataclass(frozen=True)
 class JudgeUse:
-    """What a metric asks of a judge under given parameters.
+    """The requirements of a metric for a judge, under given parameters.
 
     Attributes:
-        prompts: those it may use.
-        sampling: what it changes in how answers are drawn, such as the temperature of a paper.
+        prompts: the prompts it may use.
+        sampling: changes to how answers are drawn, such as the temperature of a paper.
     """
 
     prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
@@ -51,7 +51,7 @@ class JudgeUse:
 class JudgeConfig:
     """The choice of a judge: its name and the folder of its records; without a name there is no judge.
 
-    `refresh` says what is asked anew of what the records hold: nothing, `failed` or `all`.
+    `refresh` says which recorded answers are asked for anew: none, `failed` or `all`.
     """
 
     judge: str = ""
@@ -63,7 +63,7 @@ class JudgeConfig:
         """Return the judge with the sampling that this metric asks for.
 
         Raises:
-            BadInput: the name is none.
+            BadInput: there is no judge of that name.
         """
         if not self.judge:
             return None
@@ -74,10 +74,10 @@ class JudgeConfig:
         return replace(judge, sampling=replace(judge.sampling, **changed)) if changed else judge
 
     def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
-        """Return the client of the judge with its records, in the user's cache where no folder is named.
+        """Return the client of the judge with its records, which lie in the user's cache where no folder is named.
 
         Raises:
-            BadInput: the name is none, or its records cannot be used.
+            BadInput: there is no judge of that name, or its records cannot be used.
         """
         judge = self.seat(asks, parameters)
         if judge is None:
@@ -91,7 +91,7 @@ class JudgeConfig:
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew)
 
     def identity(self, asks: JudgeUse | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the judge and prompts that are part of a protocol; nothing for a metric that asks no judge."""
+        """Return the judge and prompts that are part of a protocol; empty for a metric that asks no judge."""
         if asks is None:
             return {}
         judge = self.seat(asks, parameters)
@@ -109,7 +109,8 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
     from podeval.judges.injection import note
 
     texts: dict[str, str] = {}
-    """By text, the input that it was first."""
+    """The name of the input in which each text occurred first."""
+    # Pass requests and answers on, and collect every text that is shown.
     try:
         requests = next(conversation)
         while True:
@@ -125,13 +126,14 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
                 requests = conversation.send(answers)
     except StopIteration as end:
         result: Result = end.value
+    # Note the texts that address the judge.
     if isinstance(result, Score) and (injected := note(texts)):
         return replace(result, notes={**result.notes, **injected})
     return result
 
 
 def default_records() -> Path:
-    """Return the folder of judgements where none is named: in `PODEVAL_CACHE`, else in the user's cache folder."""
+    """Return the default folder of judges' records: in `PODEVAL_CACHE`, else in the user's cache folder."""
     from podeval.store.files import find_user_folder
 
     return find_user_folder() / "judgements"

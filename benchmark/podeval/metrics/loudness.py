@@ -16,10 +16,11 @@ from typing import Literal
 from podeval.analysis import Recording
 from podeval.audio import loudness as meter
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 
 _TIMELINE_POINTS = 600
-"""At most."""
+"""Most points of a timeline."""
 
 
 @metric(
@@ -29,7 +30,15 @@ _TIMELINE_POINTS = 600
     dimension="audio.loudness",
     dimension_zh="响度",
     keys=(
-        Key("integrated", "in range", "LUFS", ideal=(-18, -14), about="loudness of the whole recording", zh="综合响度"),
+        Key(
+            "integrated",
+            "in range",
+            "LUFS",
+            ideal=(-18, -14),
+            about="loudness of the whole recording",
+            zh="综合响度",
+            reach=Reach(CLIPS, people=(-22.4, -19.1), systems=(-25.6, -15.7)),
+        ),
         Key(
             "true_peak",
             "in range",
@@ -37,11 +46,42 @@ _TIMELINE_POINTS = 600
             ideal=(float("-inf"), -1),
             about="highest level, between samples too",
             zh="真峰值",
+            reach=Reach(CLIPS, people=(-3.3, -1.2), systems=(-5.2, 0.04)),
         ),
-        Key("range", "in range", "LU", (0, None), ideal=(4, 18), about="spread of loudness over time", zh="响度范围"),
-        Key("integrated_score", "higher", "", (0, 1), about="how well the loudness suits a podcast"),
-        Key("true_peak_score", "higher", "", (0, 1), about="how safe the peaks are"),
-        Key("range_score", "higher", "", (0, 1), about="how well the range suits a podcast"),
+        Key(
+            "range",
+            "in range",
+            "LU",
+            (0, None),
+            ideal=(4, 18),
+            about="spread of loudness over time",
+            zh="响度范围",
+            reach=Reach(CLIPS, people=(3.0, 5.4), systems=(2.3, 4.5)),
+        ),
+        Key(
+            "integrated_score",
+            "higher",
+            "",
+            (0, 1),
+            about="how well the loudness suits a podcast",
+            reach=Reach(CLIPS, people=(0.68, 0.91), systems=(0.52, 1.0)),
+        ),
+        Key(
+            "true_peak_score",
+            "higher",
+            "",
+            (0, 1),
+            about="how safe the peaks are",
+            reach=Reach(CLIPS, people=(1.0, 1.0), systems=(0.01, 1.0)),
+        ),
+        Key(
+            "range_score",
+            "higher",
+            "",
+            (0, 1),
+            about="how well the range suits a podcast",
+            reach=Reach(CLIPS, people=(0.33, 1.0), systems=(0.15, 1.0)),
+        ),
     ),
     paper="PodEval",
 )

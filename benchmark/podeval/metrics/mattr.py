@@ -14,6 +14,7 @@ from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.distinct_n import token_notes, token_timeline
+from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score
 from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens
@@ -25,7 +26,16 @@ from podeval.text.language import read_tokens
     version="1.1",
     dimension="script.vocabulary",
     dimension_zh="词汇量",
-    keys=(Key("mattr", "higher", "", (0, 1), about="distinct by all words, in windows of 100"),),
+    keys=(
+        Key(
+            "mattr",
+            "higher",
+            "",
+            (0, 1),
+            about="distinct by all words, in windows of 100",
+            reach=Reach(PODEVAL_TEXTS, people=(0.63, 0.63), systems=(0.63, 0.72)),
+        ),
+    ),
     paper="PodEval",
 )
 def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"] = "auto") -> Score:

@@ -23,6 +23,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import (
     MUSIC,
@@ -93,9 +94,10 @@ QUESTIONS: Mapping[str, str] = {
 def reasons_by_question(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """By question and system, the reasons of the listeners who pass the screening; none about music that is not there.
+    """Return the reasons of listeners who pass the screening, by question and system; none about music that is not
+    there.
 
-    A question stands there only where every system has a reason.
+    A question is included only where every system has a reason.
     """
     dropped = screen_answers(answers, clips)
     systems = sorted({answer.system for answer in answers})
@@ -111,7 +113,7 @@ def reasons_by_question(
 
 @dataclass(frozen=True)
 class Justified:
-    """Score and summary of one system's reasons."""
+    """The score and the summary of one system's reasons."""
 
     score: float
     summary: str
@@ -121,15 +123,15 @@ class Justified:
 def justification_scores(
     question: str, comments: Mapping[str, Sequence[str]], seed: int = 0
 ) -> Conversation[dict[str, Justified]]:
-    """Ask for the scores of one question.
+    """Ask the judge for the scores of one question.
 
     Args:
-        question: as listeners read it.
-        comments: by system, the reasons of its listeners.
-        seed: of the shuffle and of the judge.
+        question: the question as listeners read it.
+        comments: the listeners' reasons, by system.
+        seed: seed of the shuffle and of the judge.
 
     Returns:
-        By system, in the order of `comments`.
+        Scores and summaries by system, in the order of `comments`.
 
     Raises:
         CannotScore: a system has no reasons at all.
@@ -153,7 +155,7 @@ def justification_scores(
 
 
 def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
-    """The systems in an order that their names and the order of the table do not tell."""
+    """Return the systems in an order that tells the judge neither their names nor their order in the table."""
     digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
     order = sorted(systems)
     random.Random(digest).shuffle(order)  # noqa: S311
@@ -187,7 +189,19 @@ _ABOUT = {
     dimension="human.experience",
     dimension_zh="体验",
     keys=(
-        Key("mos", "higher", "", (1, 5), about="mean over the questions", zh="问卷 MOS"),
+        Key(
+            "mos",
+            "higher",
+            "",
+            (1, 5),
+            about="mean over the questions",
+            zh="问卷 MOS",
+            reach=Reach(
+                "PodEval, Table 10: real podcasts and NotebookLM, Q scores, the mean over the questions",
+                people=(3.6, 3.6),
+                systems=(3.5, 3.5),
+            ),
+        ),
         *(Key(question, "higher", "", (1, 5), about=_ABOUT[question]) for question in RATED),
     ),
     paper="PodEval",
@@ -199,7 +213,7 @@ def mos(
     variant: Literal["default", "q"] = "default",
     screening: bool = True,
 ) -> Score:
-    """Scores of one system.
+    """Score one system.
 
     Args:
         system: its name.

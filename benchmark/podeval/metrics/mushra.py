@@ -45,7 +45,7 @@ def mushra(
     high_top: float = 0.5,
     alike: float = 0.5,
 ) -> Score:
-    """Mean mark of one stimulus.
+    """Return the mean mark of one stimulus.
 
     Args:
         system: its name; the anchors HQ and LQ can be asked for too.

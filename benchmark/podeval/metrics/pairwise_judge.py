@@ -41,7 +41,7 @@ class Choice(JudgeAnswer):
     @field_validator("winner", mode="before")
     @classmethod
     def _letter(cls, winner: Any) -> Any:
-        """`Model A` and its like."""
+        """Read the winner's letter from forms such as `Model A`."""
         return winner.strip().removeprefix("Model ").removeprefix("System ") if isinstance(winner, str) else winner
 
 
@@ -78,7 +78,7 @@ Dialogue with system B:
 
 @cache
 def hearing(turns: int) -> Prompt:
-    """The prompt for dialogues of so many turns that are heard."""
+    """Return the prompt for a dialogue of this many turns that is heard."""
     turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
         + "\n".join(
@@ -100,7 +100,7 @@ def hearing(turns: int) -> Prompt:
 
 @dataclass(frozen=True)
 class JudgeBallot:
-    """One order: who stood first, and who was preferred."""
+    """The judge's choice in one order: which system stood first, and which was preferred."""
 
     first: str
     second: str
@@ -110,13 +110,13 @@ class JudgeBallot:
 
     @property
     def place(self) -> Literal["first", "second"]:
-        """Where the winner stood."""
+        """The position of the winner."""
         return "first" if self.winner == self.first else "second"
 
 
 @dataclass(frozen=True)
 class JudgedBattle:
-    """Two systems on one dialogue, every order that was asked."""
+    """The battle of two systems on one dialogue, with the ballot of every order that was asked."""
 
     dialogue: str
     dimension: str
@@ -128,17 +128,17 @@ class JudgedBattle:
 
     @property
     def winner(self) -> str | None:
-        """The system preferred in every order; None where the order decides."""
+        """The system preferred in every order; None where the choice depends on the order."""
         winners = {ballot.winner for ballot in self.ballots}
         return winners.pop() if len(winners) == 1 else None
 
     @property
     def outcome(self) -> Outcome:
-        """`a`, `b` or `tie`."""
+        """The outcome for the battle log: `a`, `b` or `tie`."""
         return {self.system_a: "a", self.system_b: "b", None: "tie"}[self.winner]  # type: ignore[return-value]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, a line of a log of battles."""
+        """Return plain data, one line of a log of battles."""
         return {
             "dialogue": self.dialogue,
             "dimension": self.dimension,
@@ -153,7 +153,7 @@ class JudgedBattle:
 
 
 def prompts(modality: Modality) -> tuple[Prompt, ...]:
-    """Those that are used; for audio, the one for a single turn stands for all lengths."""
+    """Return the prompts of a modality; for audio, the prompt for a single turn stands for all lengths."""
     return (READ,) if modality == "transcript" else (hearing(1),)
 
 
@@ -168,7 +168,7 @@ def battle(
     """Compare two systems on one dialogue.
 
     Raises:
-        BadInput: the dialogues differ in what the user says, or name no two systems.
+        BadInput: the dialogues differ in what the user says, or do not name two different systems.
         CannotScore: an answer is missing.
     """
     _require_comparable(one, other)
@@ -209,7 +209,7 @@ def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:
 
 
 def _draw_order(one: SpokenDialogue, other: SpokenDialogue, seed: int) -> int:
-    """0 or 1, the same whenever this battle is fought with this seed, whichever system is named first."""
+    """Draw 0 or 1; the same battle and seed always give the same, whichever system is named first."""
     names = sorted((str(one.system), str(other.system)))
     bit = hashlib.sha256("\n".join([str(seed), one.id, *names]).encode()).digest()[0] & 1
     return bit ^ (str(one.system) != names[0])

@@ -26,6 +26,7 @@ from podeval.analysis import Recording
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 
@@ -39,7 +40,7 @@ SHORTEST = 0.5
 GOOD = ("the sound is clear and clean.", "the sound quality is good.")
 BAD = ("the sound is noisy and with artifacts.", "the sound quality is bad.")
 _PAIRS = ((0, 1), (1, 0))
-"""Which good prompt goes with which bad one for `pam_avg`: the paper found the crossed pairs best."""
+"""Pairs of good and bad prompts for `pam_avg`: the paper found the crossed pairs best."""
 
 Variant = Literal["default", "paper", "repro", "msclap", "naive"]
 Floats = NDArray[np.float64]
@@ -52,7 +53,13 @@ Floats = NDArray[np.float64]
     dimension="audio.quality",
     dimension_zh="质量",
     keys=(
-        Key("pam", "higher", bounds=(0, 1), about="quality by one pair of opposite prompts"),
+        Key(
+            "pam",
+            "higher",
+            bounds=(0, 1),
+            about="quality by one pair of opposite prompts",
+            reach=Reach("PAM, Table 6: StyleTTS, MQTTS and YourTTS reading LibriTTS", systems=(0.81, 0.9)),
+        ),
         Key("pam_avg", "higher", bounds=(0, 1), about="mean of the scores by two pairs"),
         Key("pam_avgsim", "higher", bounds=(0, 1), about="score by the mean similarities of two pairs"),
     ),
@@ -110,10 +117,10 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
 
 
 def _parse_prompts(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Parse the good and the bad prompt of a text.
+    """Parse a text of a good and a bad prompt.
 
     Raises:
-        BadInput: they are not two.
+        BadInput: there are not exactly two.
     """
     parts = [part.strip() for part in prompts.split("|")]
     if len(parts) != 2 or not all(parts):
@@ -125,7 +132,7 @@ def _parse_prompts(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _columns(logits: Floats, count: int) -> dict[str, Floats]:
-    """The scores of every chunk, from its logits for `count` good prompts and as many bad ones."""
+    """Return the scores of every chunk from its logits for `count` good prompts and as many bad ones."""
     good, bad = logits[:, :count], logits[:, count:]
     columns = {"pam": _share(good[:, 0], bad[:, 0])}
     if count > 1:
@@ -135,13 +142,13 @@ def _columns(logits: Floats, count: int) -> dict[str, Floats]:
 
 
 def _share(good: Floats, bad: Floats) -> Floats:
-    """What a softmax over the two gives the good one."""
+    """Return the softmax share of the good logits against the bad ones."""
     share: Floats = 0.5 + 0.5 * np.tanh((good - bad) / 2)
     return share
 
 
 def _tracks(recording: Recording, variant: Variant) -> list[Samples]:
-    """What is scored, at 44.1 kHz: the mean of the channels, or each of them."""
+    """Return the samples to score at 44.1 kHz: the mean of the channels, or each of them."""
     if variant != "msclap" or recording.channels == 1:
         return [recording.mono(RATE)]
     recording.require_rate(RATE)
@@ -149,7 +156,7 @@ def _tracks(recording: Recording, variant: Variant) -> list[Samples]:
 
 
 def _starts(frames: int, variant: Variant) -> list[int]:
-    """Where chunks begin: one after the other, and a last one that ends with the sound."""
+    """Return the first frame of each chunk: chunks follow each other, and the last one ends with the recording."""
     if variant == "repro" or frames <= CHUNK:
         return [0]
     starts = list(range(0, frames - CHUNK + 1, CHUNK))
@@ -157,7 +164,7 @@ def _starts(frames: int, variant: Variant) -> list[int]:
 
 
 def _chunk(tracks: Sequence[Samples], start: int) -> Samples:
-    """7 s from `start` of the tracks joined end to end, looped where they are shorter."""
+    """Return 7 s from `start` of the tracks joined end to end, looped where they are shorter."""
     pieces: list[Samples] = []
     for track in tracks:
         if start < len(track) and sum(len(piece) for piece in pieces) < CHUNK:

@@ -1,4 +1,4 @@
-"""What PodBench's two stages share: the variant that judges as the paper and its code do."""
+"""The part that PodBench's two stages share: the variant that judges as the paper and its code do."""
 
 import re
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ _CUT_NOTICE = "[The rest of the script is left out, as it is too long.]"
 
 
 def sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The paper's, in its variant; high effort stands in the judge's own YAML file, under `extra`."""
+    """Return the paper's sampling for its variant; high effort is set in the judge's own YAML file, under `extra`."""
     if parameters.get("variant") != "podbench":
         return {}
     return {"temperature": 1.0, "top_p": 0.95, "max_tokens": 16_384}
 
 
 def cut_script(script: Script, variant: Variant) -> tuple[str, bool]:
-    """What of a script the judge reads, and whether something was cut off.
+    """Return the part of a script that the judge reads, and whether it was cut.
 
     The paper's code cuts at 16,000 characters, back to the end of a sentence where that keeps four fifths of them.
     """

@@ -1,4 +1,4 @@
-"""Every prompt that podeval has, for its page in the docs and for whoever reads records."""
+"""All prompts of podeval, for their page in the docs and for readers of records."""
 
 from collections.abc import Sequence
 
@@ -42,5 +42,5 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
 
 
 def prompts() -> tuple[Prompt, ...]:
-    """All of them; of those made for a number of turns, the one for a single turn."""
+    """Return all prompts; where a prompt is made for a number of turns, the one for a single turn."""
     return tuple(prompt for _, _, of_protocol in PROTOCOLS for prompt in of_protocol)

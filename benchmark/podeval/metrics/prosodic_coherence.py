@@ -24,6 +24,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score
 
 PROTOCOL = """\
@@ -87,7 +88,7 @@ Then give one score, in steps of 0.5:
 
 
 def hear_prosody(clip: AudioClip, text: str, seeds: Sequence[int]) -> Conversation[list[Prosody]]:
-    """Ask once a seed."""
+    """Ask the judge about a clip, once for each seed."""
     answers = yield [JudgeRequest(HEAR, {"text": text, "recording": clip}, seed) for seed in seeds]
     return values(Prosody, answers)
 
@@ -102,7 +103,15 @@ RATE = 16_000
     dimension="semantics.prosody",
     dimension_zh="韵律",
     keys=(
-        Key("prosodic_coherence", "higher", "", (1, 5), about="the mean over runs", zh="韵律连贯性"),
+        Key(
+            "prosodic_coherence",
+            "higher",
+            "",
+            (1, 5),
+            about="the mean over runs",
+            zh="韵律连贯性",
+            reach=Reach(LFS_JUDGED, people=(3.95, 4.04), systems=(3.41, 3.83)),
+        ),
         Key("spread", "informative", "", (0, 2), about="standard deviation over runs"),
     ),
     needs=NEEDS,

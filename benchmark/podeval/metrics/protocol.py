@@ -1,9 +1,9 @@
-"""Protocol: how a score came about, as a hash. Numbers are ranked only against numbers of the same protocol.
+"""Protocols: how a score came about, as a hash. Numbers are ranked only against numbers of the same protocol.
 
-What is hashed: metric and version, parameters, which optional inputs were given, the identity of every model the
-metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated
-items the conditions the task imposes (track, voices, whole or chunked, file or microphone). Profile, device and
-library versions are provenance: they travel beside the id and do not change it.
+What is hashed: metric and version, parameters, which optional inputs were given, the identity of every model the metric
+needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated items the
+conditions the task imposes (track, voices, whole or chunked, file or microphone). Profile, device and library versions
+are provenance: they travel beside the id and do not change it.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ class Protocol:
 
     @property
     def id(self) -> str:
-        """`<metric>@<version>-<12 hex digits of the SHA-256 of the content>`."""
+        """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of the content>`."""
         canonical = json.dumps(self._content(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return f"{self.metric}@{self.version}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
 
@@ -62,9 +62,9 @@ def protocol_of(
 
     Args:
         metric: the metric.
-        parameters: the choices given; the others count with their defaults.
-        given_inputs: names of the inputs at hand, of which the metric uses those it knows.
-        models: what `podeval.models.registry.identities` says of the metric's `needs`.
+        parameters: the given choices; the others count with their defaults.
+        given_inputs: names of the inputs at hand; those that the metric knows are part of the protocol.
+        models: the identities of the metric's `needs`, from `podeval.models.registry.identities`.
         dataset: revision of the dataset, where there is one.
         generation: conditions the task imposes on generated items.
     """

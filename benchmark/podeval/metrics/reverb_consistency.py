@@ -27,11 +27,12 @@ from podeval.audio.srmr import srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 
 WINDOW, STRIDE = 3.0, 2.0
-"""Windows in which the room is looked at, seconds."""
+"""Length and stride of windows in seconds."""
 
 
 @metric(
@@ -48,6 +49,7 @@ WINDOW, STRIDE = 3.0, 2.0
             (0, None),
             about="spread of SRMR over time: how much the room changes",
             zh="混响一致性",
+            reach=Reach(CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded"),
         ),
         Key(
             "reverb_consistency_norm",
@@ -56,8 +58,16 @@ WINDOW, STRIDE = 3.0, 2.0
             (0, None),
             about="the same, depending less on the voice",
             zh="混响一致性（归一化）",
+            reach=Reach(CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded"),
         ),
-        Key("srmr", "informative", "", (0, None), about="mean SRMR: how dry the speech sounds, higher is drier"),
+        Key(
+            "srmr",
+            "informative",
+            "",
+            (0, None),
+            about="mean SRMR: how dry the speech sounds, higher is drier",
+            reach=Reach(CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded"),
+        ),
     ),
     needs=speech_track.NEEDS,
     paper="LFS-Bench",
@@ -83,6 +93,7 @@ def reverb_consistency(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
+    # Measure the windows that hold enough speech.
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and only speech tells how much a room reverberates")
@@ -94,6 +105,7 @@ def reverb_consistency(
         raise CannotScore(
             f"{few} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
         )
+    # Take the spread over time, also of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(track.mono()) - WINDOW * MODEL_RATE) // (STRIDE * MODEL_RATE)) + 1

@@ -25,6 +25,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import LEVELS, Criterion, Level, SpokenDialogue
 
@@ -59,7 +60,7 @@ class Verdicts(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _as_the_paper_writes(cls, data: Any) -> Any:
-        """`{"criteria_s_1": 1, …}`."""
+        """Read verdicts in the paper's form, `{"criteria_s_1": 1, …}`."""
         if isinstance(data, Mapping) and "verdicts" not in data and any(str(k).startswith("criteria_") for k in data):
             return {"verdicts": [{"criterion": name, "met": met} for name, met in data.items()]}
         return data
@@ -96,7 +97,7 @@ square brackets or parentheses.
 
 @cache
 def hearing(turns: int) -> Prompt:
-    """The prompt for a dialogue of so many turns that is heard."""
+    """Return the prompt for a dialogue of this many turns that is heard."""
     turns_text = "\n".join(
         f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
     )
@@ -113,7 +114,7 @@ def hearing(turns: int) -> Prompt:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What became of the criteria of a dialogue, and of the dialogue cut off at a turn."""
+    """The verdicts on the criteria of a dialogue, and of the dialogue cut off at a turn."""
 
     verdicts: Mapping[Criterion, Verdict]
     turns: Mapping[int, Mapping[Criterion, Verdict]]
@@ -121,13 +122,13 @@ class Assessment:
 
 
 def share(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
-    """How many criteria are met, and how many there are, of one level or of all."""
+    """Count the criteria that are met and all criteria, of one level or of all levels."""
     marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
     return sum(marks), len(marks)
 
 
 def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0) -> Conversation[Assessment]:
-    """Ask about the whole dialogue, and about each turn that criteria were written for."""
+    """Ask the judge about the whole dialogue, and about each turn that has criteria of its own."""
     parts = [dialogue, *(dialogue.until(turn) for turn in dialogue.turn_criteria if turn < len(dialogue.turns))]
     questions = [(part, group) for part in parts for group in _groups(part.criteria)]
     clips = dialogue.clips() if modality == "audio" else {}
@@ -141,7 +142,7 @@ def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: in
 
 
 def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
-    """What is asked together: the standing criteria, and those of the sample."""
+    """Group the criteria that are asked about together: the standing criteria, and those of the sample."""
     standing = [criterion for criterion in criteria if criterion.level != "sample"]
     sample = [criterion for criterion in criteria if criterion.level == "sample"]
     return [group for group in (standing, sample) if group]
@@ -171,7 +172,7 @@ def _complete(ids: list[str]) -> Callable[[Any], None]:
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
-    """For audio, the prompt for one turn stands for those of all lengths, which are made from the same words."""
+    """Return the prompts; for audio, the one for a single turn stands for all lengths, which share its wording."""
     return (hearing(1),) if parameters["modality"] == "audio" else (READ,)
 
 
@@ -186,7 +187,15 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     dimension="dialogue.rubric",
     dimension_zh="评分细则",
     keys=(
-        Key("rubric", "higher", "%", (0, 100), about="all criteria", zh="评分细则"),
+        Key(
+            "rubric",
+            "higher",
+            "%",
+            (0, 100),
+            about="all criteria",
+            zh="评分细则",
+            reach=Reach("MTalk-Bench, Table 2: all dialogues, by people and by three judges", people=(51.1, 70.0)),
+        ),
         Key("general", "higher", "%", (0, 100), about="criteria for every dialogue"),
         Key("dimension", "higher", "%", (0, 100), about="criteria of the dialogue's dimension"),
         Key("sample", "higher", "%", (0, 100), about="criteria written for the dialogue"),
@@ -226,7 +235,7 @@ def rubric(
 
 
 def _shares(dialogue: SpokenDialogue, assessment: Assessment) -> dict[str, tuple[int, int]]:
-    """Criteria met and criteria there are, by key."""
+    """Count the met criteria and all criteria, by key."""
     whole = share(assessment.verdicts)
     shares: dict[str, tuple[int, int]] = {"rubric": whole}
     shares |= {level: share(assessment.verdicts, level) for level in LEVELS}

@@ -24,6 +24,7 @@ from podeval.metrics.checklists import derive
 from podeval.metrics.citations import letters
 from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest
+from podeval.text.yaml_text import read_yaml_file
 
 FEWEST, MOST = 3, 5
 """Criteria written for a sample; with the four standing ones they are the paper's seven to nine."""
@@ -75,7 +76,7 @@ Write 3 to 5 further criteria for the system's answers to this user. Each
 
 
 class ReviewedCriterion(BaseModel):
-    """A criterion or requirement, and what a person decided about it."""
+    """A criterion or requirement, with a person's decision about it."""
 
     model_config = ConfigDict(extra="forbid")
     text: str = Field(min_length=1)
@@ -84,7 +85,7 @@ class ReviewedCriterion(BaseModel):
 
 
 class ReviewItem(BaseModel):
-    """What was written for a dialogue, or for it cut off at a turn, or for a request."""
+    """The criteria written for a dialogue, for a dialogue cut off at a turn, or for a request."""
 
     model_config = ConfigDict(extra="forbid")
     id: str
@@ -93,7 +94,7 @@ class ReviewItem(BaseModel):
 
 
 class ReviewFile(BaseModel):
-    """A review file."""
+    """A file of written criteria, with a person's decision on each."""
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["rubrics", "checklists"]
@@ -103,14 +104,14 @@ class ReviewFile(BaseModel):
 
     @property
     def open(self) -> int:
-        """Entries nobody has decided on."""
+        """The number of entries that nobody has decided on."""
         return sum(entry.decision == "open" for item in self.items for entry in item.entries)
 
     def accepted(self, name: str, turn: int | None = None) -> list[ReviewedCriterion] | None:
-        """What was accepted for a dialogue or request; None where the file has nothing for it.
+        """Return the accepted criteria of a dialogue or request; None where the file has nothing for it.
 
         Raises:
-            BadInput: somebody still has to decide.
+            BadInput: an entry has not been decided on yet.
         """
         if self.open:
             raise BadInput(f"{self.open} entries of the review are open; set each decision to accept or reject first")
@@ -119,7 +120,7 @@ class ReviewFile(BaseModel):
 
 
 def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int = 0) -> Conversation[ReviewItem]:
-    """Ask for the criteria of a dialogue, or of the dialogue cut off at a turn."""
+    """Ask the judge to write the criteria of a dialogue, or of the dialogue cut off at a turn."""
     turns = dialogue.turns if turn is None else dialogue.turns[:turn]
     transcript = "\n".join(
         f"Turn {number}: {exchange.user}{''.join(f' [{tag}]' for tag in exchange.user_tags)}"
@@ -135,7 +136,7 @@ def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int 
 
 
 def write_checklist(name: str, request: PodcastRequest, seed: int = 0) -> Conversation[ReviewItem]:
-    """Ask for the checklist of a request."""
+    """Ask the judge to write the checklist of a request."""
     requirements = yield from derive(request, seed=seed)
     return ReviewItem(id=name, entries=[ReviewedCriterion(text=one.requirement, kind=one.kind) for one in requirements])
 
@@ -161,7 +162,7 @@ def save_review(review: ReviewFile, path: Path) -> None:
     """Write a review file.
 
     Raises:
-        BadInput: there is a file already, in which somebody may have decided things.
+        BadInput: the file exists already, and may hold decisions.
     """
     import yaml
 
@@ -175,14 +176,10 @@ def load_review(path: Path) -> ReviewFile:
     """Read a review file.
 
     Raises:
-        BadInput: it is none; says where.
+        BadInput: it is not a review file; the message says where it differs.
     """
-    import yaml
-
     try:
-        return ReviewFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{path} cannot be read as a review file: {str(error).splitlines()[0]}") from None
+        return ReviewFile.model_validate(read_yaml_file(path, trusted=True))
     except pydantic.ValidationError as error:
         raise BadInput(f"{path} is no review file: {'; '.join(_places(error))}") from None
 

@@ -15,9 +15,9 @@ Cause = Literal["system", "ours"]
 
 @dataclass(frozen=True)
 class Timeline:
-    """A windowed metric over time (or tokens): `values[key][i]` holds for the window that begins at `starts[i]`.
+    """The values of a windowed metric over time (or tokens): `values[key][i]` is that of the window at `starts[i]`.
 
-    Where windows differ in length, as segments of speech do, `window` is the longest.
+    Where windows differ in length, as segments of speech do, `window` is the length of the longest.
     """
 
     starts: Sequence[float]
@@ -27,7 +27,9 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """How each key changes over the recording: `slope` per `per`, and its `ci95`; no keys where it is too short."""
+        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty where it is too
+        short.
+        """
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
         trends = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}
         slopes = {
@@ -40,7 +42,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Score:
-    """The values of one metric on one item, by key; a key without meaning here is None."""
+    """The values of one metric on one item, by key; a key that has no meaning for the item is None."""
 
     values: Mapping[str, float | None]
     notes: Mapping[str, Any] = field(default_factory=dict)

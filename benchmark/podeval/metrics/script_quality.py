@@ -26,6 +26,7 @@ from podeval.metrics.citations import require_found
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, cut_script, sampling
+from podeval.metrics.reach import PODBENCH, Reach
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 
@@ -58,7 +59,7 @@ _SCORE = AliasChoices("score", "Score", "得分", "分数")
 
 
 def _number(value: Any) -> Any:
-    """The first figure of `X/45`; anything else as it is."""
+    """Return the first number of `X/45`; return anything else unchanged."""
     fraction = _FRACTION.match(value) if isinstance(value, str) else None
     return float(fraction[1]) if fraction else value
 
@@ -74,7 +75,9 @@ class Item(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _as_the_paper_writes(cls, data: Any) -> Any:
-        """Points as `9/12`; passages in brackets inside the reason where they have no list of their own."""
+        """Read the paper's form: points as `9/12`, and passages in brackets inside the reason where they have no list
+        of their own.
+        """
         if not isinstance(data, Mapping):
             return data
         data = {key: _number(value) for key, value in data.items()}
@@ -93,7 +96,7 @@ class Dimension(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _as_the_paper_writes(cls, data: Any) -> Any:
-        """Items as an object whose keys begin with their numbers."""
+        """Read the paper's form: items as an object whose keys begin with their numbers."""
         if not isinstance(data, Mapping):
             return data
         data = {key: _number(value) for key, value in data.items()}
@@ -155,11 +158,11 @@ class Quality(JudgeAnswer):
 
     @property
     def items(self) -> list[Item]:
-        """All eleven, in order."""
+        """All eleven items, in order."""
         return [item for name in POINTS for item in getattr(self, name).items]
 
     def shares(self, name: str) -> list[float]:
-        """Of each item of a dimension, the points it got by the points it could get."""
+        """Return for each item of a dimension its points divided by the most that it could get."""
         return [item.score / most for item, most in zip(getattr(self, name).items, POINTS[name], strict=True)]
 
 
@@ -258,22 +261,22 @@ of speech, terms explained at once by everyday things, key points said again whe
 
 @dataclass(frozen=True)
 class ScriptReview:
-    """A script's review and the record it can be replayed from."""
+    """A script's review, and the record from which it can be replayed."""
 
     quality: Quality
     record: str
 
 
 def review(script: Script, text: str, seed: int = 0) -> Conversation[ScriptReview]:
-    """Ask for a review of a script, `text` being what of it the judge reads."""
+    """Ask the judge for a review of a script; `text` is the part of the script that the judge reads."""
     answers = yield [JudgeRequest(QUALITY, {"script": text}, seed, check=_evidence(script))]
     return ScriptReview(values(Quality, answers)[0], answers[0].record_id)
 
 
 def points(quality: Quality, weights: str) -> dict[str, float]:
-    """Points by dimension; with `uniform` weights every item of a dimension counts the same.
+    """Return the points by dimension; with `uniform` weights every item of a dimension counts the same.
 
-    The whole is `total`: the sum of the points, or 100 times the mean share over all eleven items.
+    `total` is the sum of the points, or, with uniform weights, 100 times the mean share over all eleven items.
     """
     if weights == "podbench":
         by_dimension = {name: float(getattr(quality, name).score) for name in POINTS}
@@ -301,10 +304,39 @@ def _evidence(script: Script) -> Callable[[Any], None]:
     dimension="script.quality",
     dimension_zh="质量",
     keys=(
-        Key("script_quality", "higher", "points", (0, 100), about="the three together", zh="脚本质量"),
-        Key("substance", "higher", "points", (0, 45), about="content, argument, information, views, warmth"),
-        Key("narrative", "higher", "points", (0, 30), about="opening, structure, rhythm, ending"),
-        Key("naturalness", "higher", "points", (0, 25), about="spoken language, vividness"),
+        Key(
+            "script_quality",
+            "higher",
+            "points",
+            (0, 100),
+            about="the three together",
+            zh="脚本质量",
+            reach=Reach(PODBENCH, systems=(63.3, 69.6)),
+        ),
+        Key(
+            "substance",
+            "higher",
+            "points",
+            (0, 45),
+            about="content, argument, information, views, warmth",
+            reach=Reach(PODBENCH, systems=(25.4, 28.6)),
+        ),
+        Key(
+            "narrative",
+            "higher",
+            "points",
+            (0, 30),
+            about="opening, structure, rhythm, ending",
+            reach=Reach(PODBENCH, systems=(19.4, 21.5)),
+        ),
+        Key(
+            "naturalness",
+            "higher",
+            "points",
+            (0, 25),
+            about="spoken language, vividness",
+            reach=Reach(PODBENCH, systems=(18.4, 19.6)),
+        ),
     ),
     paper="PodBench",
     asks=JudgeUse(prompts=lambda _: (QUALITY,), sampling=sampling),

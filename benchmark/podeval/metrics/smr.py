@@ -28,6 +28,7 @@ from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Span, seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import PODEVAL_AUDIO, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 
@@ -35,12 +36,12 @@ LONGEST_PAUSE = 0.5
 SHORTEST_SEGMENT = 3.0
 QUIETEST_MUSIC = -60.0
 LEAST_MUSIC = 0.5
-"""Of a segment that has to be music."""
+"""Smallest share of a segment that must be music."""
 
 _PODEVAL_RATE = 16_000
 
 Meter = Callable[[Span], float]
-"""Loudness of a stretch, LUFS; minus infinity where it is silent."""
+"""A function that returns the loudness of a stretch in LUFS; minus infinity where it is silent."""
 
 
 @metric(
@@ -51,13 +52,21 @@ Meter = Callable[[Span], float]
     dimension_zh="语音与音乐比",
     keys=(
         Key("smr", "higher", "LU", about="loudness of speech over that of the music under it, mean over segments"),
-        Key("smr_score", "higher", "", (0, 1), about="share of segments in which speech is the louder"),
+        Key(
+            "smr_score",
+            "higher",
+            "",
+            (0, 1),
+            about="share of segments in which speech is the louder",
+            reach=Reach(PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
+        ),
         Key("smr_reference", "higher", "", (0, 1), about="PodEval's reference score, mean over segments"),
         Key("smr_min", "informative", "LU", about="SMR of the worst segment"),
         Key("smr_max", "informative", "LU", about="SMR of the best segment"),
     ),
     needs=speech_track.NEEDS,
     paper="PodEval",
+    only_for="music under the speech",
 )
 def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.
@@ -67,11 +76,13 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
         variant: `standard` measures where there is music, by BS.1770; `podeval` everywhere, on mono stems at 16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
+    # Find music that lasts.
     music = speech_track.find_lasting_music(recording)
     if variant == "standard" and not music:
         raise CannotScore("no music is heard under speech")
     rate = registry.card("separator", recording.profile).rate
     recording.require_rate(rate)
+    # Find segments of speech, and those of them that lie over music.
     segments = speech_segments(recording.speech_stem().speech())
     if not segments:
         raise CannotScore(f"no speech lasts {SHORTEST_SEGMENT:g} s without a pause of more than {LONGEST_PAUSE:g} s")
@@ -84,6 +95,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
             if held >= LEAST_MUSIC * s.duration
         ]
     )
+    # Measure the ratio of each segment.
     measured_ratios = _ratios(recording, over, variant)
     if not measured_ratios:
         raise CannotScore("no music is heard under speech")
@@ -111,7 +123,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Stretches of speech with short pauses closed; those that are too short left out."""
+    """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
     joined: list[Span] = []
     for span in speech:
         if joined and span.start - joined[-1].end <= LONGEST_PAUSE:
@@ -122,7 +134,7 @@ def speech_segments(speech: Sequence[Span]) -> list[Span]:
 
 
 def reference_score(ratio: float) -> float:
-    """PodEval's score of a ratio in LU: 1 from 5 to 30, 0 below 0."""
+    """Return PodEval's score of a ratio in LU: 1 from 5 to 30, 0 below 0."""
     if ratio < 0:
         return 0.0
     if ratio < 5:
@@ -131,7 +143,7 @@ def reference_score(ratio: float) -> float:
 
 
 def _ratios(recording: Recording, segments: Sequence[Span], variant: str) -> dict[Span, float]:
-    """SMR of every segment under which there is anything."""
+    """Return the SMR in LU of every segment that has anything under the speech."""
     stems = recording.stems()
     speech, accompaniment = (
         _podeval_meter(stem, stems.rate) if variant == "podeval" else _meter(stem, stems.rate, recording.layout)

@@ -19,6 +19,7 @@ from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.models import registry
@@ -28,7 +29,7 @@ RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
 SHORTEST = 1.0
 QUIET = -40.0
-"""Decibels below the loudest window."""
+"""Decibels below the loudest window at which a window counts as a pause."""
 
 
 @metric(
@@ -39,7 +40,13 @@ QUIET = -40.0
     dimension_zh="保真度",
     keys=(
         Key(
-            "pesq_estimate", "higher", "PESQ", (1, 4.64), about="wide-band PESQ as SQUIM estimates it", zh="声音保真度"
+            "pesq_estimate",
+            "higher",
+            "PESQ",
+            (1, 4.64),
+            about="wide-band PESQ as SQUIM estimates it",
+            zh="声音保真度",
+            reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
         ),
     ),
     needs=("pesq_estimator", *NEEDS),
@@ -81,7 +88,7 @@ def sound_fidelity(
 
 
 def _windows(model: WindowScorer, samples: Samples) -> NDArray[np.float64]:
-    """Of every window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
+    """Return for each window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
     size, stride = round(WINDOW * RATE), round(STRIDE * RATE)
     last = max(0, len(samples) - size)
     starts = [*range(0, last, stride), last]

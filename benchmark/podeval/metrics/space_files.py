@@ -1,7 +1,7 @@
-"""The metric Spaces: their scripts and cards, made from the declarations, and installed for offline use.
+"""The files of the metric Spaces, scripts and cards, made from the declarations and installed for offline use.
 
-`evaluate.load("podeval/<name>")` looks on the Hub and then, on any failure, for the newest copy under
-`evaluate`'s module cache. `install` puts the packaged scripts there, so that the same call works without network.
+`evaluate.load("podeval/<name>")` looks on the Hub and then, on any failure, for the newest copy under `evaluate`'s
+module cache. `install` puts the packaged scripts there, so that the same call works without network.
 """
 
 import shutil
@@ -10,12 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from podeval import __version__
 from podeval.hub_sources import hub_source
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import arguments, facts, own_profile
 from podeval.models.card import PROFILES
+from podeval.version import __version__
 
 _PREDICTION = {
     "system": '"aria"',
@@ -29,6 +29,7 @@ _PREDICTION = {
 _REFERENCE = {
     "reference_text": '"Why is the sea salty?"',
     "reference_voices": '"voice.wav"',
+    "script": '"Host 1: So, why is the sea salty?\\nHost 2: Rivers carry salt, and the sea keeps it."',
     "reference_script": '"Host 1: Today we talk about the sea.\\nHost 2: It is salty."',
     "request": '"A short podcast for two hosts on why the sea is salty."',
     "reference_votes": '[{"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}]',
@@ -41,9 +42,9 @@ _JUDGE = 'judge="judge.yaml"'
 
 
 def install() -> dict[str, Path]:
-    """Copy every metric's script into the module cache of `evaluate`; return the paths by name.
+    """Copy every metric's script into the module cache of `evaluate`, and return the paths by name.
 
-    `evaluate` takes the copy with the newest script, so installing again wins over what an older version left.
+    `evaluate` takes the copy with the newest script, so that installing again replaces what an older version left.
     """
     from evaluate.config import HF_MODULES_CACHE
     from evaluate.loading import files_to_hash, init_dynamic_modules
@@ -81,7 +82,7 @@ def extras(metric: Metric) -> str:
 def script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package makes the module.
 
-    Where podeval is not installed, `evaluate` tells to install what stands after `From:`.
+    Where podeval is not installed, `evaluate` tells the user to install what stands after `From:`.
     """
     name = metric.name.title().replace("_", "")
     return (
@@ -92,7 +93,7 @@ def script(metric: Metric) -> str:
 
 
 def app(metric: Metric) -> str:
-    """Write a page that tries the metric on one file, for whoever runs the Space with `sdk: gradio`."""
+    """Write a page to try the metric on one file, for those who run the Space with `sdk: gradio`."""
     return (
         f'"""Try {metric.title} on one file: `pip install podeval{extras(metric)} gradio`, then `python app.py`."""\n\n'
         "from podeval.metrics.demo_page import page\n\n"
@@ -159,7 +160,7 @@ def _front_matter(metric: Metric) -> str:
 
 
 def _use(metric: Metric) -> str:
-    """Installation, and the example."""
+    """Write the part of the card on installation, with the example."""
     commands = [f"pip install 'podeval{extras(metric)}'"]
     if metric.asks:
         hears = "hears: true\\n" if metric.inputs[0] == "recording" else ""
@@ -175,7 +176,7 @@ def _use(metric: Metric) -> str:
 
 
 def example(metric: Metric) -> str:
-    """Write a call that runs as it stands, given the files it names."""
+    """Write an example call that runs as it stands, given the files it names."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
     if metric.reference:

@@ -23,7 +23,7 @@ Level = Literal["general", "dimension", "sample"]
 LEVELS: tuple[Level, ...] = ("general", "dimension", "sample")
 _LETTERS = {"s": "general", "m": "dimension", "d": "sample"}
 RATE = 16_000
-"""Of the clips a judge hears, Hz."""
+"""Sample rate in Hz of the clips for a judge."""
 
 _CRITERION = re.compile(r"^[^\w\n]*(criteria_[smd]_\d+)(?:[^\w:：]*[:：])+\s*(\S.*)", re.MULTILINE)
 _UNDERSTOOD = "The answer is correct in its grammar and easy to understand."
@@ -65,7 +65,7 @@ FOCUS: Mapping[DimensionName, str] = {
         "says, and how, to the situation they tell of."
     ),
 }
-"""What systems are compared by, by dimension."""
+"""The quality by which systems are compared, by dimension."""
 
 CAPABILITIES: Mapping[str, str] = {
     "understanding_and_memory": "following references and context over turns, and remembering what was said",
@@ -83,14 +83,14 @@ CAPABILITIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing that is met or not; `id` as the paper numbers them, `criteria_s_1`."""
+    """One criterion, which is met or not; `id` is written as in the paper, `criteria_s_1`."""
 
     id: str
     text: str
 
     @property
     def level(self) -> Level:
-        """general, dimension or sample, by the letter of its id."""
+        """The level, general, dimension or sample, by the letter of the id."""
         return next(level for level in LEVELS if level == _LETTERS[self.id.split("_")[1]])
 
 
@@ -108,7 +108,7 @@ class DialogueTurn:
 
 @dataclass(frozen=True)
 class SpokenDialogue:
-    """All turns, the criteria for the whole, and those written for it cut off at a turn."""
+    """All turns, the criteria for the whole dialogue, and those for the dialogue cut off at a turn."""
 
     id: str
     dimension: DimensionName
@@ -120,13 +120,15 @@ class SpokenDialogue:
     system: str | None = None
 
     def until(self, turn: int) -> "SpokenDialogue":
-        """The dialogue cut off after this turn, from 1, with what was written for that: no criteria of the whole."""
+        """Return the dialogue cut off after this turn, from 1, with the criteria written for that turn and none of the
+        whole.
+        """
         kept = tuple(criterion for criterion in self.criteria if criterion.level != "sample")
         return replace(self, turns=self.turns[:turn], criteria=(*kept, *self.turn_criteria.get(turn, ())))
 
     @property
     def transcript(self) -> str:
-        """Turn by turn, with sounds and tones in square brackets.
+        """The transcript turn by turn, with sounds and tones in square brackets.
 
         Raises:
             CannotScore: an answer has no words.
@@ -135,15 +137,15 @@ class SpokenDialogue:
 
     @property
     def focus(self) -> str:
-        """What systems are compared by in this dialogue."""
+        """The quality by which systems are compared in this dialogue."""
         meaning = CAPABILITIES.get(self.capability or "")
         return FOCUS[self.dimension] + (f"\nIn particular: {meaning}." if meaning else "")
 
     def clips(self, prefix: str = "") -> dict[str, AudioClip]:
-        """What is heard, by `user_1`, `answer_1` and so on, each name with the prefix.
+        """Return the clips of all turns by `user_1`, `answer_1` and so on, each name with the prefix.
 
         Raises:
-            CannotScore: an answer has no audio, or it cannot be heard.
+            CannotScore: an answer has no audio, or its audio cannot be read.
             BadInput: a user's turn has no audio.
         """
         clips = {}
@@ -161,14 +163,16 @@ class SpokenDialogue:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue") -> "SpokenDialogue":
-        """A dialogue from JSON or data.
+        """Parse a dialogue from JSON or data.
 
         Raises:
-            BadInput: not JSON, no turns, an unknown dimension, or criteria in no known form; says where.
+            BadInput: it is not JSON, has no turns, an unknown dimension, or criteria in no known form; the message says
+                where.
         """
         if isinstance(source, SpokenDialogue):
             return source
         data = _parse_json(source) if isinstance(source, str) else source
+        # Check the fields before anything is built from them.
         name = str(data.get("id") or "dialogue")
         dimension = data.get("dimension", "semantic")
         if dimension not in FOCUS:
@@ -192,10 +196,10 @@ class SpokenDialogue:
 
 
 def criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
-    """Criteria of one level from a list of texts, numbered from 1.
+    """Return the criteria of one level from a list of texts, numbered from 1.
 
     Raises:
-        BadInput: not a list of texts.
+        BadInput: it is not a list of texts.
     """
     if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(t, str) and t for t in texts):
         raise BadInput(f"{name}: the {level} criteria are a list of texts")
@@ -204,7 +208,7 @@ def criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
 
 
 def criteria_in(prompt: str) -> tuple[Criterion, ...]:
-    """The criteria that a rubric prompt of MTalk-Bench lists, as `- criteria_d_1: …`."""
+    """Return the criteria that a rubric prompt of MTalk-Bench lists in the form `- criteria_d_1: …`."""
     lines = ((match[1], match[2].strip()) for match in _CRITERION.finditer(prompt))
     texts = {name: text for name, text in lines if not re.fullmatch(r"[01],?", text)}
     return tuple(Criterion(name, text) for name, text in texts.items())
@@ -225,7 +229,7 @@ def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[C
 
 
 def _standard(dimension: DimensionName, present: set[Level]) -> Iterator[Criterion]:
-    """General criteria and those of the dimension, where a dialogue brings none of its own."""
+    """Yield podeval's general criteria and those of the dimension, where a dialogue brings none of its own."""
     if "general" not in present:
         yield from criteria("", "general", GENERAL[dimension])
     if "dimension" not in present:

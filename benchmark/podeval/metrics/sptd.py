@@ -24,6 +24,7 @@ from podeval.analysis.speaker_turns import find_speaker_turns
 from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score
 from podeval.text.script import Script
 
@@ -35,11 +36,20 @@ from podeval.text.script import Script
     dimension="speech.timbre_difference",
     dimension_zh="音色差异",
     keys=(
-        Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices", zh="音色差异"),
+        Key(
+            "sptd",
+            "higher",
+            "1 − cosine",
+            (0, 2),
+            about="distance between the voices",
+            zh="音色差异",
+            reach=Reach(CLIPS, people=(0.43, 0.55), systems=(0.45, 0.53), profile="embedded"),
+        ),
         Key("speakers", "informative", "speakers", (2, None), about="speakers the pairs are made of"),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="PodEval",
+    only_for="two speakers or more",
 )
 def sptd(
     recording: Recording,
@@ -86,10 +96,10 @@ def sptd(
 
 
 def _expected_speakers(speakers: int, script: Script | None) -> int:
-    """How many speakers there should be, 0 where nobody says.
+    """Return the expected number of speakers, 0 where neither the caller nor a script gives one.
 
     Raises:
-        BadInput: a number that has no distance between speakers, or one that the script contradicts.
+        BadInput: a number for which there is no distance between speakers, or one that the script contradicts.
     """
     if speakers < 0 or speakers == 1:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
@@ -101,6 +111,6 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
 
 
 def voice_distance(embeddings: list[NDArray[np.float32]]) -> float:
-    """1 minus the mean cosine over all pairs of embeddings; at least two are needed."""
+    """Return 1 minus the mean cosine over all pairs of embeddings; at least two are needed."""
     units = [vector / np.linalg.norm(vector) for vector in embeddings]
     return float(1 - np.mean([a @ b for a, b in combinations(units, 2)]))

@@ -1,4 +1,4 @@
-"""Who has which voice: the speakers of a recording, each with the reference voice that it should have.
+"""Match the speakers of a recording with the reference voices they should have.
 
 `sim`, `wsim` and `timbre_similarity` match speakers with references in this one way, and differ in what they average.
 """
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, SpeakerVoice
-from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.analysis.speaker_turns import find_speaker_turns
+from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.speech_windows import require_speech, select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import Score, Timeline
@@ -25,19 +25,19 @@ NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diariz
 
 @dataclass(frozen=True)
 class Match:
-    """A speaker with its reference voice's embedding."""
+    """A speaker with the embedding of its reference voice."""
 
     voice: SpeakerVoice
     reference: NDArray[np.float32]
 
     @property
     def cosine(self) -> float:
-        """Between the mean embeddings."""
+        """Cosine between the mean embedding of the speaker and that of the reference."""
         return cosine(self.voice.embedding, self.reference)
 
     @property
     def over_time(self) -> NDArray[np.float64]:
-        """Of every window the cosine with the reference."""
+        """Cosine of every window with the reference, shape (windows,)."""
         windows, target = self.voice.embeddings.astype(np.float64), self.reference.astype(np.float64)
         cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
         return cosines
@@ -45,21 +45,26 @@ class Match:
 
 @dataclass(frozen=True)
 class VoiceComparison:
-    """A recording's speakers with their reference voices, and what is noted about how they were found."""
+    """A recording's speakers matched with their reference voices, with notes on how they were matched."""
 
     matches: Sequence[Match]
     notes: Mapping[str, Any]
 
     @property
     def windows(self) -> dict[str, int]:
-        """How many windows are compared, and how many are left out as mostly silence."""
+        """The number of windows compared, and of those left out as mostly silence."""
         return {
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
         }
 
+    @property
+    def worst_window(self) -> float:
+        """The lowest cosine of a window with the reference of its speaker."""
+        return min(float(match.over_time.min()) for match in self.matches)
+
     def cosine_score(self, key: str, value: float, *, positive: bool) -> Score:
-        """The score of a mean cosine, with every speaker's own beside it; `positive` maps them to 0…1."""
+        """Return the score of a mean cosine, with every speaker's own value beside it; `positive` maps them to 0…1."""
         speakers = {match.voice.speaker: match for match in self.matches}
         return Score(
             values={key: (1 + value) / 2 if positive else value},
@@ -73,7 +78,7 @@ class VoiceComparison:
         )
 
     def timeline(self, key: str, positive: bool = False) -> Timeline:
-        """Every window's cosine with the reference of its speaker, in order of time; `positive` maps it to 0…1."""
+        """Return every window's cosine with its speaker's reference, in order of time; `positive` maps it to 0…1."""
         points = sorted(
             (clip[0].start, float(value))
             for match in self.matches
@@ -98,16 +103,16 @@ def compare_voices(
     """Match a recording's speakers with the voices they should have.
 
     Args:
-        recording: who is matched.
-        references: with whom.
-        script: whose names are those of the references.
+        recording: the recording whose speakers are matched.
+        references: the voices to match them with.
+        script: a script that uses the names of the references for its speakers.
         source: `auto` takes the speech stem where there is music; `mix` the recording as it is.
         silence: whether speakers keep the windows that are mostly silence.
-        through: a rate that the recording is resampled to first.
+        through: a sample rate to which the recording is resampled first.
 
     Raises:
         BadInput: the references' names are not those of the script's speakers.
-        CannotScore: no sound, no speech, or a speaker with a reference is not heard.
+        CannotScore: there is no sound or no speech, or a speaker with a reference is not heard.
     """
     recording.require_sound()
     track = recording.speech_track(source)
@@ -120,32 +125,35 @@ def compare_voices(
 def _match_speakers(
     recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
 ) -> tuple[list[Match], dict[str, Any]]:
-    """Every reference voice with the speaker that should have it, and notes on how many speakers there are.
+    """Match every reference voice with a speaker; return the matches, and notes on how many speakers there are.
 
     Args:
-        recording: who is matched.
-        references: with whom.
-        script: whose names are those of the references.
+        recording: the recording whose speakers are matched.
+        references: the voices to match them with.
+        script: a script that uses the names of the references for its speakers.
         silence: whether speakers keep the windows that are mostly silence.
 
     Raises:
         BadInput: the references' names are not those of the script's speakers.
-        CannotScore: no speech, or a speaker with a reference is not heard.
+        CannotScore: there is no speech, or a speaker with a reference is not heard.
     """
     recording.require_sound(SHORTEST_VOICE)
 
     def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
+    # One voice and one reference: nobody has to be told apart.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
         return [Match(voices[0], next(iter(references.embeddings.values())))], {}
+    # No script: the best assignment of speakers to references.
     if script is None:
         voices = heard_in(recording.turns())
         return _assign_voices(voices, references), {"speakers_found": len(voices)}
+    # With a script, speakers are matched by their names.
     spelt = {speaker_key(name): name for name in script.speakers}
     script_names = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
     if not script_names:
@@ -162,7 +170,7 @@ def _match_speakers(
 
 
 def _assign_voices(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
-    """Found speakers and references, matched so that the similarities add up to the most."""
+    """Match the detected speakers with the references so that the sum of similarities is largest."""
     from scipy.optimize import linear_sum_assignment
 
     if len(voices) < len(references):
@@ -175,5 +183,5 @@ def _assign_voices(voices: Sequence[SpeakerVoice], references: ReferenceVoices) 
 
 
 def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
-    """Of the angle between two vectors."""
+    """Return the cosine of the angle between two vectors."""
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))

@@ -21,13 +21,14 @@ from typing import Any, Literal
 from podeval.analysis import Recording, speech_track
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score
 from podeval.text.language import identify_language, read_as
 from podeval.text.normalise import bracketed_share
 from podeval.text.word_errors import word_errors
 
 _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
-"""By variant; the default takes its own."""
+"""Normaliser of a variant; the default variant uses the parameter `normaliser`."""
 
 
 @metric(
@@ -37,8 +38,24 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     dimension="speech.accuracy",
     dimension_zh="准确性",
     keys=(
-        Key("wer", "lower", "", (0, None), about="word error rate, normalised", zh="词错误率"),
-        Key("cer", "lower", "", (0, None), about="character error rate, normalised", zh="字错误率"),
+        Key(
+            "wer",
+            "lower",
+            "",
+            (0, None),
+            about="word error rate, normalised",
+            zh="词错误率",
+            reach=Reach(LFS, people=(0.074, 0.137), systems=(0.103, 0.164)),
+        ),
+        Key(
+            "cer",
+            "lower",
+            "",
+            (0, None),
+            about="character error rate, normalised",
+            zh="字错误率",
+            reach=Reach(LFS, people=(0.05, 0.07), systems=(0.065, 0.129)),
+        ),
         Key(
             "wer_raw",
             "lower",
@@ -108,7 +125,9 @@ def wer(
 
 
 def _detect_language(text: str) -> dict[str, Any]:
-    """What the notes say of the text: its language if it is another, and the shares where it has several."""
+    """Return notes on the text's language where it is neither English nor Chinese, and on the shares where it has
+    several.
+    """
     language = identify_language(text)
     notes = {} if language.code in ("en", "zh") else {"text_language": language.code or "unknown"}
     return {**notes, **({"text_languages": language.noted} if language.noted else {})}

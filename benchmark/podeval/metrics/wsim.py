@@ -4,7 +4,8 @@ The sum over speakers of seconds × cosine between its mean embedding and its re
 seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
 
 Differs from nothing that is published: PodEval's appendix A.7 has the name in a figure and does not define it, so the
-definition is podeval's own.
+definition is podeval's own. It is not the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which slides a
+window over the speech and takes the worst of several generations; `worst_window` of `sim` is nearest to that.
 """
 
 from typing import Literal
@@ -14,6 +15,7 @@ import numpy as np
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import STUDY, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.text.script import Script
@@ -24,7 +26,16 @@ from podeval.text.script import Script
     title="WSIM",
     version="1.1",
     dimension="speech.voice_fidelity",
-    keys=(Key("wsim", "higher", "cosine", (-1, 1), about="likeness to the reference voices, weighted by time"),),
+    keys=(
+        Key(
+            "wsim",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="likeness to the reference voices, weighted by time",
+            reach=Reach(STUDY, people=(0.89, 0.91), profile="embedded"),
+        ),
+    ),
     needs=NEEDS,
     paper="PodEval (own definition)",
 )

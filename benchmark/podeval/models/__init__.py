@@ -1,4 +1,4 @@
-"""The neural networks a measurement needs: one interface per job, one file per implementation, one registry."""
+"""The neural networks that measurements need: one interface per job, one file per implementation, one registry."""
 
 __all__ = [
     "card",

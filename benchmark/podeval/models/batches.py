@@ -1,11 +1,11 @@
-"""Decides which inputs go through a network together."""
+"""Groups inputs of a network into batches."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 
 def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield the positions of inputs of one length, at most `most` at a time, so that none needs padding."""
+    """Yield the indices of inputs of equal length, at most `most` at a time, so that none needs padding."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     for _, same in groupby(order, key=lengths.__getitem__):
         positions = list(same)

@@ -20,6 +20,7 @@ JOBS = {
     "diarizer": "who speaks when",
     "speech_quality": "speech quality as listeners would rate it",
     "naturalness": "how natural speech sounds to listeners",
+    "loss_quality": "how well listeners hear no lost packets",
     "pesq_estimator": "PESQ as it would be with a clean reference",
     "separator": "speech apart from music",
     "music_detector": "music or not",
@@ -42,10 +43,10 @@ class PackagedFile:
 class ModelCard:
     """One implementation of one job.
 
-    `options` are the choices that change its values; with id, revision and hashes they are its identity in a
-    protocol. `packages` are what must be importable, `extra` the extra of podeval that brings them. Weights come from
+    `options` are the choices that change its values; with id, revision and hashes they form its identity in a
+    protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
     packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
-    is no profile's own choice for its job may still be chosen by name in those of `variant_in`.
+    no profile uses by default can still be chosen by name in the profiles of `variant_in`.
     """
 
     id: str
@@ -74,7 +75,7 @@ class ModelCard:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of it goes into a protocol."""
+        """The facts that are part of a protocol."""
         return {
             "id": self.id,
             "revision": {repo.id: repo.commit for repo in self.hub} or self.revision,
@@ -83,11 +84,11 @@ class ModelCard:
         }
 
     def absent_packages(self) -> list[str]:
-        """The packages that it needs and that are not installed."""
+        """Return the required packages that are not installed."""
         return [package for package in self.packages if not _is_importable(package)]
 
     def missing(self) -> str | None:
-        """Say why it cannot be used here, with the command that helps; None when it can. Opens no weights."""
+        """Return why the model cannot be used here, with the command that helps; None if it can. Opens no weights."""
         if absent := self.absent_packages():
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
         if self.weights and not weights.lock()[self.weights].is_installed():
@@ -103,7 +104,7 @@ class ModelCard:
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 
     def verify_files(self) -> dict[str, Path]:
-        """Return the paths of the weight files by name, each SHA-256 checked; of a Hub repo, its folder by its id.
+        """Check the SHA-256 of every weight file and return the paths by name; for a Hub repo, its folder by repo id.
 
         Raises:
             ModelMissing: a package or file is absent, or not the pinned one.
@@ -129,5 +130,5 @@ def _is_importable(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:
-        # What it would be a part of is absent.
+        # Its parent package is absent.
         return False

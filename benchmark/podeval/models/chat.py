@@ -1,4 +1,4 @@
-"""The job of a chat model: messages in, one answer out, with what it cost; and how it can fail.
+"""The interface of chat models: messages in, one answer with its usage out, and the possible errors.
 
 Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
 `input_audio` (base64). Nothing here knows what is being judged.
@@ -15,13 +15,13 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an answer is drawn; what is None is left to the backend.
+    """How an answer is sampled; what is None is left to the backend.
 
     Args:
-        temperature: 0 is the most probable answer.
-        top_p: the share of probability that is drawn from.
-        seed: of the draw; a request's own seed is added to it.
-        max_tokens: the longest answer.
+        temperature: 0 gives the most probable answer.
+        top_p: the share of probability that is sampled from.
+        seed: seed of the sampling; a request's own seed is added to it.
+        max_tokens: maximum length of the answer in tokens.
     """
 
     temperature: float | None = 0.0
@@ -30,23 +30,23 @@ class Sampling:
     max_tokens: int | None = 4096
 
     def with_seed(self, seed: int) -> "Sampling":
-        """The same with a request's seed added, where seeds are sent at all."""
+        """Return the same settings with a request's seed added, if seeds are sent at all."""
         total = None if self.seed is None else self.seed + seed
         return Sampling(self.temperature, self.top_p, total, self.max_tokens)
 
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """What came back, as it came back.
+    """An answer exactly as the backend returned it.
 
     Args:
-        text: the answer's text; None where there is none.
+        text: the answer's text; None if there is none.
         finish: why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or what the backend says.
-        refusal: the words by which the model refused, where it says so apart from the text.
+        refusal: the words with which the model refused, if they are separate from the text.
         tools: names of tools that it wanted to call instead of answering.
-        prompt_tokens, answer_tokens: as counted by the backend; None where it does not count.
-        model: which model says it answered, and its build, where the backend tells.
-        form: how the schema was asked for: `json_schema`, `json_object` or `text`.
+        prompt_tokens, answer_tokens: as counted by the backend; None if it does not count.
+        model: the model and build that answered, if the backend names them.
+        form: how the schema was requested: `json_schema`, `json_object` or `text`.
         raw: everything the backend sent.
     """
 
@@ -62,12 +62,12 @@ class ChatAnswer:
 
 
 class ChatBusy(PodevalError):
-    """No answer this time: the backend is busy, broken, silent or cut off; worth trying again.
+    """There was no answer this time: the backend is busy, broken, silent or cut off; another try may succeed.
 
     Args:
         reason: as a sentence.
-        retry_after: seconds that the backend asked to be left alone, where it did.
-        crowded: whether fewer calls at a time may help.
+        retry_after: seconds that the backend asked to wait, if it did.
+        crowded: whether fewer concurrent calls may help.
     """
 
     def __init__(self, reason: str, *, retry_after: float | None = None, crowded: bool = True) -> None:
@@ -85,38 +85,38 @@ class ChatRefused(PodevalError):
 
 
 class ChatModel(Protocol):
-    """A language model to talk to, from several threads at once."""
+    """A chat model that several threads can call at once."""
 
     at_once: int | None
-    """Calls at a time it can bear, None where any number."""
+    """Maximum number of concurrent calls, None if unlimited."""
 
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
-        """One answer.
+        """Return one answer.
 
         Args:
             messages: the conversation so far.
-            sampling: how it is drawn.
-            schema: a JSON schema that the answer should fit; kept to where the backend can.
-            timeout: seconds by the wall clock.
+            sampling: how the answer is sampled.
+            schema: a JSON schema that the answer should fit; enforced if the backend can.
+            timeout: seconds of wall-clock time.
 
         Raises:
-            ChatBusy: no answer this time.
-            ChatRefused: never an answer.
-            ModelMissing: the model or what it runs with is not here.
+            ChatBusy: there is no answer this time.
+            ChatRefused: there will never be an answer.
+            ModelMissing: the model or a library that it needs is not installed.
         """
 
 
 @dataclass
 class Form:
-    """How a schema is asked for; steps down where a backend refuses, and stays there."""
+    """The form in which a schema is requested; falls back to a simpler one if a backend refuses, and stays there."""
 
     name: str = "json_schema"
 
     LADDER = ("json_schema", "json_object", "text")
 
     def below(self) -> str | None:
-        """The next simpler form, None below the last."""
+        """Return the next simpler form, or None below the last."""
         rank = self.LADDER.index(self.name) + 1
         return self.LADDER[rank] if rank < len(self.LADDER) else None

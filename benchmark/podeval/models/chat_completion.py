@@ -1,4 +1,4 @@
-"""A chat completion of the OpenAI API: how a schema is asked for, and what an answer holds; however it came."""
+"""Chat completions of the OpenAI API: how a schema is requested and how an answer is parsed, for any transport."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
-    """Run a call for so many seconds at most; after that raise `ChatBusy`, and leave the call to end by itself."""
+    """Run a call for at most `seconds`; after that raise `ChatBusy`, and let the call finish by itself."""
     outcome: list[T] = []
     failure: list[BaseException] = []
 
@@ -23,6 +23,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
         except BaseException as error:
             failure.append(error)
 
+    # A call that does not return in time goes on in its thread, and its result is dropped.
     thread = threading.Thread(target=run, daemon=True, name="podeval-judge-call")
     thread.start()
     thread.join(seconds)
@@ -34,23 +35,24 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 
 def describe_lateness(whom: str, seconds: float) -> str:
-    """Say that an answer did not come in time."""
+    """Return a sentence that says that an answer did not come in time."""
     return f"{whom} did not answer within {seconds:g} s"
 
 
 def make_response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Make the field of a request that asks for a schema in this form, None for `text`."""
+    """Return the request field that asks for a schema in this form; None for `text`."""
     if form == "json_schema":
         return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
     return {"type": "json_object"} if form == "json_object" else None
 
 
 def read_completion(body: str, form: str) -> ChatAnswer:
-    """Read the answer in a response's body.
+    """Parse the answer in a response's body.
 
     Raises:
-        ChatBusy: it is not what the API says, which another call may mend.
+        ChatBusy: the body does not follow the API, which another call may fix.
     """
+    # Check the form of the response.
     if len(body) > _LONGEST_BODY:
         raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, which no judgement is", crowded=False)
     try:
@@ -60,6 +62,7 @@ def read_completion(body: str, form: str) -> ChatAnswer:
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ChatBusy(f"the response holds no choice: {body[:80]!r}", crowded=False)
+    # Take from it what is there.
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
@@ -78,7 +81,7 @@ def read_completion(body: str, form: str) -> ChatAnswer:
 
 
 def _read_text(content: Any) -> str | None:
-    """The text, of a string or of a list of parts."""
+    """Return the text of a content that is a string or a list of parts."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str)) or None

@@ -1,7 +1,7 @@
 """A chat model behind an OpenAI-compatible endpoint, through huggingface_hub's InferenceClient.
 
-What the client would do and this does not let it: send the Hugging Face token of this machine to any host when no
-key is given; turn a JSON schema into the dialect of one server; wait for ever for an answer that drips in.
+Three habits of the client are prevented here: sending this machine's Hugging Face token to any host when no key is
+given; turning a JSON schema into the dialect of one server; waiting for ever for an answer that arrives in drips.
 """
 
 import contextlib
@@ -16,16 +16,16 @@ from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Form, Message
 from podeval.models.chat_completion import call_within, describe_lateness, make_response_format, read_completion
 
 _NO_KEY = "no-key"
-"""Sent where there is no key: with an empty one the client sends the machine's Hugging Face token."""
+"""Sent if there is no key: with an empty one the client would send the machine's Hugging Face token."""
 
 
 class EndpointChat:
-    """A model at an endpoint.
+    """A chat model at an endpoint.
 
     Args:
         model: its name there.
         endpoint: base URL, to which `/chat/completions` is added.
-        key: sent as bearer token; never shown.
+        key: sent as a bearer token; never shown.
         extra: more fields of the request body.
     """
 
@@ -44,7 +44,7 @@ class EndpointChat:
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
-        """One answer; see `podeval.models.chat.ChatModel`."""
+        """Return one answer; see `podeval.models.chat.ChatModel`."""
         form = Form(self.form.name) if schema is not None else Form("text")
         refusal: ChatRefused | None = None
         while True:
@@ -52,7 +52,7 @@ class EndpointChat:
             try:
                 answer = self._ask(messages, sampling, schema, form_name, timeout)
             except _BadRequest as refused:
-                # It may be the schema that it does not take: ask in a simpler way, and tell of the first refusal.
+                # The endpoint may reject the schema: ask in a simpler form, and report the first refusal.
                 refusal = refusal or refused
                 below = form.below()
                 if below is None:
@@ -89,7 +89,7 @@ class EndpointChat:
         response_format: Mapping[str, Any] | None,
         timeout: float,
     ) -> bytes:
-        """The response's body, whole."""
+        """Send a request and return the complete body of the response."""
         from huggingface_hub.errors import HfHubHTTPError, InferenceTimeoutError, OfflineModeIsEnabled
 
         client = _make_client(self._endpoint, self._key or _NO_KEY, timeout, response_format)
@@ -110,7 +110,7 @@ class EndpointChat:
         return body_received
 
     def _explain_failure(self, response: Any) -> Exception:
-        """What an HTTP status means for the caller."""
+        """Return the error that an HTTP status means for the caller."""
         status = int(response.status_code)
         message = self._hide_key(_read_error_message(response))
         reason = f"{self._endpoint} answered {status}" + (f": {message}" if message else "")
@@ -129,14 +129,14 @@ class EndpointChat:
 
 
 class _BadRequest(ChatRefused):
-    """The endpoint does not take this request; perhaps a simpler one."""
+    """The endpoint rejects this request, but may accept a simpler one."""
 
 
 def _make_client(endpoint: str, key: str, timeout: float, response_format: Mapping[str, Any] | None) -> Any:
     from huggingface_hub import InferenceClient
 
     class Client(InferenceClient):
-        """Asks for a schema as OpenAI's API does, and keeps the body as it came."""
+        """Requests a schema as OpenAI's API does, and keeps the response body unchanged."""
 
         body = b""
 
@@ -144,14 +144,14 @@ def _make_client(endpoint: str, key: str, timeout: float, response_format: Mappi
             if response_format is not None:
                 request_parameters.json["response_format"] = dict(response_format)
             self.body = super()._inner_post(request_parameters, stream=False)
-            # What the client would make objects of: the body is read here, whatever it holds.
+            # The client would convert the body to objects; here it is kept as it came.
             return b"{}"
 
     return Client(base_url=endpoint, api_key=key, timeout=timeout)
 
 
 def _list_transport_errors() -> tuple[type[Exception], ...]:
-    """What the client's HTTP library raises for a connection: httpx2, or httpx before huggingface_hub 2."""
+    """Return the connection errors of the client's HTTP library: httpx2, or httpx before huggingface_hub 2."""
     errors: list[type[Exception]] = []
     for name in ("httpx2", "httpx"):
         with contextlib.suppress(ImportError):
@@ -160,7 +160,7 @@ def _list_transport_errors() -> tuple[type[Exception], ...]:
 
 
 def _read_error_message(response: Any) -> str:
-    """What an error response says, in one line."""
+    """Return the message of an error response in one line."""
     try:
         text = str(response.text)
     except Exception:
@@ -174,7 +174,7 @@ def _read_error_message(response: Any) -> str:
 
 
 def _read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from a number or a date."""
+    """Return the seconds to wait, from a number or a date."""
     value = headers.get("retry-after")
     if not value:
         return None

@@ -1,7 +1,7 @@
 """A chat model from a local GGUF file, in this process, through xllamacpp (llama.cpp).
 
-It keeps to a JSON schema by construction: only what fits can be said. One call at a time, without what earlier calls
-left in the cache, so that the same question has the same answer in any order.
+Answers fit a JSON schema by construction: generation is constrained to it. Calls run one at a time and reuse nothing
+that earlier calls left in the cache, so that the same request has the same answer in any order.
 """
 
 import functools
@@ -18,15 +18,15 @@ from podeval.models.chat_completion import call_within, make_response_format, re
 from podeval.models.threads import threads
 
 CONTEXT = 16_384
-"""Tokens of question and answer, where nothing is said: an hour's script fits, and 8 GB of memory."""
+"""Default number of tokens of request and answer: enough for an hour's script, within 8 GB of memory."""
 
 
 class GgufChat:
-    """A model from a GGUF file; see `podeval.models.chat.ChatModel`.
+    """A chat model from a GGUF file; see `podeval.models.chat.ChatModel`.
 
     Args:
-        path: of the file.
-        context: tokens of question and answer at most.
+        path: path of the file.
+        context: maximum tokens of request and answer together.
 
     Raises:
         ModelMissing: xllamacpp is not installed.
@@ -48,7 +48,7 @@ class GgufChat:
         parameters.warmup = False
         parameters.verbosity = -1
         parameters.cpuparams.n_threads = threads()
-        # The library also listens on loopback: with a key that nobody knows, nobody can ask there.
+        # The library also listens on loopback; a secret random key keeps others from using it.
         parameters.api_keys = [secrets.token_hex(32)]
         try:
             self._server = xllamacpp.Server(parameters)
@@ -60,9 +60,10 @@ class GgufChat:
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
-        """One answer; see `podeval.models.chat.ChatModel`."""
+        """Return one answer; see `podeval.models.chat.ChatModel`."""
         if any(not isinstance(message["content"], str) for message in messages):
             raise ChatRefused(f"{self._path.name} hears no audio here; name another judge", for_all=False)
+        # The request, without the fields that are left to the backend.
         form = "json_schema" if schema is not None else "text"
         body = {
             "messages": [dict(message) for message in messages],
@@ -105,7 +106,7 @@ def _to_text(answer: Any) -> str:
 
 
 def load_gguf_chat(path: Path, context: int | None) -> GgufChat:
-    """Load the model of a file, once a process.
+    """Load the model of a file, once per process.
 
     Raises:
         ModelMissing: see `GgufChat`.

@@ -1,10 +1,11 @@
-"""A chat model from the Hub, run here through transformers: text models, and models of the Qwen-Omni class that hear.
+"""A chat model from the Hub, run locally with transformers: text models, and Qwen-Omni models, which accept audio.
 
-Pinned to a commit; weights in safetensors only, and no code of the repo is run. Nothing is fetched when it is asked:
-`podeval judge install` brings the files. 16 bits on a GPU, 32 on a processor; one call at a time.
+Models are pinned to a commit; weights are safetensors only, and no code of the repo is run. Nothing is downloaded when
+a model is asked: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and 32 on a CPU, one call
+at a time.
 
-Audio goes in as the models' own processors do it (16 kHz, Whisper's log-mel features, one token a 40 ms), without
-those processors, which need libraries for pictures and videos.
+Audio is prepared as by the models' own processors (16 kHz, Whisper's log-mel features, one token per 40 ms), but
+without these processors, which need libraries for images and videos.
 """
 
 import base64
@@ -47,20 +48,20 @@ _HEARING = {
     "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
     "qwen2_5_omni_thinker": "Qwen2_5OmniThinkerForConditionalGeneration",
 }
-"""Classes by the model type that a config names; of an Omni model, the part that thinks and writes."""
+"""Classes by a config's model type, for models that accept audio; for Omni models, the part that generates text."""
 _AUDIO_TOKEN = "<|AUDIO|>"  # noqa: S105
 
 
 class TransformersChat:
-    """A model from its folder; see `podeval.models.chat.ChatModel`.
+    """A chat model from its folder; see `podeval.models.chat.ChatModel`.
 
     Args:
-        folder: of its files.
-        name: for messages to people.
-        hears: whether it is to be sent audio.
+        folder: folder of its files.
+        name: name in messages to users.
+        hears: whether audio will be sent to it.
 
     Raises:
-        ModelMissing: it cannot be loaded, or cannot hear.
+        ModelMissing: the model cannot be loaded, or does not accept audio.
     """
 
     at_once: int | None = 1
@@ -82,7 +83,7 @@ class TransformersChat:
         precision = torch.float32 if device() == "cpu" else torch.bfloat16
         options = {"use_safetensors": True, "dtype": precision}
         if kind:
-            # A whole Omni model holds a part that speaks beside the one that thinks.
+            # A complete Omni model has a part that speaks beside the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
             self._tokenizer = load_preprocessor("AutoTokenizer", folder)
@@ -97,7 +98,7 @@ class TransformersChat:
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
-        """One answer; the schema is asked for in words only."""
+        """Return one answer; the schema is requested in words only."""
         if not self._lock.acquire(timeout=timeout):
             raise ChatBusy(f"{self._name} did not get to this within {timeout:g} s")
         try:
@@ -108,6 +109,7 @@ class TransformersChat:
     def _ask(self, messages: Sequence[Message], sampling: Sampling, timeout: float) -> ChatAnswer:
         import torch
 
+        # The question has to leave room for an answer.
         inputs = self._prepare_inputs(messages)
         prompt_length = int(inputs["input_ids"].shape[1])
         room = self._read_context_length() - prompt_length
@@ -116,6 +118,7 @@ class TransformersChat:
                 f"the question has {prompt_length} tokens and {self._name} reads {self._read_context_length()}",
                 for_all=False,
             )
+        # Generate, greedily at temperature 0.
         options: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if sampling.temperature is None or sampling.temperature > 0:
             options = {"do_sample": True, "temperature": sampling.temperature or 1.0, "top_p": sampling.top_p or 1.0}
@@ -128,6 +131,7 @@ class TransformersChat:
                 max_time=timeout,
                 pad_token_id=self._tokenizer.pad_token_id or self._list_end_tokens()[0],
             )
+        # The answer is what follows the question; without an end token it was cut off.
         answer = sequences[0, prompt_length:].tolist()
         whole = bool(answer) and answer[-1] in self._list_end_tokens()
         if not whole and time.monotonic() - began >= timeout:
@@ -144,10 +148,11 @@ class TransformersChat:
         )
 
     def _prepare_inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """What the model takes: tokens, and features of the audio with as many tokens in its place."""
+        """Return the model's inputs: tokens, and features of the audio with as many tokens in its place."""
         conversation, clips = _read_conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         audio: dict[str, Any] = {}
+        # Features of the clips, and a token in the text for each of their frames.
         if clips:
             if self._features is None:
                 raise ChatRefused(f"{self._name} does not hear", for_all=False)
@@ -171,14 +176,14 @@ class TransformersChat:
         return int(getattr(config, "max_position_embeddings", 0) or 32_768)
 
     def _list_end_tokens(self) -> list[int]:
-        """The tokens that end an answer."""
+        """Return the tokens that end an answer."""
         declared = self._model.generation_config.eos_token_id
         ends = declared if isinstance(declared, list) else [declared]
         return [end for end in (*ends, self._tokenizer.eos_token_id) if end is not None]
 
 
 def _read_conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[Any]]:
-    """The messages as chat templates have them, and the clips in order, mono at `RATE`."""
+    """Return the messages in the form of chat templates, and the clips in order, mono at `RATE`."""
     import soundfile
 
     from podeval.audio.resample import resample
@@ -203,12 +208,15 @@ def _read_conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]
 
 
 def _count_audio_tokens(frames: int) -> int:
-    """Tokens of so many feature frames: two convolutions by two, as Qwen2-Audio and Qwen2.5-Omni have them."""
+    """Return the number of tokens for so many feature frames.
+
+    Two convolutions each halve them, as in Qwen2-Audio and Qwen2.5-Omni.
+    """
     return int(((frames - 1) // 2 + 1 - 2) // 2 + 1)
 
 
 def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
-    """Each audio token of the template as many times as its clip has tokens."""
+    """Repeat each audio token of the template as many times as its clip has tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
         raise ChatRefused(f"the chat template of {name} has no place for the audio", for_all=True)
@@ -220,7 +228,7 @@ def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
 
 @contextlib.contextmanager
 def _seed_draws(seed: int | None) -> Any:
-    """Draws inside the block come from the seed; outside nothing changes."""
+    """Make random draws inside the block depend on the seed; draws outside are unaffected."""
     import torch
 
     if seed is None:
@@ -233,10 +241,10 @@ def _seed_draws(seed: int | None) -> Any:
 
 
 def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
-    """Fetch a model's configuration, tokenizer and safetensors weights; what is there is not fetched again.
+    """Download a model's configuration, tokenizer and safetensors weights, except for files that are there already.
 
     Raises:
-        BadInput: the Hub does not hand it out, or it has no weights in safetensors; says what to do.
+        BadInput: the Hub does not provide it, or it has no weights in safetensors; the message says what to do.
     """
     HubRepo(repo, commit, ("config.json",)).install(progress)
     for file in _CONFIGURATION:
@@ -254,7 +262,7 @@ def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
 
 
 def _fetch_optional(repo: str, commit: str, file: str, progress: Callable[[str], None]) -> bool:
-    """Fetch a file where the repo has it."""
+    """Download a file if the repo has it."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
@@ -271,7 +279,7 @@ def _fetch_optional(repo: str, commit: str, file: str, progress: Callable[[str],
 
 
 def _read_shards(folder: Path) -> tuple[str, ...]:
-    """The files that an index of weights names."""
+    """Return the files that an index of weights names."""
     index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     names = sorted(set(index["weight_map"].values()))
     if not names or any(Path(name).name != name or not name.endswith(".safetensors") for name in names):
@@ -284,10 +292,11 @@ def _find_folder(repo: str, commit: str) -> Path:
 
 
 def load_transformers_chat(repo: str, commit: str, *, hears: bool) -> TransformersChat:
-    """Load the model of a repo at a commit, once a process.
+    """Load the model of a repo at a commit, once per process.
 
     Raises:
-        ModelMissing: transformers or the files are not here; names the command that helps. Or see `TransformersChat`.
+        ModelMissing: transformers or the files are not installed; the message names the command that helps. Also see
+            `TransformersChat`.
     """
     if importlib_missing := [name for name in ("torch", "transformers") if not _is_importable(name)]:
         raise ModelMissing(
@@ -307,5 +316,5 @@ def _is_importable(package: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def load_model(folder: Path, name: str, hears: bool) -> TransformersChat:
-    """Load a model from a folder; the last one is kept, as few machines hold two."""
+    """Load a model from a folder; only the last one is kept in memory, because few machines hold two."""
     return TransformersChat(folder, name, hears=hears)

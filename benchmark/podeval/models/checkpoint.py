@@ -1,8 +1,8 @@
-"""Reads the tensors of checkpoints that others pickled; nothing in them is ever run.
+"""Reads the tensors of pickled third-party checkpoints without running anything in them.
 
-torch's restricted reader (`weights_only`) refuses a file in which there is any class it does not know, such as the
+torch's restricted reader (`weights_only`) refuses a file with any class it does not know, such as the
 state of a trainer beside the weights. Here every such class is read as an empty dictionary instead: no code of the
-checkpoint or of the class is imported or called, and whatever else the file holds is left on disk.
+checkpoint or of the class is imported or called, and everything else in the file is ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Ignored:
-    """Stands for a class that holds no weights."""
+    """A stand-in for a class that holds no weights."""
 
     def __new__(cls, *_: Any) -> Any:
         # The one type on which the restricted reader sets both items and attributes.
@@ -28,7 +28,7 @@ class _Ignored:
 
 
 class _IgnoredArray:
-    """Stands for a NumPy array or number, whose state is a tuple."""
+    """A stand-in for a NumPy array or number, whose state is a tuple."""
 
     def __init__(self, *_: Any) -> None:
         pass
@@ -38,21 +38,21 @@ class _IgnoredArray:
 
 
 def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
-    """Read the tensors whose names begin with `prefix`, by the rest of their names, on the processor.
+    """Read the tensors whose names begin with `prefix` into CPU memory, by the rest of their names.
 
     Args:
         path: a file written by `torch.save`.
         entry: the key of the checkpoint that holds the weights.
-        prefix: of the names, `model.` for instance.
+        prefix: beginning of the names, `model.` for instance.
 
     Raises:
-        ModelMissing: it is no checkpoint, cannot be read without running code of its own, or has no such entry.
+        ModelMissing: the file is not a checkpoint, cannot be read without running its code, or has no such entry.
     """
     import torch
     from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
     try:
-        # Files of before torch 1.6 are no archives; they are read whole, and only where they hold nothing unknown.
+        # Files from before torch 1.6 are not archives; they are read whole, and only if all their classes are known.
         archive = zipfile.is_zipfile(path)
         unknown = get_unsafe_globals_in_checkpoint(path) if archive else []
         ignored = [(_IgnoredArray if name.startswith("numpy.") else _Ignored, name) for name in unknown]
@@ -72,10 +72,10 @@ def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
 
 
 def select_part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Select the weights whose names begin with `prefix`, by the rest of their names."""
+    """Return the weights whose names begin with `prefix`, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
 def explain_wrong_weights(file: str, model: str, error: Exception) -> ModelMissing:
-    """Make the error for a checkpoint that could be read and does not hold what a model needs."""
+    """Return the error for a checkpoint that could be read but lacks what a model needs."""
     return ModelMissing(f"{file} does not hold {model} ({' '.join(str(error).split())[:300]}); please report it")

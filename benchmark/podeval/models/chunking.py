@@ -1,4 +1,4 @@
-"""Cuts a long recording at its pauses into pieces that fit the window of Whisper, 30 s."""
+"""Splits a long recording at its pauses into chunks that fit Whisper's window of 30 s."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import numpy as np
 from podeval.models.interfaces import Samples
 
 RATE = 16_000
-"""Rate of the samples that are cut, Hz."""
+"""Sample rate of the input, Hz."""
 
 _LONGEST = 29 * RATE
 _USUAL = 27 * RATE
@@ -16,7 +16,7 @@ _PAUSE = 8
 
 
 def cut_at_pauses(samples: Samples) -> Iterator[slice]:
-    """Cut samples into few pieces of at most 29 s, each at the middle of the quietest 0.4 s of 2 s and more."""
+    """Yield few slices of at most 29 s, each cut in the middle of the quietest 0.4 s within a range of 2 s or more."""
     start = 0
     while (left := len(samples) - start) > _LONGEST:
         count = -(-left // _USUAL)

@@ -1,12 +1,12 @@
-"""Hybrid Transformer Demucs: speech apart from music and everything else, through the package demucs.
+"""Hybrid Transformer Demucs: separates speech from music and everything else, through the package demucs.
 
 The network estimates drums, bass, other and vocals of 7.8 s at a time; the vocals are the speech, the sum of the
-others the accompaniment. The two add up to the mix nearly, not exactly. As `demucs.api` does, the mix is brought to
-mean 0 and deviation 1 first, pieces overlap by a quarter and fade into one another; there is no random shift, so that
-a score is the same each time.
+others the accompaniment. The two add up to the mix approximately, not exactly. As in `demucs.api`, the mix is first
+normalised to mean 0 and deviation 1, and chunks overlap by a quarter and are cross-faded; there is no random shift, so
+that a score is the same each time.
 Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source Separation", ICASSP 2023.
 
-The values are those of `demucs.apply.apply_model` on the whole recording; only a few pieces are in memory at a time.
+The values are those of `demucs.apply.apply_model` on the whole recording; only a few chunks are in memory at a time.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _GPU_BATCH, _CPU_BATCH = 8, 1
 
 
 class HTDemucs(Separator):
-    """A separator.
+    """A separator with Hybrid Transformer Demucs.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
         weights: name of the file in it.
-        overlap: share of a piece that the next one covers too.
+        overlap: share of a chunk that the next one covers too.
     """
 
     def __init__(self, files: dict[str, Path], *, weights: str, overlap: float) -> None:
@@ -51,17 +51,17 @@ class HTDemucs(Separator):
         self._batch = _CPU_BATCH if self._device == "cpu" else _GPU_BATCH
 
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
-        """Speech and accompaniment.
+        """Separate speech and accompaniment.
 
         Args:
             samples: `(frames, 1)` or `(frames, 2)` at 44.1 kHz, float32, finite; may be a memmap. A single channel
-                goes in as two equal ones and is the mean of what comes out.
+                is duplicated for the network, and the two results are averaged.
 
         Returns:
-            Two arrays of the shape of `samples`; memmaps of temporary files where they are large.
+            Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
 
         Raises:
-            CannotScore: there are other than one or two channels.
+            CannotScore: the samples do not have one or two channels.
         """
         import torch
         from torch.nn.functional import pad
@@ -74,7 +74,7 @@ class HTDemucs(Separator):
         frames, channels = samples.shape
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         level = _measure_level(samples)
-        # What has been estimated from the present offset on, weighted, and the weights.
+        # The weighted sum of estimates from the present offset on, and the sum of weights.
         pending, weight = torch.zeros(2, channels, self._length), torch.zeros(self._length)
         fade = _make_fade(self._length)
         offsets = range(0, frames, self._stride)
@@ -92,18 +92,20 @@ class HTDemucs(Separator):
         return stems[0].finish(), stems[1].finish()
 
     def _estimate(self, samples: Samples, offsets: range, level: tuple[float, float]) -> list[Tensor]:
-        """Speech and accompaniment of the pieces at these offsets, each of shape (2, channels, length).
+        """Return the speech and accompaniment of the chunks at these offsets, each of shape (2, channels, length).
 
-        A piece that reaches beyond the recording is moved back by half of what it lacks, and comes out shorter.
+        A chunk that reaches beyond the recording is moved back by half of the excess, and its result is shorter.
         """
         import torch
 
+        # Chunks that reach beyond the recording are moved back.
         mean, deviation = level
         back = [max(0, offset + self._length - len(samples)) // 2 for offset in offsets]
         pieces = [
             _read_stretch(samples, offset - moved, self._length, level)
             for offset, moved in zip(offsets, back, strict=True)
         ]
+        # Vocals, and the sum of the other sources, at the level of the mix.
         sources = self._model(torch.stack(pieces).to(self._device)).cpu()
         vocals = self._model.sources.index("vocals")
         rest = [number for number in range(len(self._model.sources)) if number != vocals]
@@ -115,7 +117,7 @@ class HTDemucs(Separator):
 
 
 def _measure_level(samples: Samples) -> tuple[float, float]:
-    """Mean and deviation of the mean of the channels, worked out a block at a time."""
+    """Return the mean and deviation of the channels' average, computed block by block."""
     total = squares = 0.0
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK].mean(axis=1, dtype=np.float64)
@@ -126,7 +128,7 @@ def _measure_level(samples: Samples) -> tuple[float, float]:
 
 
 def _make_fade(length: int) -> Tensor:
-    """A triangle, highest in the middle."""
+    """Return a triangular window, highest in the middle."""
     import torch
 
     rising, falling = torch.arange(1, length // 2 + 1), torch.arange(length - length // 2, 0, -1)
@@ -135,7 +137,7 @@ def _make_fade(length: int) -> Tensor:
 
 
 def _read_stretch(samples: Samples, start: int, length: int, level: tuple[float, float]) -> Tensor:
-    """A piece of the mix at mean 0 and deviation 1, `(2, length)`; zeros where the recording has nothing."""
+    """Return a chunk of the normalised mix, `(2, length)`; zeros outside the recording."""
     import torch
 
     mean, deviation = level

@@ -1,4 +1,8 @@
-"""The device that torch models of the reference profile run on: the GPU when there is one, else the processor."""
+"""The device that torch models of the reference profile run on: the GPU if there is one, otherwise the CPU.
+
+On a GPU float32 is float32: TF32, which rounds the factors of products to 10 bits, is turned off, so that a model's
+values are those it has on a CPU, but for the order of sums.
+"""
 
 import os
 
@@ -6,7 +10,10 @@ from podeval.errors import BadInput
 
 
 def device() -> str:
-    """`PODEVAL_DEVICE` (such as `cpu` or `cuda:1`), else `cuda` where there is a usable GPU, else `cpu`.
+    """Return `PODEVAL_DEVICE`, such as `cuda:1`, otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
+
+    A CPU is `cpu` by whatever number it was asked for.
+
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -15,10 +22,33 @@ def device() -> str:
 
     chosen = os.environ.get("PODEVAL_DEVICE")
     if not chosen:
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        chosen = "cuda" if torch.cuda.is_available() else "cpu"
+    else:
+        require_device(chosen, f"PODEVAL_DEVICE={chosen}", "unset it")
+    if torch.device(chosen).type == "cpu":
+        return "cpu"
+    # cuDNN has it on unless told otherwise.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return chosen
+
+
+def require_device(name: str, title: str, remedy: str) -> str:
+    """Return a device that this machine and this build of torch have.
+
+    Args:
+        name: as torch has it, such as `cuda:1`.
+        title: what a refusal calls it.
+        remedy: what can be done instead of naming another.
+
+    Raises:
+        BadInput: the device is not there.
+    """
+    import torch
+
     try:
-        torch.empty(1, device=chosen)
+        torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise BadInput(f"PODEVAL_DEVICE={chosen} cannot be used here ({reason}); unset it or name another") from None
-    return chosen
+        raise BadInput(f"{title} cannot be used here ({reason}); {remedy} or name another") from None
+    return name

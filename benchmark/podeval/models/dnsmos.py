@@ -1,26 +1,26 @@
-"""DNSMOS: what listeners would say about the quality of speech, on a scale of 1 to 5.
+"""DNSMOS: an estimate of listeners' opinion of the quality of speech, on a scale of 1 to 5.
 
-Two networks of the DNS Challenge look at windows of 9.01 s every second. The P.835 network estimates the quality
-of the speech (SIG), of the background (BAK) and overall (OVRL), which then pass through a polynomial fitted by
-its authors, window by window; the P.808 network estimates one overall quality.
+Two networks of the DNS Challenge score windows of 9.01 s every second. The P.835 network estimates the quality
+of the speech (SIG), of the background (BAK) and overall (OVRL), which then pass, window by window, through a polynomial
+fitted by its authors; the P.808 network estimates one overall quality.
 Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
 
-Differs from that code in two ways. It scores every window, where the reference loses windows 7 to 23, 119 to 122
+Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122
 and more to a rounding error (`windows="upstream"` loses them too). And it computes what overlapping windows
-share once, in bounded memory, at values equal within float32 rounding.
+share only once, in bounded memory, with values equal within float32 rounding.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,15 +38,13 @@ from podeval.models.networks.dnsmos import (
     run_stack,
     wrap_seamless,
 )
-from podeval.models.threads import threads
+from podeval.models.threads import run_ahead, threads
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     # Features of seconds of a recording, and what windows have in place of their first and last frames.
     _Parts: TypeAlias = tuple[Tensor, Tensor, Tensor]
-
-T = TypeVar("T")
 
 RATE = 16_000
 WINDOW_SECONDS = 9.01
@@ -74,7 +72,7 @@ WindowChoice = Literal["exact", "upstream"]
 
 @dataclass(frozen=True)
 class DnsmosWindows:
-    """Scores of every window; the score of a recording is the mean of each.
+    """The scores of every window; the score of a recording is the mean of each.
 
     Attributes:
         start: seconds from the beginning of the recording, (windows,).
@@ -120,22 +118,23 @@ class Dnsmos:
         self._mel = torch.from_numpy(make_mel_basis(RATE, MEL_FRAME, MEL_BANDS))
 
     def score(self, samples: npt.NDArray[np.floating], *, windows: WindowChoice = "exact") -> DnsmosWindows:
-        """Scores every window of a recording.
+        """Score every window of a recording.
 
         Args:
-            samples: mono at 16 kHz, (samples,), of any length: read block by block, so a memory map of hours
-                will do. Less than 9.01 s is doubled until long enough, as in the reference.
+            samples: mono at 16 kHz, (samples,), of any length: read block by block, so a memory map of several hours
+                is fine. Less than 9.01 s is repeated until long enough, as in the reference.
             windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
 
         Returns:
             One value per window, in order.
 
         Raises:
-            BadInput: no samples, more than one channel, or not floating point.
-            CannotScore: samples that are NaN or infinite.
+            BadInput: there are no samples, more than one channel, or samples that are not floating point.
+            CannotScore: some samples are NaN or infinite.
         """
         import torch
 
+        # The windows to score, and the blocks of seconds that cover them.
         signal = _repeat_to_window(samples)
         starts = list_window_starts(len(signal), windows)
         to_score = set(starts)
@@ -144,8 +143,9 @@ class Dnsmos:
         rated: list[Future[tuple[Tensor, npt.NDArray[np.float32]]]] = []
         with _start_workers() as pool, torch.inference_mode():
             for first, (powers, mels) in zip(
-                blocks, _run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
+                blocks, run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
             ):
+                # Windows that this block completes are rated while the next blocks are computed.
                 complete = range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS)
                 ready = [start for start in complete if start in to_score]
                 pictures = power.extend(*powers, keep=ready), mel.extend(*mels, keep=ready)
@@ -157,7 +157,7 @@ class Dnsmos:
         return _make_scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
 
     def _compute_features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
-        """What windows share of both networks over the block of seconds that starts at `first`."""
+        """Compute what windows share of both networks over the block of seconds that starts at `first`."""
         import torch
 
         block = torch.from_numpy(_read_block(signal, first))
@@ -165,7 +165,7 @@ class Dnsmos:
             return self._compute_power(block), self._compute_mel_power(block)
 
     def _rate(self, power: Tensor, mel: Tensor) -> tuple[Tensor, npt.NDArray[np.float32]]:
-        """Raw SIG, BAK, OVRL and the P.808 quality of complete windows."""
+        """Return raw SIG, BAK and OVRL, and the P.808 quality, of complete windows."""
         import torch
 
         with torch.inference_mode():
@@ -173,7 +173,7 @@ class Dnsmos:
             return raw, self._p808.run(_to_decibels(mel[:, 0]).numpy())
 
     def _compute_power(self, block: Tensor) -> _Parts:
-        """The shared layers over a block: (seconds, channels, frames, bins), heads and tails of windows."""
+        """Run the shared layers over a block: (seconds, channels, frames, bins), heads and tails of windows."""
         import torch
 
         bounds = MARGIN + FRAMES_PER_SECOND * torch.arange(BLOCK_SECONDS + 1)
@@ -184,15 +184,16 @@ class Dnsmos:
         return seconds, shared.heads, shared.tails
 
     def _compute_mel_power(self, block: Tensor) -> _Parts:
-        """Mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
+        """Compute mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
 
         Frames are centred on multiples of the hop: a window's first frame has zeros for the half that precedes
-        the window, its last frame for the one sample that follows what the network takes.
+        the window, its last frame for the one sample that follows the network's input.
         """
         import torch
 
         first = (MARGIN - 1) * HOP
         frames = block[first : first + RATE * BLOCK_SECONDS + HOP + 1].unfold(0, MEL_FRAME, HOP)
+        # The first and last frame of a window see zeros beyond its ends.
         heads = frames[::FRAMES_PER_SECOND].clone()
         heads[:, : MEL_FRAME // 2] = 0
         tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].clone()
@@ -208,12 +209,12 @@ class Dnsmos:
 
 
 def from_files(files: dict[str, Path]) -> Dnsmos:
-    """The networks from the files that the registry names."""
+    """Build the networks from the files that the registry names."""
     return Dnsmos(files["sig_bak_ovr.onnx"], files["model_v8.onnx"])
 
 
 class _Windows:
-    """Puts windows of features together from seconds of features as they come."""
+    """Assembles windows of features from seconds of features as they arrive."""
 
     def __init__(self) -> None:
         self._seconds: deque[Tensor] = deque(maxlen=SPAN)
@@ -221,7 +222,7 @@ class _Windows:
         self._next = 1 - SPAN
 
     def extend(self, seconds: Tensor, heads: Tensor, tails: Tensor, *, keep: list[int]) -> list[Tensor]:
-        """Adds seconds; returns those windows they complete that are in `keep`."""
+        """Add seconds; return those of the windows they complete that are in `keep`."""
         import torch
 
         complete = []
@@ -238,20 +239,20 @@ class _Windows:
 
 
 def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
-    """The seconds at which windows start.
+    """Return the seconds at which windows start.
 
     Args:
         samples: length of a recording at 16 kHz, at least 144,160.
         windows: "exact" for every window that the reference means to score, "upstream" for those it scores.
 
     Returns:
-        Whole seconds, ascending. The reference's count leaves out a last window that fits only thanks to the
+        Whole seconds, ascending. The reference's count leaves out a last window that fits only because of the
         fraction of the recording's last second; so does "exact".
     """
     count = int(floor(samples / RATE) - WINDOW_SECONDS) + 1
     if windows == "exact":
         return list(range(count))
-    # The reference's own expression: in floating point it comes out one sample short for some starts.
+    # The reference's own expression, which is one sample short for some starts in floating point.
     return [i for i in range(count) if int((i + WINDOW_SECONDS) * RATE) - i * RATE >= WINDOW]
 
 
@@ -269,7 +270,7 @@ def _repeat_to_window(samples: npt.NDArray[np.floating]) -> npt.NDArray[np.float
 
 
 def _read_block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.float32]:
-    """Samples of a block of seconds with the margin on both sides; zeros where the recording has none."""
+    """Return the samples of a block of seconds with the margin on both sides; zeros outside the recording."""
     start = first * RATE - MARGIN * HOP
     stop = (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
     present = np.asarray(signal[max(start, 0) : stop], dtype=np.float32)
@@ -282,7 +283,7 @@ def _read_block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.
 
 
 def _to_decibels(power: Tensor) -> Tensor:
-    """Mel power as the P.808 network takes it: dB below the window's maximum, at most 80, (dB + 40) / 40."""
+    """Convert mel power to the P.808 network's input: dB below the window's maximum, at most 80, (dB + 40) / 40."""
     level = 10 * power.clamp_min(1e-10).log10()
     return ((level - level.amax(dim=(1, 2), keepdim=True)).clamp_min(-80) + 40) / 40
 
@@ -303,10 +304,10 @@ def _make_scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDAr
 
 @contextmanager
 def _start_workers() -> Iterator[ThreadPoolExecutor]:
-    """PODEVAL_THREADS workers, or one per processor, each of which uses one thread of torch.
+    """Start PODEVAL_THREADS workers, or one per CPU core, each of which uses one thread of torch.
 
-    Blocks side by side scale like threads inside an operation, but do not wait for each other at every operation,
-    which costs a multiple on a machine that is busy with something else.
+    Blocks in parallel scale like threads inside an operation, but do not wait for each other at every operation,
+    which costs several times as much on a machine that is busy with something else.
     """
     import torch
 
@@ -317,14 +318,3 @@ def _start_workers() -> Iterator[ThreadPoolExecutor]:
             yield pool
     finally:
         torch.set_num_threads(before)
-
-
-def _run_ahead(pool: ThreadPoolExecutor, work: Callable[[int], T], items: Iterable[int]) -> Iterator[T]:
-    """Results in order, with no more work under way than keeps the workers busy: memory stays bounded."""
-    waiting: deque[Future[T]] = deque()
-    for item in items:
-        waiting.append(pool.submit(work, item))
-        if len(waiting) > threads():
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()

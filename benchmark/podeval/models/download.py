@@ -1,4 +1,4 @@
-"""Downloads a file from its publisher's address: streamed, no larger than pinned, kept if its SHA-256 matches."""
+"""Downloads a file from its publisher's address: streamed, no larger than pinned, kept only if its SHA-256 matches."""
 
 import hashlib
 import urllib.error
@@ -18,10 +18,10 @@ def fetch(url: str, to: Path, size: int, sha256: str) -> None:
     """Download one file.
 
     Args:
-        url: an address of the lock, so one that was looked at; `https`.
-        to: where it is written.
-        size: its bytes; no more are ever written.
-        sha256: of its content.
+        url: an `https` address from the lock file, whose entries are reviewed.
+        to: path of the downloaded file.
+        size: its size in bytes; more is never written.
+        sha256: SHA-256 of its content.
 
     Raises:
         BadInput: the address cannot be reached, or holds another file.

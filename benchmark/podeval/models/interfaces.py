@@ -1,8 +1,8 @@
-"""The jobs a model can do for a measurement, as interfaces, and what they hand back.
+"""The interfaces of the jobs that a model can do for a measurement, and the values they return.
 
-Samples are always mono float32 at the rate the model's card names; times are seconds from the recording's start.
-An implementation has its interface as its base, by which it is checked. The job `speech_quality` has none: it is DNSMOS
-alone, and what that gives stands in `models/dnsmos.py`.
+Samples are always mono float32 at the rate that the model's card states; times are seconds from the recording's start.
+An implementation inherits from its interface, so that types are checked. The job `speech_quality` has none: DNSMOS is
+its only model, and `models/dnsmos.py` defines its values.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Samples = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Word:
-    """One word as heard, with its times."""
+    """One transcribed word with its times."""
 
     text: str
     start: float
@@ -28,7 +28,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Transcript:
-    """What a transcriber heard."""
+    """The output of a transcriber."""
 
     text: str
     language: str
@@ -37,7 +37,7 @@ class Transcript:
 
 @dataclass(frozen=True)
 class SpeakerTurn:
-    """Who speaks when; `speaker` is a label of this recording only."""
+    """A stretch of time in which one speaker speaks; `speaker` is a label valid in this recording only."""
 
     speaker: str
     start: float
@@ -45,83 +45,86 @@ class SpeakerTurn:
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Duration in seconds."""
         return self.end - self.start
 
 
 class Transcriber(Protocol):
-    """Speech to words."""
+    """Transcribes speech to words."""
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
-        """Words with times; language `None` lets the model decide."""
+        """Return words with times; with `language` None the model detects it."""
 
 
 class VoiceActivity(Protocol):
-    """Speech or not."""
+    """Detects speech."""
 
     def speech(self, samples: Samples) -> tuple[Span, ...]:
-        """The stretches that hold speech, in order."""
+        """Return the spans that hold speech, in order."""
 
 
 class SpeakerEncoder(Protocol):
-    """A voice to a vector."""
+    """Maps a voice to a vector."""
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
-        """One embedding a clip, shape (clips, dimensions), not normalised."""
+        """Return one embedding per clip, shape (clips, dimensions), not normalised."""
 
 
 class Diarizer(Protocol):
-    """Who speaks when, without being told who there is."""
+    """Finds who speaks when, without prior knowledge of the speakers."""
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Turns in order of time; empty where no speaker is found."""
+        """Return turns in order of time; empty if no speaker is found."""
 
 
 class Separator(Protocol):
-    """A mix to its speech and everything else."""
+    """Separates the speech of a mix from everything else."""
 
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
-        """(speech, accompaniment), each of the shape of `samples`: (frames, channels)."""
+        """Return (speech, accompaniment), each of the shape of `samples`: (frames, channels)."""
 
 
 class MusicDetector(Protocol):
-    """Music or not."""
+    """Detects music."""
 
     def music(self, samples: Samples) -> tuple[Span, ...]:
-        """The stretches that hold music, under speech or alone, in order."""
+        """Return the spans that hold music, under speech or alone, in order."""
 
 
 class WindowScorer(Protocol):
-    """One number for how a stretch of speech sounds: `naturalness` and `pesq_estimator` models are such."""
+    """Rates a window of speech with one number; the jobs `naturalness` and `pesq_estimator` use this interface."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
-        """One value a window, shape (windows,)."""
+        """Return one value per window, shape (windows,)."""
 
 
 class SentenceEncoder(Protocol):
-    """A text to a vector."""
+    """Maps a text to a vector."""
 
     languages: tuple[str, ...]
 
     def encode(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
-        """One embedding a text, shape (texts, dimensions), not normalised."""
+        """Return one embedding per text, shape (texts, dimensions), not normalised."""
 
 
 class AudioText(Protocol):
-    """Sounds and descriptions as vectors that can be compared."""
+    """Maps sounds and descriptions to vectors that can be compared."""
 
     scale: float
-    """The learned factor on cosines, already out of its logarithm."""
+    """The learned factor on cosine similarities (not its logarithm)."""
 
     def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
-        """One embedding a clip, shape (clips, dimensions), of length 1; clips are as long as the model wants them."""
+        """Return one embedding per clip, shape (clips, dimensions), of length 1.
+
+        Clips have the length that the model requires.
+        """
 
     def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One embedding a text, shape (texts, dimensions), of length 1."""
+        """Return one embedding per text, shape (texts, dimensions), of length 1."""
 
 
 class Harmony(Protocol):
-    """How well music fits the speech over it."""
+    """Rates how well music fits the speech over it."""
 
     def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
-        """The cosine of each speech clip with its music clip, shape (clips,)."""
+        """Return the cosine similarity of each speech clip with its music clip, shape (clips,)."""

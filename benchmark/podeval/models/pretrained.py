@@ -1,4 +1,4 @@
-"""Loads what transformers can load from a folder: nothing is fetched, no code of the folder is run."""
+"""Loads models with transformers from a local folder: nothing is downloaded, and no code of the folder is run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

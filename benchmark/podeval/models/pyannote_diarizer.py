@@ -1,4 +1,4 @@
-"""Diarisation by pyannote.audio's community-1 pipeline: segmentation every second, one embedding a local speaker, VBx.
+"""Diarisation by pyannote.audio's community-1 pipeline: segmentation every second, embeddings of local speakers, VBx.
 
 Source: Bredin, "pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4.
 """
@@ -17,7 +17,7 @@ RATE = 16_000
 
 
 class PyannoteDiarizer(Diarizer):
-    """Who speaks when, the number of speakers found, not told.
+    """A diarizer that estimates the number of speakers.
 
     Args:
         files: the folder of the pipeline, by its repo on the Hub.
@@ -31,7 +31,10 @@ class PyannoteDiarizer(Diarizer):
         self._pipeline.to(torch.device(device()))
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Turns in order of time, overlapping where speakers do, numbered as they appear; empty where none is found."""
+        """Return turns in order of time, numbered by first appearance; empty if no speaker is found.
+
+        Turns overlap where speakers do.
+        """
         import torch
 
         waveform = torch.from_numpy(np.array(samples, dtype=np.float32))[np.newaxis]
@@ -44,6 +47,6 @@ class PyannoteDiarizer(Diarizer):
 
 
 def _report(step: str, _: Any, *, completed: int | None = None, total: int | None = None, **__: Any) -> None:
-    """What the pipeline tells of its work."""
+    """Pass on the progress that the pipeline reports."""
     if completed is not None and total:
         progress.report(f"telling speakers apart ({step})", completed, total)

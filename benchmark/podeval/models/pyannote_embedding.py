@@ -1,6 +1,6 @@
 """pyannote's x-vectors (512 dimensions): the speaker encoder of PodEval, through pyannote.audio.
 
-SincNet filters, a time-delay network, and mean and deviation over time of the whole clip.
+SincNet filters, a time-delay network, and the mean and deviation over time of the whole clip.
 Source: Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020.
 """
 
@@ -21,7 +21,7 @@ _BATCH = 32
 
 
 class PyannoteEmbedding(SpeakerEncoder):
-    """A speaker encoder.
+    """A speaker encoder with pyannote's x-vectors.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
@@ -35,10 +35,10 @@ class PyannoteEmbedding(SpeakerEncoder):
         self._model = import_pyannote_audio().Model.from_pretrained(folder).to(self._device).eval()
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
-        """One embedding a clip; clips of equal length share a batch.
+        """Return one embedding per clip, shape (clips, 512); clips of equal length share a batch.
 
         Raises:
-            CannotScore: a clip is shorter than the network looks at once.
+            CannotScore: a clip is shorter than the network's receptive field.
         """
         import torch
 

@@ -1,4 +1,4 @@
-"""pyannote.audio, which is imported only where a model of it is loaded."""
+"""Imports pyannote.audio, only when one of its models is loaded."""
 
 import os
 import warnings
@@ -6,14 +6,14 @@ from typing import Any
 
 
 def import_pyannote_audio() -> Any:
-    """Import the library without the usage reports it otherwise sends home; `PYANNOTE_METRICS_ENABLED=1` allows them.
+    """Import the library without the usage reports it otherwise sends; `PYANNOTE_METRICS_ENABLED=1` allows them.
 
     Raises:
-        ImportError: it, or torchaudio beneath it, is absent or broken.
+        ImportError: the library, or torchaudio beneath it, is absent or broken.
     """
     os.environ.setdefault("PYANNOTE_METRICS_ENABLED", "false")
     with warnings.catch_warnings():
-        # It warns where it cannot decode files; it is handed samples.
+        # It warns if it cannot decode files, but it only receives samples.
         warnings.simplefilter("ignore")
         import pyannote.audio
     return pyannote.audio

@@ -1,7 +1,7 @@
 """The reference profile: the papers' models, from the Hub by pinned revision.
 
-Revisions are those that public projects pin; `podeval models install --profile reference` says where one has gone.
-Files that are pickles are pinned by their SHA-256 too wherever it is publicly known.
+Revisions are those that public projects pin; `podeval models install --profile reference` reports one that is gone.
+Files that are pickles are also pinned by their SHA-256 wherever it is publicly known.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ _BERT = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config
 
 
 def _make_hub_card(repo: HubRepo, *, extra: str = "reference", **facts: Any) -> ModelCard:
-    """The card of a model that is one repo."""
+    """Create the card of a model that is one repo."""
     return ModelCard(id=repo.id, revision=repo.revision, hub=(repo,), extra=extra, **facts)
 
 

@@ -1,10 +1,10 @@
-"""Which model does which job in which profile, and the one place where models are loaded.
+"""Which model does which job in which profile, and the only place where models are loaded.
 
-A card says everything about an implementation that a person or a protocol needs to know. `load` builds it, once a
+A card says everything about an implementation that a person or a protocol needs to know. `load` builds it, once per
 process; nothing is loaded at import. A job without a card in a profile is a `ModelMissing` with the reason: no
-other model is used in its stead.
+other model is substituted.
 
-A profile is written by its name, or by its name and the models that replace its own for a job:
+A profile is written as its name, or as its name and the models that replace its own for a job:
 `reference,transcriber=openai/whisper-base`.
 """
 
@@ -25,7 +25,7 @@ _loading = Lock()
 
 
 def require_profile(profile: str) -> None:
-    """Refuse what is not a profile that can be run, or names a model for a job that is none.
+    """Refuse an unknown or unusable profile, and one that names a model for an unknown job.
 
     Raises:
         BadInput: there is no such profile, or it is `paper`; or a job or model it names does not exist in it.
@@ -35,14 +35,15 @@ def require_profile(profile: str) -> None:
 
 
 def card(job: str, profile: str) -> ModelCard:
-    """The implementation of a job in a profile.
+    """Return the card of the model for a job in a profile.
 
     Raises:
-        BadInput: there is no such profile, or the model it names for the job.
+        BadInput: there is no such profile, or no such model as it names for the job.
         ModelMissing: the profile has no model for the job.
     """
     name, chosen = _parse(profile)
     able = [c for c in CARDS if c.job == job and name in (*c.profiles, *c.variant_in)]
+    # The model that the profile names for the job, or else the profile's default.
     if job in chosen:
         for candidate in able:
             if candidate.id == chosen[job]:
@@ -58,7 +59,7 @@ def card(job: str, profile: str) -> ModelCard:
 
 
 def cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
-    """The implementations of these jobs in a profile; jobs it cannot do are left out."""
+    """Return the cards of the models for these jobs in a profile; jobs it cannot do are left out."""
     available = []
     for job in jobs:
         with contextlib.suppress(ModelMissing):
@@ -67,7 +68,7 @@ def cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
 
 
 def _advise_elsewhere(job: str, profile: str) -> str:
-    """Which other profile can do the job, as advice."""
+    """Return advice that names another profile which can do the job."""
     for candidate in CARDS:
         if candidate.job == job and candidate.profiles:
             return f"--profile {candidate.profiles[0]} has {candidate.title}"
@@ -75,7 +76,7 @@ def _advise_elsewhere(job: str, profile: str) -> str:
 
 
 def _parse(profile: str) -> tuple[str, dict[str, str]]:
-    """A profile's name, and the models chosen in it by job."""
+    """Split a profile into its name and the models chosen by job."""
     name, *choices = profile.split(",")
     if name not in PROFILES:
         raise BadInput(f"there is no profile {name!r} that can be run; choose {' or '.join(PROFILES)}")
@@ -94,7 +95,7 @@ def load(job: str, profile: str) -> Any:
     """Load the model for a job; it is built on first use and kept for the life of the process.
 
     Raises:
-        ModelMissing: it is not installed, or its weights are not the pinned ones.
+        ModelMissing: the model is not installed, or its weights are not the pinned ones.
     """
     chosen = card(job, profile)
     with _loading:
@@ -103,7 +104,7 @@ def load(job: str, profile: str) -> Any:
 
 @functools.cache
 def build_model(identifier: str, job: str, revision: str) -> Any:
-    """Load the model of a card; kept, so that each is loaded once."""
+    """Build the model of a card; cached, so that each is loaded once."""
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
     files = chosen.verify_files()
     module, _, name = chosen.build.partition(":")
@@ -118,7 +119,7 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
 
 
 def identities(jobs: tuple[str, ...], profile: str) -> dict[str, Any]:
-    """Collect what a protocol says of the models for these jobs; a job the profile cannot do is None."""
+    """Return what a protocol says about the models for these jobs; None for a job that the profile cannot do."""
     by_job: dict[str, Any] = {}
     for job in jobs:
         try:

@@ -1,9 +1,9 @@
-"""Groups voices by what is said once, where speech is repeated, as by a system stuck in a loop.
+"""Clusters speaker embeddings without repetitions, for recordings that repeat speech, as of a system in a loop.
 
-Spectral clustering joins a window with the six or so most like it. Where a sentence is repeated these are its copies
+Spectral clustering connects a window with the six or so most similar ones. For a repeated sentence these are its copies
 and not the rest of the voice, so that every second of the sentence becomes a speaker. Windows that repeat earlier ones
-are therefore set aside, and get the speaker of what they repeat: a recording has as many speakers as it has when all
-that it says is said once. The thresholds are from docs/decisions/who-speaks-when.md.
+are therefore excluded, and get the speaker of the window that they repeat: the number of speakers is that of the
+recording with everything said once. The thresholds are from docs/decisions/who-speaks-when.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,36 +17,36 @@ Vectors = NDArray[np.float32]
 Cluster = Callable[[Vectors], Labels]
 
 RUN = 0.8
-"""Mean cosine from which five windows on end, at 0.6 s each, can be five earlier ones said again."""
+"""Minimum mean cosine for five consecutive windows, 0.6 s apart, to be a repetition of five earlier ones."""
 
 STANDS_OUT = 0.1
-"""By how much they are then more alike than with the five from three windows before or after."""
+"""How much that cosine must exceed the cosine with the five windows that start three earlier or later."""
 
 COPY = 0.94
-"""Mean cosine from which five windows on end are five earlier ones, whatever is before and after: a loop of 2 s."""
+"""Mean cosine from which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""
 
 LEAST_SHARE = 0.2
-"""Of the windows that have to be in such runs for a recording to repeat itself."""
+"""Minimum share of windows in such runs for a recording to count as repeating itself."""
 
 FEW = 24
-"""Windows below which there are too few neighbours for spectral clustering once repetitions are set aside."""
+"""Number of windows below which spectral clustering has too few neighbours once repetitions are excluded."""
 
 LONG = 2000
-"""Windows from which they make a long recording of their own: 20 minutes, from which senko clusters in another way."""
+"""Number of windows of a recording of 20 minutes, from which senko uses another clustering."""
 
 ONE_VOICE = 0.52
-"""Mean cosine between the windows of two groups, from which they are one voice where there are few windows."""
+"""Minimum mean cosine between the windows of two groups to be one voice, if there are few windows."""
 
 _AROUND, _BESIDE = 2, 3
 _ROWS = 256
 
 
 def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike: float) -> Labels:
-    """Find for every window the number of the first one that says the same, its own where nothing earlier does.
+    """Return for every window the index of the first window that says the same; its own if no earlier one does.
 
     Args:
-        embeddings: of every window, shape (windows, dimensions).
-        spans: when each begins and ends, in order of time; seconds.
+        embeddings: embeddings of the windows, shape (windows, dimensions).
+        spans: start and end of each window in seconds, in order of time.
         alike: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
     """
     count = len(embeddings)
@@ -57,16 +57,19 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
     for begin in range(0, count, _ROWS):
         rows = np.arange(begin, min(begin + _ROWS, count))
         columns = np.arange(rows[-1] + 1)
+        # Cosines of each window, and of the run of windows around it, with all earlier ones.
         earlier = ends[columns] <= starts[rows, np.newaxis] + 1e-6
         cosines = padded[begin : rows[-1] + 1 + 2 * _AROUND] @ padded[: rows[-1] + 1 + 2 * _AROUND].T
         shifted = [cosines[k : k + len(rows), k : k + len(columns)] for k in range(2 * _AROUND + 1)]
         pairs = 1 + np.minimum(_AROUND, columns) + np.minimum(_AROUND, count - 1 - rows)[:, np.newaxis]
         runs = sum(shifted) / pairs
+        # The most similar earlier window: by itself if it is a copy, otherwise by its run.
         best_run = np.where(earlier, runs, -1.0).argmax(axis=1)
         alone = np.where(earlier, shifted[_AROUND], -1.0)
         copies[rows] = alone.max(axis=1) >= alike
         repeats[rows] = earlier.any(axis=1) & _is_repetition(runs, best_run, rows)
         likest[rows] = np.where(copies[rows], alone.argmax(axis=1), best_run)
+    # Only a recording that repeats itself often enough is treated so.
     if count and repeats.mean() >= LEAST_SHARE:
         for window in np.flatnonzero(copies | repeats):
             first[window] = first[likest[window]]
@@ -74,7 +77,7 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
 
 
 def _is_repetition(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bool_]:
-    """Of every row whether its best run is a repetition and not only the same voice."""
+    """Return for every row whether its best run is a repetition and not merely the same voice."""
     places = np.arange(len(rows))
     beside = np.full(len(rows), -np.inf)
     for column in (best - _BESIDE, best + _BESIDE):
@@ -93,13 +96,13 @@ def _to_units(vectors: Vectors) -> Vectors:
 
 
 def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:
-    """Find a speaker for every window by clustering those that say something for the first time.
+    """Return a speaker for every window by clustering only the windows that say something for the first time.
 
     Args:
-        embeddings: of every window, shape (windows, dimensions).
-        first: of every window the one that it repeats, or itself.
-        cluster: how the windows of this recording are grouped.
-        shorter: how those of a recording below 20 minutes are, which may be what is left of this one.
+        embeddings: embeddings of the windows, shape (windows, dimensions).
+        first: for every window the index of the one that it repeats, or its own.
+        cluster: clustering for recordings of this length.
+        shorter: clustering for recordings below 20 minutes, which is what may be left of this one.
     """
     kept, position = np.unique(first, return_inverse=True)
     if len(kept) == len(embeddings):
@@ -109,18 +112,21 @@ def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: 
 
 
 def cluster_few(embeddings: Vectors) -> Labels:
-    """Groups by average linkage, each of two windows or more: one alone is an outlier, and goes to the group it is
-    most like; one group where there is no pair.
+    """Cluster by average linkage into groups of at least two windows; return one group if there is no pair.
+
+    A single window is an outlier and joins the group that it is most similar to.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
 
     if len(embeddings) < 2:
         return np.zeros(len(embeddings), dtype=np.int64)
+    # Groups by average linkage.
     tree = linkage(embeddings, method="average", metric="cosine")
     labels: Labels = fcluster(tree, 1 - ONE_VOICE, criterion="distance").astype(np.int64) - 1
     large = np.flatnonzero(np.bincount(labels) >= 2)
     if len(large) == 0:
         return np.zeros_like(labels)
+    # Outliers join the group with the nearest centre.
     units = _to_units(embeddings)
     centres = _to_units(np.stack([units[labels == group].mean(axis=0) for group in large]))
     alone = ~np.isin(labels, large)

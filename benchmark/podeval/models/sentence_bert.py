@@ -1,4 +1,4 @@
-"""Texts to vectors through a BERT of transformers: the vector of the first token, or the mean over tokens."""
+"""Sentence embeddings by a BERT model of transformers: the vector of the first token, or the mean over tokens."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,13 +17,13 @@ _GPU_BATCH, _CPU_BATCH = 128, 16
 
 
 class SentenceBert(SentenceEncoder):
-    """A sentence encoder, one model a language, each loaded when first asked for.
+    """A sentence encoder with one model per language, each loaded on first use.
 
     Args:
         files: folders of models, or the files of one, by name.
-        models: which of `files` reads which language.
-        pooling: `first` takes the vector of the token at the front, as PodEval does; `mean` the mean over all tokens.
-        longest: tokens a text is cut to.
+        models: name in `files` of the model for each language.
+        pooling: `first` takes the vector of the first token, as PodEval does; `mean` the mean over all tokens.
+        longest: maximum number of tokens; longer texts are truncated.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class SentenceBert(SentenceEncoder):
         self._loading = Lock()
 
     def encode(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
-        """One embedding a text, shape (texts, dimensions), not normalised.
+        """Return one embedding per text, shape (texts, dimensions), not normalised.
 
         Raises:
             CannotScore: there is no model for the language.
@@ -52,7 +52,7 @@ class SentenceBert(SentenceEncoder):
         tokenizer, model = self._load(language)
         size = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
         embeddings = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
-        # Texts of about one length share a batch, so that little of it is padding.
+        # Texts of similar length share a batch, so that little of it is padding.
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         with torch.inference_mode():
             for start in range(0, len(texts), size):

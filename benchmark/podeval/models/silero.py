@@ -1,4 +1,4 @@
-"""Silero VAD through the ONNX file and the segmentation rule that faster-whisper ships."""
+"""Silero VAD with the ONNX file and the segmentation rule that faster-whisper ships."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _PIECE = 30 * 60 * _RATE
 
 
 class SileroVoiceActivity(VoiceActivity):
-    """Speech or not; recordings are read in pieces of half an hour, spans that touch a cut are joined."""
+    """A voice activity detector that reads half an hour at a time and joins spans that touch a cut."""
 
     def __init__(self, files: dict[str, Path], **options: float) -> None:
         from faster_whisper.vad import VadOptions
@@ -21,7 +21,7 @@ class SileroVoiceActivity(VoiceActivity):
         self._options = VadOptions(**options)
 
     def speech(self, samples: Samples) -> tuple[Span, ...]:
-        """The stretches that hold speech, in order."""
+        """Return the spans that hold speech, in order."""
         from faster_whisper.vad import get_speech_timestamps
 
         spans: list[Span] = []

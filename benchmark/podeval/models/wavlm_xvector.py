@@ -1,7 +1,7 @@
 """WavLM x-vectors (512 dimensions): the speaker encoder of LFS-Bench, through transformers.
 
-WavLM's layers, weighted as learned, go through a time-delay network whose mean and deviation over time make the
-vector. The clip goes in as the model's own feature extractor prepares it.
+WavLM's layers, combined with learned weights, pass through a time-delay network whose mean and deviation over time
+form the vector. The clip is prepared by the model's own feature extractor.
 Source: Chen et al., "WavLM: Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing", 2022.
 """
 
@@ -19,13 +19,13 @@ from podeval.models.pretrained import load_preprocessor, load_pretrained
 
 RATE = 16_000
 _SHORTEST = 5_600
-"""Samples, 0.35 s: the time-delay network looks at 15 frames of 20 ms at once, and a deviation needs two."""
+"""Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a deviation needs two of them."""
 
 _GPU_BATCH, _CPU_BATCH = 64, 4
 
 
 class WavLMXVector(SpeakerEncoder):
-    """A speaker encoder.
+    """A speaker encoder with WavLM x-vectors.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
@@ -40,7 +40,7 @@ class WavLMXVector(SpeakerEncoder):
         self._batch = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
-        """One embedding a clip; clips of equal length share a batch.
+        """Return one embedding per clip, shape (clips, 512); clips of equal length share a batch.
 
         Raises:
             CannotScore: a clip is shorter than 0.35 s.

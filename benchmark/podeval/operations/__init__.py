@@ -1,3 +1,3 @@
-"""What the operator of a board does: backup and restore, retention, moderation of votes, listeners and submissions."""
+"""Operation of a board: backup and restore, retention, moderation of votes, listeners and submissions."""
 
 __all__ = ["backup", "backup_database", "moderation", "restore", "retention"]

@@ -1,8 +1,8 @@
 """Back up everything that cannot be made again: judgements, submissions, runs, and the recordings of the arena.
 
-It is made while the site and the workers go on. The database comes first, in one state of it; then the runs, what is
-made of others before what it is made of, so that nothing in the backup refers to what is not in it. Restored, it is a
-state that was; what happened later comes back from the public log and the bucket, where there are any.
+The site and the workers go on meanwhile. The database is copied first, in one consistent state; then the runs, derived
+files before the files they derive from, so that nothing in the backup refers to what is not in it. A restored backup is
+a state that existed; later votes come back from the public log and the bucket, where there are any.
 """
 
 import io
@@ -27,7 +27,7 @@ from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
 
 DATABASE, SECRET, RUNS, SOUNDS = "database.sqlite", "secret", "runs", "sounds"
-"""Names in a backup: of two files and two folders."""
+"""Names of two files and two folders in a backup."""
 
 _DERIVED = ("summary.json", "board.parquet", "items.parquet")
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
@@ -36,11 +36,11 @@ _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-sh
 
 @dataclass(frozen=True)
 class Backup:
-    """What a backup holds."""
+    """The contents of a backup."""
 
     made_at: str
     database: str
-    """`sqlite` or `postgresql`: what it was kept in."""
+    """Kind of the original database, `sqlite` or `postgresql`."""
     rows: dict[str, int]
     runs: int
     files: int
@@ -56,20 +56,20 @@ class Backup:
 def back_up(
     target: Path, database: str | Path, runs: Path | None, *, with_secret: bool = False, with_audio: bool = True
 ) -> Backup:
-    """Make a backup; it is there, whole and synced, when this returns.
+    """Make a backup; it is complete and synced to disk when this returns.
 
     Args:
         target: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
-        database: a file of SQLite or an address; may be in use.
+        database: a SQLite file or a database address; may be in use.
         runs: the folder of runs, if there is one.
-        with_secret: with the secret that pseudonyms are made with: whoever has it and the database can tell which
+        with_secret: include the secret that pseudonyms are made with: with it and the database, one can tell which
             pseudonym is whose. Without it, keep it elsewhere.
-        with_audio: with recordings; without, runs are restored to be read and not measured again.
+        with_audio: include recordings; without them, restored runs can be read and not measured again.
 
     Raises:
-        BadInput: there is no such database or folder, or something lies at the place, or its name is none of a backup.
+        BadInput: there is no such database or folder, the target exists, or its name does not end as a backup's does.
         StoreUnusable: the database is damaged or does not answer.
-        DiskFull: there is no backup.
+        DiskFull: the disk is full; no backup was made.
     """
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
@@ -97,14 +97,14 @@ def back_up(
 
 
 def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
-    """Compare every file of a backup with its manifest and check its database; return what it holds.
+    """Compare every file of a backup with its manifest and check its database; return its contents.
 
     Args:
-        backup_path: of the backup.
-        thoroughly: without it, only the manifest is read.
+        backup_path: path of the backup.
+        thoroughly: if not set, only the manifest is read.
 
     Raises:
-        BadInput: it is no backup, or not what was backed up; names the file.
+        BadInput: it is not a backup, or differs from what was backed up; the message names the file.
         StoreUnusable: its database is damaged.
     """
     with BackupReader(backup_path) as reader:
@@ -122,10 +122,10 @@ def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
 
 
 def read_contents(reader: BackupReader) -> Backup:
-    """Read what a backup holds from its manifest.
+    """Read the contents of a backup from its manifest.
 
     Raises:
-        BadInput: it lacks what every manifest has.
+        BadInput: the manifest lacks a field that every manifest has.
     """
     manifest = reader.manifest
     try:
@@ -146,7 +146,7 @@ def read_contents(reader: BackupReader) -> Backup:
 
 
 def list_sounds(copy: Path) -> set[str]:
-    """List the paths of all recordings that the arena of a file of SQLite plays."""
+    """List the paths of all recordings that the arena of a SQLite file plays."""
     with closing(sqlite3.connect(copy)) as opened:
         try:
             paths = {path for (path,) in opened.execute("SELECT audio FROM outputs WHERE audio <> ''")}
@@ -158,7 +158,7 @@ def list_sounds(copy: Path) -> set[str]:
 
 
 def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
-    """List all files below a folder of runs, in an order in which each comes before what it refers to."""
+    """Yield all files below a folder of runs, in an order in which each comes before those it refers to."""
 
     def kind(path: Path) -> int:
         if path.name in _DERIVED:
@@ -175,7 +175,7 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
 
 
 def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
-    """Add the recordings that lie elsewhere than with the runs, each once, named by its path's number in the list."""
+    """Add the recordings that lie outside the runs, each once, named by its path's number in the list."""
     for number, path in enumerate(sorted(paths)):
         source = Path(path)
         if runs is not None and source.resolve().is_relative_to(runs):
@@ -188,7 +188,7 @@ def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str],
 
 
 def _add_file(writer: BackupWriter, name: str, path: Path) -> bool:
-    """Add a file as it is now, lines up to the last whole one; False where it is gone."""
+    """Add a file in its present state, cut after its last whole line; return False where it no longer exists."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):
@@ -204,7 +204,7 @@ def _add_file(writer: BackupWriter, name: str, path: Path) -> bool:
 
 
 def _measure_whole_lines(file: Any, size: int) -> int:
-    """Measure a file up to its last whole line: one that is being written is not in the backup."""
+    """Return the size of a file up to its last whole line: a line that is being written is not in the backup."""
     start = size
     while start:
         begin = max(0, start - 65_536)
@@ -219,7 +219,7 @@ def _measure_whole_lines(file: Any, size: int) -> int:
 
 
 def _find_parent(path: Path) -> str:
-    """Return where the copy of the database lies meanwhile: on the disk of the backup, which has room for it."""
+    """Return the folder for the temporary copy of the database: on the disk of the backup, which has room for it."""
     parent = path.absolute().parent
     if not parent.is_dir():
         raise BadInput(f"there is no folder {parent}; make it first")
@@ -227,6 +227,6 @@ def _find_parent(path: Path) -> str:
 
 
 def _version() -> str:
-    from podeval import __version__
+    from podeval.version import __version__
 
     return __version__

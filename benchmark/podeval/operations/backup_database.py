@@ -1,11 +1,11 @@
-"""Copy a database, whatever it is kept in, to one file of SQLite, and put it back into either kind.
+"""Copy a database, of either kind, to one SQLite file, and restore such a copy into a database of either kind.
 
-A file of SQLite is copied page by page in one state of it (its online backup); of PostgreSQL, the rows of every table
-are read in one snapshot (repeatable read) and written to a new file with the same tables. Both go on taking votes.
+A SQLite file is copied page by page in one state (by its online backup); from PostgreSQL, the rows of every table are
+read in one snapshot (repeatable read) and written to a new file with the same tables. Both go on taking votes.
 
 Not `pg_dump`: its file goes back into PostgreSQL alone, and only a server of the same or a newer version could read it.
 Before anything is replaced, a restore has to open the copy: to check it, to bring its tables to this version, and to
-leave out what was taken down and who asked to be forgotten. For that it is a file of SQLite, whatever it came from.
+leave out what was taken down and who asked to be forgotten. For that it is a SQLite file, whatever it came from.
 """
 
 import contextlib
@@ -27,20 +27,20 @@ from podeval.store.pseudonyms import erase
 from podeval.store.tables import Erasure, TableBase
 
 _ROWS = 2_000
-"""Rows that are in memory at once."""
+"""Most rows in memory at once."""
 
 
 def snapshot(source_database: str | Path, file: Path) -> str:
-    """Copy a database, in one state of it, to a new file; the kind of database it is.
+    """Copy a database, in one consistent state, to a new file; return the kind of database.
 
     Args:
-        source_database: a file of SQLite or an address, in use or not.
-        file: is made.
+        source_database: a SQLite file or a database address, in use or not.
+        file: the file to make.
 
     Raises:
         BadInput: there is no such database.
         StoreUnusable: it cannot be read, or is damaged.
-        DiskFull: the copy has no room.
+        DiskFull: the disk has no room for the copy.
     """
     url = parse_address(source_database)
     if url.get_backend_name() == "sqlite":
@@ -61,7 +61,7 @@ def snapshot(source_database: str | Path, file: Path) -> str:
 
 
 def count_rows(file: Path) -> dict[str, int]:
-    """Count the rows of each table of a file of SQLite has.
+    """Count the rows of each table of a SQLite file.
 
     Raises:
         StoreUnusable: it is damaged.
@@ -79,13 +79,13 @@ def count_rows(file: Path) -> dict[str, int]:
 
 
 def merge_log(file: Path) -> None:
-    """Write the log of a file of SQLite that nobody uses into it."""
+    """Write the write-ahead log of an unused SQLite file into the file."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as opened:
         opened.execute("PRAGMA journal_mode = DELETE")
 
 
 def is_in_use(file: Path) -> bool:
-    """Say whether another process has a file of SQLite open; its log is written into it where none has."""
+    """Tell whether another process has a SQLite file open; where none has, its log is written into it."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=0.2)) as opened:
         try:
             opened.execute("PRAGMA journal_mode = DELETE")
@@ -96,7 +96,7 @@ def is_in_use(file: Path) -> bool:
 
 @dataclass(frozen=True)
 class PutBack:
-    """What became of a database: rows by table, who had asked to be forgotten meanwhile, where the old one is kept."""
+    """The outcome of putting back a copy: rows by table, erasures that stay in force, path of the replaced file."""
 
     rows: dict[str, int]
     forgotten: int
@@ -104,17 +104,17 @@ class PutBack:
 
 
 def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
-    """Make a database what a copy of `snapshot` holds, its tables brought to this version.
+    """Replace the content of a database by a copy made by `snapshot`, its tables brought to this version.
 
-    Who asked to be forgotten since the copy was made, as far as the replaced database knows, stays forgotten.
+    Erasures of persons since the copy was made, as far as the replaced database has them, stay in force.
 
     Args:
-        copy: is changed, and gone afterwards where the database is a file.
-        database: a file of SQLite or an address; its kind need not be that of the copied one.
-        force: replace what is there; a file is kept beside under another name.
+        copy: the copy; it is changed, and moved away where the database is a file.
+        database: a SQLite file or a database address; its kind need not be that of the copied one.
+        force: replace an existing database; a file is kept beside it under another name.
 
     Raises:
-        BadInput: the database holds something, and it is not forced.
+        BadInput: the database holds rows, and `force` is not set.
         StoreUnusable: it is in use, or the copy is damaged or of a newer podeval.
     """
     with Database(copy) as opened:
@@ -131,6 +131,7 @@ def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
 def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
     forgotten, kept = 0, None
     beside = [target.with_name(target.name + ending) for ending in ("-wal", "-shm")]
+    # An existing database must be empty or replaceable, and not in use.
     if target.exists():
         try:
             held = sum(rows for name, rows in count_rows(target).items() if name != "alembic_version")
@@ -144,12 +145,15 @@ def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
             )
         if used:
             raise StoreUnusable(f"podeval is running on {target}; stop its site and workers, then restore")
+        # Erasures in the old database stay in force.
         with Database(copy) as opened:
             forgotten = _forget_again(opened, _read_erasures(target))
         kept = target.with_name(f"{target.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    # Check the copy before anything is moved.
     target.parent.mkdir(parents=True, exist_ok=True)
     merge_log(copy)
     rows = count_rows(copy)
+    # Keep the old database under another name, then put the copy in its place.
     if kept is not None:
         for path in (target, *beside):
             if path.exists():
@@ -209,7 +213,7 @@ def _copy_rows(source: Connection, target: Connection) -> dict[str, int]:
 
 
 def _count_on(connection: Connection, table: Described) -> None:
-    """Continue a table's numbers after the highest one that was put in."""
+    """Set a table's number sequence to go on after the highest number that was put in."""
     column = table.autoincrement_column
     if column is None:
         return
@@ -222,12 +226,12 @@ def _count_on(connection: Connection, table: Described) -> None:
 
 
 def tables() -> list[Described]:
-    """List all tables, each after those that it refers to."""
+    """List all tables, each after the tables that it refers to."""
     return TableBase.metadata.sorted_tables
 
 
 def _read_erasures(file: Path) -> list[tuple[str, Any]]:
-    """Read who asked to be forgotten, as far as a database that is to be replaced can still be read."""
+    """Read the erasures of persons from a database that is to be replaced, as far as it can still be read."""
     try:
         with Database(file) as opened, opened.reading() as session:
             return [(row.pseudonym, row.erased_at) for row in session.scalars(select(Erasure))]

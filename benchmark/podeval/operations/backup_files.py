@@ -1,4 +1,4 @@
-"""A backup is one file of tar with a manifest. It is there under its name when it is whole, not before.
+"""Read and write the file of a backup: a tar file with a manifest, which gets its name only when it is complete.
 
 The manifest is written last and names every file with its length and SHA-256; what is not in it is not in the backup.
 """
@@ -21,7 +21,7 @@ from podeval.store.files import DiskFull, sync_folder, writing
 
 MANIFEST = "manifest.json"
 ENDINGS = (".tar", ".tar.gz", ".tgz")
-"""How the name of a backup may end."""
+"""Allowed endings of a backup's name."""
 
 _BLOCK = 1 << 20
 _COMPRESSION = 3
@@ -29,13 +29,13 @@ _LARGEST_MANIFEST = 1 << 30
 
 
 class BackupWriter:
-    """Takes the files of a backup one by one; a context manager that leaves nothing behind where it fails.
+    """The writer of a backup's files, one by one; a context manager that leaves nothing behind where it fails.
 
     Args:
-        path: of the backup.
+        path: path of the backup.
 
     Raises:
-        BadInput: something is there already, or the name does not end as the name of a backup does.
+        BadInput: the path exists, or its name does not end as the name of a backup does.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +60,7 @@ class BackupWriter:
         return self
 
     def add(self, name: str, source: IO[bytes], size: int) -> None:
-        """Keep so many bytes of an open file under a name."""
+        """Add a file of this name with the next `size` bytes of an open file."""
         entry, counted = tarfile.TarInfo(name), _Counted(source, size)
         entry.size, entry.mode = size, 0o600
         with _backing_up(self._path):
@@ -68,7 +68,7 @@ class BackupWriter:
         self.files[name] = counted.entry(size)
 
     def finish(self, manifest: dict[str, Any]) -> None:
-        """Write the manifest; now the backup is there."""
+        """Write the manifest, and give the backup its name."""
         content = {"schema": 1, **manifest, "files": dict(sorted(self.files.items()))}
         text = (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
         self.add(MANIFEST, io.BytesIO(text), len(text))
@@ -90,13 +90,13 @@ class BackupWriter:
 
 
 class BackupReader:
-    """A backup that is there; a context manager.
+    """The reader of an existing backup; a context manager.
 
     Args:
-        path: of the backup.
+        path: path of the backup.
 
     Raises:
-        BadInput: it is none, or not whole; says which.
+        BadInput: it is not a backup, or not whole; the message says which.
     """
 
     def __init__(self, path: Path) -> None:
@@ -121,7 +121,7 @@ class BackupReader:
         """Compare every file with the manifest.
 
         Raises:
-            BadInput: a file is missing, changed, or too many; names it.
+            BadInput: a file is missing, changed, or not in the manifest; the message names it.
         """
         entries = self.manifest["files"]
         if missing := sorted(entries.keys() - self._members.keys()):
@@ -140,7 +140,7 @@ class BackupReader:
                 raise BadInput(f"{self.path}: {name} is not what was backed up; take another backup")
 
     def unpack(self, name: str, target: Path) -> None:
-        """Write one of its files, synced."""
+        """Write one file of the backup to a path, synced."""
         with _restoring(target), self._open(name) as source:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
@@ -160,7 +160,7 @@ class BackupReader:
         self._tar.close()
 
     def _in_order(self) -> list[str]:
-        """List the files as they follow each other, so that a compressed backup is read once."""
+        """List the files in the order of the archive, so that a compressed backup is read once."""
         return [name for name in self._members if name != MANIFEST]
 
     def _open(self, name: str) -> io.BufferedReader:
@@ -184,7 +184,7 @@ class BackupReader:
 
 @contextlib.contextmanager
 def _backing_up(path: Path) -> Iterator[None]:
-    """Say of a full disk what it means for a backup."""
+    """Explain a full disk as a failed backup."""
     try:
         with writing(path):
             yield
@@ -193,7 +193,7 @@ def _backing_up(path: Path) -> Iterator[None]:
 
 
 class _Counted(io.RawIOBase):
-    """The first bytes of a file, with their digest as they pass."""
+    """A reader of the first bytes of a file, which computes their digest as they pass."""
 
     def __init__(self, source: IO[bytes], size: int) -> None:
         self._source, self._left, self._digest = source, size, hashlib.sha256()
@@ -216,7 +216,7 @@ class _Counted(io.RawIOBase):
 
 @contextlib.contextmanager
 def _restoring(target: Path) -> Iterator[None]:
-    """Say of a full disk what it means for a restore."""
+    """Explain a full disk as a failed restore."""
     try:
         with writing(target):
             yield

@@ -1,4 +1,4 @@
-"""Read the votes and listening sessions that a rule or a person flagged, with what was seen and decided."""
+"""Read the votes and listening sessions flagged by a rule or a person, with the signals and decisions on them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Listeni
 
 @dataclass(frozen=True)
 class Signal:
-    """What a rule saw."""
+    """A rule's signal: what it saw."""
 
     rule: str
     points: float
@@ -20,7 +20,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class FlaggedVote:
-    """A vote that a rule or a person pointed at."""
+    """A vote flagged by a rule or a person."""
 
     id: str
     voter: str
@@ -36,12 +36,12 @@ class FlaggedVote:
     by: str
     signals: tuple[Signal, ...]
     others: int
-    """Further votes of the voter that count."""
+    """Number of other counted votes of the voter."""
 
 
 @dataclass(frozen=True)
 class FlaggedSession:
-    """A listening session that a rule or a person pointed at."""
+    """A listening session flagged by a rule or a person."""
 
     test: str
     listener: str
@@ -54,8 +54,9 @@ class FlaggedSession:
 
 
 def read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
-    """Read the votes with the newest flags, the newest first."""
+    """Read the votes with the newest flags, newest first."""
     flags = _read_signals(session, Flag.vote, newest)
+    # Read the votes, with the systems that met.
     a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
         select(Vote, Battle.dimension, first.title, second.title)
@@ -68,6 +69,7 @@ def read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
     )
     rows = {row[0].id: row for row in session.execute(query)}
     voters = {vote.voter for vote, *_ in rows.values()}
+    # Count the other counted votes of each voter.
     counting = (
         select(Vote.voter, func.count()).where(Vote.voter.in_(voters), Vote.standing == "counted").group_by(Vote.voter)
     )
@@ -99,7 +101,7 @@ def read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
 
 
 def read_flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
-    """Read the listening sessions with the newest flags, the newest first."""
+    """Read the listening sessions with the newest flags, newest first."""
     flags = _read_signals(session, Flag.session, newest)
     rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
     by_id = {row.id: row for row in rows}
@@ -122,7 +124,7 @@ def read_flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]
 def _read_signals(
     session: Session, about: InstrumentedAttribute[str | None], newest: int
 ) -> dict[str, tuple[Signal, ...]]:
-    """Read what rules saw, by the vote or session it is about; those with the newest flag first."""
+    """Read the signals of rules by the vote or session they are about; those with the newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Signal]] = {str(id): [] for id in session.scalars(query)}

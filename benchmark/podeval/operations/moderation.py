@@ -1,4 +1,4 @@
-"""What an operator decides about the board as a whole, and what an operator reads: the trail and what was flagged.
+"""An operator's decisions about the board as a whole, and what an operator reads: the trail and the flags.
 
 Decisions about votes, listeners and submissions are made in the services that have them. Each decision has a reason and
 a name, and is noted on the trail in the transaction that carries it out.
@@ -19,12 +19,12 @@ Clock = Callable[[], datetime]
 
 
 class BoardModeration:
-    """Freezes and thaws a board and shows its trail; may be used by any number of threads.
+    """An operator's decisions about a board, with their trail; may be used by any number of threads.
 
     Args:
-        database: of the board.
-        changed: is called after something was frozen or thawed, so that a service of this process looks anew.
-        clock: the time in UTC.
+        database: database of the board.
+        changed: called after a freeze or thaw, so that a service of this process reads the settings again.
+        clock: returns the time in UTC.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class BoardModeration:
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: for everybody: why, and perhaps until when.
-            by: who decides.
+            sentence: public explanation: why, and perhaps until when.
+            by: name of the operator.
 
         Raises:
-            BadInput: there is no such thing, or no sentence.
+            BadInput: `what` is not freezable, or there is no sentence.
         """
         sentence = validate_reason(sentence)
         self._set_frozen(what, sentence, "frozen", sentence, by)
@@ -55,27 +55,27 @@ class BoardModeration:
         """Take votes, or submissions, again.
 
         Raises:
-            BadInput: there is no such thing, or no reason.
+            BadInput: `what` is not freezable, or there is no reason.
         """
         self._set_frozen(what, "", "thawed", validate_reason(reason), by)
 
     def frozen(self) -> dict[str, str]:
-        """What is frozen, with its sentence."""
+        """Return what is frozen, each with its sentence."""
         with self._database.reading() as session:
             return operator_settings.frozen(session)
 
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
-        """Votes with a signal or a decision, the newest flag first."""
+        """Return the votes with a signal or a decision, the newest flag first."""
         with self._database.reading() as session:
             return read_flagged_votes(session, newest)
 
     def flagged_sessions(self, newest: int = 100) -> list[FlaggedSession]:
-        """Listening sessions with a signal or a decision, the newest flag first."""
+        """Return the listening sessions with a signal or a decision, the newest flag first."""
         with self._database.reading() as session:
             return read_flagged_sessions(session, newest)
 
     def trail(self, newest: int = 100) -> list[OperatorAction]:
-        """The newest decisions, newest first."""
+        """Return the newest decisions, newest first."""
         with self._database.reading() as session:
             return operator_settings.trail(session, newest=newest)
 

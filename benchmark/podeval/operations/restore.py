@@ -1,7 +1,7 @@
 """Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
 
-Until everything is unpacked and its tables are of this version, nothing that is there is touched. What is replaced is
-kept beside, under a name that says when.
+Nothing existing is touched until everything is unpacked and its tables are of this version. What is replaced is kept
+beside it, under a name with the time.
 """
 
 import contextlib
@@ -37,14 +37,14 @@ Settle = Callable[[Path, Path], None]
 
 @dataclass(frozen=True)
 class Restored:
-    """What was put back.
+    """The outcome of a restore.
 
     Attributes:
-        backup: what it came from.
-        rows: of the database, by table.
+        backup: contents of the backup.
+        rows: rows of the database, by table.
         forgotten: persons who asked to be forgotten after the backup was made, and still are.
-        secret: where the service's secret lies now; None where the backup holds none.
-        kept: what was replaced, under its new names.
+        secret: path of the service's secret now; None where the backup holds none.
+        kept: new paths of what was replaced.
     """
 
     backup: Backup
@@ -62,21 +62,22 @@ def restore(
     force: bool = False,
     settle: Settle = lambda copy, unpacked_runs: None,
 ) -> Restored:
-    """Put a backup back.
+    """Restore a backup.
 
     Args:
-        path: of the backup.
-        database: a file of SQLite or an address, not in use; it need not be of the kind that was backed up.
-        runs: the folder of runs; made where it is not there.
-        force: replace what is there. Files are kept under other names, the rows of a server are not.
-        settle: is given the unpacked database and the unpacked runs before anything is moved into place.
+        path: path of the backup.
+        database: a SQLite file or a database address, not in use; it need not be of the kind that was backed up.
+        runs: the folder of runs; it is made where it does not exist.
+        force: replace what exists. Files are kept under other names, the rows of a server are not.
+        settle: called with the unpacked database and the unpacked runs before anything is moved into place.
 
     Raises:
-        BadInput: the backup is damaged, or something is there and it is not forced. Nothing was changed.
+        BadInput: the backup is damaged, or something exists and `force` is not set. Nothing was changed.
         StoreUnusable: the database is in use, or cannot be opened.
-        DiskFull: nothing was changed.
+        DiskFull: the disk is full; nothing was changed.
     """
     with BackupReader(path) as reader:
+        # Check the backup, and that nothing would be overwritten.
         backup = read_contents(reader)
         reader.check()
         if not force and runs.is_dir() and (blocking := _list_blocking(reader, runs)):
@@ -86,11 +87,13 @@ def restore(
             )
         runs.mkdir(parents=True, exist_ok=True)
         unpacked = runs / f".restoring-{secrets.token_hex(4)}"
+        # Prepare everything in a folder of its own.
         try:
             reader.unpack_all(unpacked)
             settle(unpacked / DATABASE, unpacked / RUNS)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
+            # Move the database, the runs and the secret into place.
             done = put_back(unpacked / DATABASE, database, force=force)
             kept = [done.kept] if done.kept else []
             if (old := _move_in(unpacked, runs)) is not None:
@@ -107,7 +110,7 @@ def _list_blocking(reader: BackupReader, runs: Path) -> list[str]:
 
 
 def _move_in(unpacked: Path, runs: Path) -> Path | None:
-    """Put runs and recordings into place; the folder with what was there, if anything was."""
+    """Move runs and recordings into place; return the folder that keeps the replaced ones, if there were any."""
     old = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     moved = sorted((unpacked / RUNS).iterdir()) if (unpacked / RUNS).is_dir() else []
     if (unpacked / SOUNDS).is_dir():
@@ -122,16 +125,18 @@ def _move_in(unpacked: Path, runs: Path) -> Path | None:
 
 
 def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
-    """Change the paths of the arena's recordings to where they will lie."""
+    """Change the paths of the arena's recordings to their future places."""
     before, now = str(manifest["runs"]), runs.resolve()
     sounds: dict[str, str] = manifest["sounds"]
 
+    # Translate a path of the backed-up machine to this one.
     def locate(path: str) -> str:
         if path in sounds:
             return str(now / sounds[path])
         inside = before and path.startswith(before + os.sep)
         return str(now / path[len(before) + 1 :]) if inside else path
 
+    # Change the paths of outputs and of users' turns in items.
     def work(session: Any) -> None:
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
             output.audio = locate(output.audio)
@@ -145,7 +150,7 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
 
 
 def _put_secret(file: Path, database: str | Path, runs: Path, kept: list[Path]) -> Path:
-    """Put the secret beside the database where that is a file, else beside the runs."""
+    """Move the secret beside the database where that is a file, else beside the runs; return its path."""
     url = parse_address(database)
     target = Path(f"{url.database}.secret") if url.get_backend_name() == "sqlite" else runs / "podeval.secret"
     content = file.read_bytes()
@@ -162,7 +167,7 @@ def _put_secret(file: Path, database: str | Path, runs: Path, kept: list[Path]) 
 
 @contextlib.contextmanager
 def _private() -> Any:
-    """Files made meanwhile can be read by their owner alone."""
+    """Make files created meanwhile readable by their owner alone."""
     before: int = os.umask(0o077)
     try:
         yield

@@ -1,8 +1,8 @@
-"""Keep the recordings of runs to a budget: the oldest are removed when it is passed; results and words stay.
+"""Keep the recordings of runs within a budget: beyond it the oldest are removed; results and words stay.
 
-Removed is only what a finished run made, the longest kept first: runs that were set aside before those that the board
-shows. What battles and open listening tests play stays. The output of every item says when its audio was removed, so
-that nobody takes it for missing and no run makes it again unasked.
+Only recordings of finished runs are removed, those kept longest first, runs that were set aside before those that the
+board shows. Recordings that battles and open listening tests play stay. The output of every item says when its audio
+was removed, so that it is not taken for missing and no run makes it again unasked.
 """
 
 import os
@@ -24,7 +24,7 @@ from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, L
 from podeval.store.tables import ArenaOutput as Played
 
 VARIABLE = "PODEVAL_RUNS_GB"
-"""Gigabytes that the recordings of all runs may take; no limit where it is not set."""
+"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit where it is not set."""
 
 LOG = "retention.jsonl"
 
@@ -33,7 +33,7 @@ _HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Removal:
-    """What one run loses: the recordings of its items, by item."""
+    """The recordings that one run loses, by item."""
 
     run: RunFolder
     made_at: str
@@ -43,7 +43,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Retention:
-    """What is there and what has to go, in bytes; `short`: what is over the budget all the same, and `why`."""
+    """A plan of removals with the sizes in bytes; `short` is what stays over the budget, and `why` the reason."""
 
     budget: int
     bytes: int
@@ -53,20 +53,20 @@ class Retention:
 
     @property
     def freed(self) -> int:
-        """By all removals."""
+        """Bytes freed by all removals."""
         return sum(removal.bytes for removal in self.removals)
 
     @property
     def short(self) -> int:
-        """Over the budget when all that can go is gone."""
+        """Bytes over the budget after everything that can be removed is gone."""
         return max(0, self.bytes - self.freed - self.budget)
 
 
 def budget() -> int | None:
-    """The bytes of the setting; None where there is none.
+    """Return the budget in bytes from the setting; None where there is none.
 
     Raises:
-        BadInput: it is no number.
+        BadInput: the setting is not a number.
     """
     value = os.environ.get(VARIABLE)
     if not value:
@@ -81,7 +81,7 @@ def budget() -> int | None:
 
 
 def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
-    """Find what has to go so that the recordings of all runs fit a limit; nothing is changed.
+    """Plan the removals that bring the recordings of all runs within a limit; nothing is changed.
 
     Args:
         runs: the folder of runs.
@@ -93,6 +93,7 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
     sizes = {folder.path: _sum_bytes(_list_recordings(folder)) for folder, *_ in folders}
     plan = Retention(limit, sum(sizes.values()))
     over = plan.bytes - limit
+    # Runs that were set aside go first, then those that were measured longest ago.
     for folder, finished, moment in sorted(folders, key=lambda entry: (not _is_aside(runs, entry[0]), entry[2])):
         if over <= 0:
             break
@@ -100,6 +101,7 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
         if not finished:
             plan.kept[name] = "it is not finished"
             continue
+        # Remove only recordings that nothing plays.
         files = {item: [path for path in paths if path.resolve() not in stay] for item, paths in _by_item(folder)}
         files = {item: paths for item, paths in files.items() if paths}
         size = _sum_bytes(path for paths in files.values() for path in paths)
@@ -112,10 +114,10 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
 
 
 def remove(plan: Retention, runs: Path, *, now: datetime | None = None) -> int:
-    """Remove what `look` found; the bytes that are free now. A run that somebody writes to is left for the next time.
+    """Carry out a plan of `look`, and return the bytes freed; a run that is being written to is left for the next time.
 
     Raises:
-        DiskFull: the outputs cannot be marked; what was not marked is there.
+        DiskFull: the outputs cannot be marked; recordings of unmarked outputs are still there.
     """
     moment, freed = now or datetime.now(UTC), 0
     for removal in plan.removals:
@@ -132,7 +134,7 @@ def remove(plan: Retention, runs: Path, *, now: datetime | None = None) -> int:
 
 
 def find_needed(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
-    """Find the recordings that battles can play or played a short while ago, and those of open listening tests."""
+    """Return the recordings that battles can play or played a short while ago, and those of open listening tests."""
     moment = now or datetime.now(UTC)
     with database.reading() as session:
         paths = set(_list_battle_audio(session, moment))
@@ -144,7 +146,7 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
 
 
 def keep_to_budget(database: Database, runs: Path, log: Any = print) -> None:
-    """Remove what is over the budget that is set, and say so in one sentence; nothing where none is set."""
+    """Remove what is over the budget, and log it in one sentence; do nothing where no budget is set."""
     limit = budget()
     if limit is None:
         return
@@ -169,7 +171,7 @@ def describe_shortage(plan: Retention) -> str:
 
 
 def _remove(run: RunFolder, item: str, paths: list[Path], moment: datetime) -> int:
-    """Remove one item's recordings; its output says so first, so that a kill in between leaves nothing unsaid."""
+    """Remove one item's recordings after marking its output, so that a kill in between leaves no unmarked loss."""
     try:
         output = Output.model_validate_json(run.output_path(item).read_bytes())
     except (OSError, ValueError) as error:
@@ -207,7 +209,7 @@ def _list_battle_audio(session: Session, now: datetime) -> Iterable[str]:
 
 
 def _collect_texts(value: Any) -> Iterable[str]:
-    """Collect every text in plain data."""
+    """Yield every text in plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -226,13 +228,13 @@ def _is_aside(runs: Path, folder: RunFolder) -> bool:
 
 
 def _read_measured(folder: RunFolder) -> tuple[bool, str]:
-    """Read whether a run was measured, and when that was."""
+    """Return whether a run was measured, and when."""
     summaries = folder.summaries()
     return bool(summaries), max((summary.created for summary in summaries), default="")
 
 
 def _by_item(folder: RunFolder) -> Iterable[tuple[str, list[Path]]]:
-    """The recordings of every item that has an output, those that a killed removal left among them."""
+    """Yield the recordings of every item that has an output, also those left over by a killed removal."""
     for document in sorted(folder.outputs.glob("*.json")):
         try:
             output = Output.model_validate_json(document.read_bytes())
@@ -254,10 +256,10 @@ def _sum_bytes(paths: Iterable[Path]) -> int:
 def housekeeping(
     database: Database, runs: Path, log: Callable[[str], None]
 ) -> dict[str, tuple[float, Callable[[], Any]]]:
-    """What a clock does about the disk: recordings are kept to their budget every hour, where one is set.
+    """Return the scheduled job for the disk, where a budget is set: recordings are kept within it every hour.
 
     Raises:
-        BadInput: the budget is no number.
+        BadInput: the budget is not a number.
     """
     if budget() is None:
         return {}

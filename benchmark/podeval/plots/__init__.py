@@ -1,3 +1,3 @@
-"""Drawing primitives of plots: SVG shapes and axes. No data of ours is known here."""
+"""Drawing primitives of plots: SVG shapes and axes. They know nothing about podeval's data."""
 
 __all__ = ["axis", "svg"]

@@ -1,7 +1,7 @@
-"""Draws the scales, marks and shapes of the board's pictures. SVG as text, 360 units wide, for any screen.
+"""Draws the scales, marks and shapes of the board's figures as SVG text, 360 units wide, for any screen.
 
-Colours are classes that a page's style fills for light and dark; what colour says, shape and words say too. Names are
-escaped: nothing of a text is read as markup.
+Colours are CSS classes that a page's style defines for light and dark; everything that a colour says is also said by
+shape and words. Names are escaped, so nothing in a text is interpreted as markup.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from podeval.plots.axis import Axis
 
 WIDTH = 360
 SHAPES = {"ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down"}
-"""The shape of a mark by what stands behind it."""
+"""The shape of a mark by the kind of system that it stands for."""
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
-"""The shapes of the systems of a radar, in their order."""
+"""The shapes of a radar's systems, in order."""
 
 
 @dataclass(frozen=True)
 class Logarithmic:
-    """An axis of powers of ten, from `least` at `start` to `most` at `end`."""
+    """A logarithmic axis of powers of ten, from `least` at coordinate `start` to `most` at `end`."""
 
     least: float
     most: float
@@ -32,17 +32,17 @@ class Logarithmic:
 
     @classmethod
     def over(cls, values: Sequence[float], start: float, end: float) -> Logarithmic:
-        """An axis that holds all values, which are above 0."""
+        """Create an axis that covers all values, which must be above 0."""
         return cls(min(values) / 1.15, max(values) * 1.15, start, end)
 
     def at(self, value: float) -> float:
-        """The coordinate of a value."""
+        """Return the coordinate of a value."""
         share = math.log(value / self.least) / math.log(self.most / self.least)
         return round(self.start + (self.end - self.start) * share, 1)
 
     @property
     def marks(self) -> list[tuple[float, str]]:
-        """Coordinates and texts of round values: powers of ten, with 2 and 5 between where they are few."""
+        """Return the coordinates and labels of powers of ten, with 2 and 5 between them if they are few."""
         powers = range(math.floor(math.log10(self.least)), math.ceil(math.log10(self.most)) + 1)
         for factors in (
             (1,),
@@ -60,7 +60,7 @@ class Logarithmic:
 
 @dataclass(frozen=True)
 class Days:
-    """An axis of time, from `least` at `start` to `most` at `end`, in seconds since 1970."""
+    """A time axis, from `least` at coordinate `start` to `most` at `end`, in seconds since 1970."""
 
     least: float
     most: float
@@ -69,17 +69,17 @@ class Days:
 
     @classmethod
     def over(cls, values: Sequence[float], start: float, end: float) -> Days:
-        """An axis that holds all values, at least a day long."""
+        """Create an axis that covers all values and at least one day."""
         spare = max((max(values) - min(values)) * 0.03, 43_200.0)
         return cls(min(values) - spare, max(values) + spare, start, end)
 
     def at(self, value: float) -> float:
-        """The coordinate of a time."""
+        """Return the coordinate of a time."""
         return round(self.start + (self.end - self.start) * (value - self.least) / (self.most - self.least), 1)
 
     @property
     def marks(self) -> list[tuple[float, str]]:
-        """Coordinates and dates of four times."""
+        """Return the coordinates and dates of four times."""
         span = self.most - self.least
         times = [self.least + span * share for share in (0.1, 0.37, 0.63, 0.9)]
         dates = dict.fromkeys(f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" for time in times)
@@ -87,16 +87,19 @@ class Days:
         return [(self.at(max(time, self.least)), date) for time, date in zip(starts, dates, strict=True)]
 
 
-def render_picture(title: str, height: float, content: str) -> str:
-    """Render a picture with a title, which screen readers say."""
+def render_picture(
+    title: str, height: float, content: str, *, css_class: str = "", width: int = WIDTH, font_size: int = 11
+) -> str:
+    """Render a figure with a title, which screen readers announce."""
+    css = f' class="{css_class}"' if css_class else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" font-size="11">'
-        f"<title>{escape(title)}</title>{content}</svg>"
+        f'<svg{css} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" role="img" '
+        f'font-size="{font_size}"><title>{escape(title)}</title>{content}</svg>'
     )
 
 
 def render_mark(shape: str, x: float, y: float, radius: float, css_class: str, title: str = "") -> str:
-    """Render one mark; `title` is shown to whoever points at it."""
+    """Render one mark; `title` is its tooltip."""
     tooltip = f"<title>{escape(title)}</title>" if title else ""
     r, wide = radius, 1.4 * radius
     if shape == "circle":
@@ -113,7 +116,7 @@ def render_mark(shape: str, x: float, y: float, radius: float, css_class: str, t
 
 
 def render_axis_below(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: str = "") -> str:
-    """Render an axis below a picture: a line at each mark from `top` to `bottom`, its text below, the title last."""
+    """Render a horizontal axis: a line from `top` to `bottom` at each tick, the labels below, the title last."""
     lines = "".join(f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>' for at, _ in axis.marks)
     texts = "".join(
         f'<text x="{at}" y="{bottom + 13:g}" text-anchor="middle">{escape(text)}</text>' for at, text in axis.marks
@@ -122,16 +125,16 @@ def render_axis_below(axis: Axis | Logarithmic | Days, top: float, bottom: float
     return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
-def render_axis_beside(axis: Axis, left: float, right: float, title: str) -> str:
-    """Render an axis beside a picture: a line at every mark from `left` to `right`, the title above."""
+def render_axis_beside(axis: Axis, left: float, right: float, title: str = "") -> str:
+    """Render a vertical axis: a line from `left` to `right` at each tick, the title above."""
     lines = "".join(f'<line x1="{left:g}" x2="{right:g}" y1="{at}" y2="{at}"/>' for at, _ in axis.marks)
     texts = "".join(f'<text x="{left - 5:g}" y="{at + 4:g}" text-anchor="end">{text}</text>' for at, text in axis.marks)
-    caption = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>'
+    caption = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>' if title else ""
     return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
 def render_legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
-    """Render what the drawn shapes mean."""
+    """Render a legend of the shapes."""
     entries, x = "", 14.0
     for kind in kinds:
         entries += render_mark(SHAPES[kind], x, y, 4.5, kind)
@@ -141,12 +144,12 @@ def render_legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Shorten a text to at most so many characters."""
+    """Shorten a text to at most `most` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def format_value(value: float) -> str:
-    """Format a value: `1.5 B` for a count of parameters, `0.02` for a small number."""
+    """Format a number for display: `1.5 B` for a parameter count, `0.02` for a small number."""
     for size, letter in ((1e9, " B"), (1e6, " M")):
         if value >= size:
             return f"{value / size:.3g}{letter}"

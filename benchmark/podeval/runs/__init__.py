@@ -2,15 +2,22 @@
 
 __all__ = [
     "aggregate",
+    "asks",
     "board_tables",
+    "compare",
     "composite_scores",
     "executor",
     "generate",
     "hf_jobs",
+    "hub_figures",
+    "item_inputs",
     "measure",
     "multi_gpu",
+    "own_system",
     "ray_executor",
+    "reliability",
     "run",
     "run_folder",
     "spot_check_report",
+    "submission_draft",
 ]

@@ -12,7 +12,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.systems.ask import Ask, JobTurn
+from podeval.systems.ask import Ask
 from podeval.systems.speech import Samples, SpeakingSystem, SpeechFailed
 
 
@@ -101,8 +101,7 @@ def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
 def _ask_of(item: Item) -> Ask:
     """Ask for an item as systems are asked; the item was checked when it was read."""
     assert item.script is not None
-    turns = tuple(JobTurn.model_construct(speaker=turn.speaker, text=turn.text) for turn in item.script.turns)
-    return Ask.model_construct(id=item.id, language=item.language, script=turns)
+    return Ask.model_construct(id=item.id, language=item.language, script=item.script.turns)
 
 
 def _require(system: SpeakingSystem, *, seed: int) -> None:

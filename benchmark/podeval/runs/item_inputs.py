@@ -31,8 +31,8 @@ def inputs_of(item: Item, output: Output, outputs: Path, profile: str) -> Metric
         sources["recording"] = outputs / Path(output.audio).name
     if output.script:
         sources |= dict.fromkeys(("script", "reference_text", "text", "passage"), Script.parse(list(output.script)))
-    if output.wall_seconds is not None and output.duration is not None:
-        sources["generation_log"] = {"wall_seconds": output.wall_seconds, "audio_seconds": output.duration}
+    if output.wall_seconds and output.duration is not None:
+        sources["generation_log"] = _read_log(output, output.wall_seconds, output.duration)
     if item.reference_voices:
         sources["reference_voices"] = lambda: _voices(item)
     if item.instruction:
@@ -51,6 +51,18 @@ def inputs_of(item: Item, output: Output, outputs: Path, profile: str) -> Metric
         if name not in ("recording", "reference_voices"):
             inputs[name]  # read now: what cannot be read is the item's failure and not a metric's
     return inputs
+
+
+def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict[str, Any]:
+    """The generation log of an item: what was measured of its making, with speech where its turns' times are known."""
+    log: dict[str, Any] = {"wall_seconds": wall_seconds, "audio_seconds": audio_seconds}
+    if output.turns:
+        log["speech_seconds"] = sum(turn.end - turn.start for turn in output.turns)
+    playback = output.details.get("playback")
+    if isinstance(playback, dict):
+        log |= {name: playback.get(name) for name in ("time_to_first_audio", "underrun")}
+        log["parts"] = playback.get("pieces")
+    return log
 
 
 def _voices(item: Item) -> dict[str, str]:

@@ -14,6 +14,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_item, score_judged
+from podeval.metrics.declaration import Metric
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
@@ -27,6 +28,7 @@ from podeval.runs.run_folder import Output, RunFolder, RunPlan
 DIED = Unscored("the measuring process died twice on this item; it may be short of memory", "ours")
 
 _JUDGED_AT_ONCE = 64
+_NOTHING = "the system produced no "
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,17 @@ def protocols(
             GIVEN[plan.track],
             {**models, **bench.identity(metric.asks, metric.read_parameters(use.parameters))},
             dataset=plan.dataset,
-            generation={"track": plan.track, **conditions},
+            generation={"track": plan.track, **conditions, **_describe_log(metric, plan)},
         )
     for composite in composite_scores.composites_of(benchmark, plan.track):
         by_name[composite.name] = composite_scores.protocol(composite, by_name)
     return by_name
+
+
+def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, str]:
+    """Mark what is made of a log that whoever supplied the outputs wrote: it never ranks beside what we measured."""
+    own = "generation_log" in metric.inputs and plan.provenance == "outputs supplied"
+    return {"log": "the submitter's own"} if own else {}
 
 
 def measure(
@@ -119,8 +127,8 @@ def measure(
     finished = 0
     seen: list[Task] = []
 
-    def missing(item: Item, names: Iterable[str]) -> tuple[MetricUse, ...]:
-        return tuple(uses[name] for name in names if not _is_final(before.get((item.id, current[name].id))))
+    def missing(item: Item, output: Output, names: Iterable[str]) -> tuple[MetricUse, ...]:
+        return tuple(uses[n] for n in names if not _is_final(before.get((item.id, current[n].id)), output))
 
     def keep(item: Item, results: Mapping[str, Result]) -> None:
         pairs = [(current[name], result) for name, result in results.items()]
@@ -135,7 +143,7 @@ def measure(
                 finished += 1
                 done(finished)
                 continue
-            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, unjudged))
+            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, output, unjudged))
             seen.append(task)
             if task.uses:
                 yield task
@@ -151,7 +159,7 @@ def measure(
     # What judges say; they are asked from here, about many items at a time.
     for name in uses:
         if name not in unjudged:
-            some = [task for task in seen if missing(task.item, [name])]
+            some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench):
                 keep(task.item, {name: result})
     # Figures that are made of the others.
@@ -204,7 +212,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
         "write": (output.script and output.failed is None, "script"),
         "respond": (output.answers, "answers"),
     }[task.track]
-    return None if content else Unscored(f"the system produced no {name}: {output.failed}", "system")
+    return None if content else Unscored(f"{_NOTHING}{name}: {output.failed}", "system")
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
@@ -246,6 +254,12 @@ def _describe_judge_failure(error: PodevalError) -> Unscored:
     return Unscored(f"judging failed: {error}", "ours")
 
 
-def _is_final(result: Result | None) -> bool:
-    """Tell whether a result stands; what failed by our fault is tried again on the next run."""
-    return result is not None and not (isinstance(result, Unscored) and result.cause == "ours")
+def _is_final(result: Result | None, output: Output) -> bool:
+    """Tell whether a result stands.
+
+    What failed by our fault is tried again on the next run; that there was nothing to measure stands until there is.
+    """
+    if not isinstance(result, Unscored):
+        return result is not None
+    nothing_then = result.reason.startswith(_NOTHING) and output.failed is None
+    return result.cause != "ours" and not nothing_then

@@ -59,10 +59,10 @@ class RayWorker:
         """Say who this is; it is the first thing that is asked."""
         import ray
 
-        import podeval
+        from podeval.version import __version__
 
         node = ray.get_runtime_context().get_node_id()
-        return NodeInfo(podeval.__version__, node, platform.node(), os.getpid())
+        return NodeInfo(__version__, node, platform.node(), os.getpid())
 
     def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[FileRef], *contents: Content) -> Any:
         """Do one piece of work; `work` is taken over once, so that the models it loads stay.

@@ -230,7 +230,7 @@ class Ray(AbstractContextManager["Ray"]):
     def _receive_start(self, worker: _Worker, flight: Any) -> None:
         from ray.exceptions import RayError
 
-        import podeval
+        from podeval.version import __version__
 
         try:
             worker.info = self._ray.get(flight)
@@ -246,8 +246,8 @@ class Ray(AbstractContextManager["Ray"]):
             self._hire()
             return
         assert worker.info is not None
-        if worker.info.version != podeval.__version__:
-            versions = f"{worker.info.machine} has podeval {worker.info.version}, here it is {podeval.__version__}"
+        if worker.info.version != __version__:
+            versions = f"{worker.info.machine} has podeval {worker.info.version}, here it is {__version__}"
             raise ClusterFailed(f"{versions}; results may differ between versions, install the same everywhere")
         self._failed_starts = 0
         self._free.append(worker)

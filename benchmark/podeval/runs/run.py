@@ -69,6 +69,12 @@ class RunRequest:
     """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""
     bench: JudgeConfig = NOBODY
     """Who judges."""
+    name: str = ""
+    """Of the run's folder, where it is not the system's own name."""
+    repeats: bool = False
+    """Whether the run is of one more seed of a system that has a run; it then lies in that one's folder."""
+    only: tuple[str, ...] = ()
+    """Ids of the items that are run; all where there are none."""
 
 
 def run_system(
@@ -137,6 +143,7 @@ def _run(
         require: refuses before anything is written.
     """
     folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
+    folder = folder.repeat(plan.seed) if request.repeats else folder
     with lock_folder(folder.path):
         require(folder)
         folder.begin(plan.model_copy(update={"dataset": f"{request.benchmark.dataset.path}@{data.revision}"}))
@@ -150,7 +157,7 @@ def _plan(system: SpeakingSystem, title: str, request: RunRequest) -> RunPlan:
         split=request.split,
         dataset="",
         track=request.track,
-        system=system.name,
+        system=request.name or system.name,
         system_title=title,
         system_kind=system.kind,
         generation=system.generation,
@@ -168,7 +175,8 @@ def read_items(request: RunRequest) -> Items:
     if request.track not in split.tracks:
         raise BadInput(f"the split {split.name} serves {', '.join(split.tracks)}, not {request.track}")
     registry.require_profile(request.profile)
-    return items_of(request.benchmark, split.name, request.data)
+    data = items_of(request.benchmark, split.name, request.data)
+    return Items(tuple(item for item in data.items if not request.only or item.id in request.only), data.revision)
 
 
 def _measure_outputs(

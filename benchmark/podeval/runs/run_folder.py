@@ -8,6 +8,7 @@
     <profile>/results.jsonl     one finished measurement a line, appended and synced
     <profile>/protocols.json    the content of every protocol id in the results
     <profile>/summary.json      aggregates, written when all is measured
+    seeds/<seed>/               the same again with another seed, laid out alike
 """
 
 import io
@@ -31,6 +32,9 @@ SCHEMA: Literal[1] = 1
 
 SUPERSEDED = ".superseded"
 """Folder beside the board's runs with earlier runs of the same systems."""
+
+SEEDS = "seeds"
+"""Folder in a run's own with its repeats by seed."""
 
 REPLACED = ".before-restore-"
 """Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
@@ -135,6 +139,16 @@ class RunFolder:
         self._written: dict[str, set[str]] = {}
         """Protocols that this object knows to be in the file, by profile."""
 
+    def repeat(self, seed: int) -> "RunFolder":
+        """Return the folder of the same system with another seed, which lies in this one."""
+        benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
+        return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
+
+    def repeats(self) -> list["RunFolder"]:
+        """List the folders of the same system with other seeds, by seed."""
+        seeds = sorted(int(plan.parent.name) for plan in self.path.glob(f"{SEEDS}/*/run.json"))
+        return [self.repeat(seed) for seed in seeds]
+
     def begin(self, plan: RunPlan) -> None:
         """Write the plan, or check that the one there is the same; clear away what a killed process left half-written.
 
@@ -153,7 +167,7 @@ class RunFolder:
         if differing:
             raise BadInput(
                 f"{self.path} holds a run that differs in {', '.join(differing)}; "
-                "choose another folder with --out, or delete it to start afresh"
+                "choose another folder with --out, another --name, or delete it to start afresh"
             )
 
     def plan(self) -> RunPlan:
@@ -185,18 +199,21 @@ class RunFolder:
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
-        """Keep an output, audio first; FLAC of 24 bits, or float WAV where samples pass ±1."""
+        """Keep an output, audio first; see `write_audio`."""
         if samples is not None:
-            import soundfile
-
-            fits = float(np.max(np.abs(samples), initial=0.0)) <= 1.0
-            name = f"{output.item}.flac" if fits else f"{output.item}.wav"
-            buffer = io.BytesIO()
-            kind, subtype = ("FLAC", "PCM_24") if fits else ("WAV", "FLOAT")
-            soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
-            write_whole(self.outputs / name, buffer.getvalue())
-            output = output.model_copy(update={"audio": name})
+            output = output.model_copy(update={"audio": self.write_audio(output.item, samples, rate)})
         write_json(self.output_path(output.item), output.model_dump())
+
+    def write_audio(self, name: str, samples: NDArray[np.float32], rate: int) -> str:
+        """Keep audio as FLAC of 24 bits, or float WAV where samples pass ±1; returns the file's name."""
+        import soundfile
+
+        fits = float(np.max(np.abs(samples), initial=0.0)) <= 1.0
+        kind, subtype, extension = ("FLAC", "PCM_24", "flac") if fits else ("WAV", "FLOAT", "wav")
+        buffer = io.BytesIO()
+        soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
+        write_whole(self.outputs / f"{name}.{extension}", buffer.getvalue())
+        return f"{name}.{extension}"
 
     def write_items(self, items: Sequence[Item]) -> None:
         """Keep what the board needs of the items: ids, topics and groups, none of their texts."""

@@ -1,4 +1,4 @@
-"""Statistics: intervals, rank ranges. No models, no files."""
+"""Statistics: intervals, rank ranges, agreement, ratings. No models, no files."""
 
 __all__ = [
     "agreement",
@@ -9,7 +9,9 @@ __all__ = [
     "elo",
     "evaluators",
     "intervals",
+    "multiple",
     "mushra_scores",
     "questionnaire_scores",
     "screening",
+    "sequential",
 ]

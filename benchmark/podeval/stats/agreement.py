@@ -1,8 +1,8 @@
-"""How far two judgements of the same things agree: correlations, kappas, Krippendorff's alpha, errors, pairs.
+"""Agreement between two judgements of the same items: correlations, kappas, Krippendorff's alpha, errors, pairs.
 
-Every figure comes with a 95 % interval and the number of things it rests on. Things that are not independent (turns
-of one dialogue, items of one voter) are named by `clusters`: the interval then treats a cluster as one draw.
-Agreement that cannot be had, as the correlation with a constant, has the value None, which is not 0.
+Every statistic comes with a 95 % interval and the number of items it is based on. Items that are not independent (turns
+of one dialogue, items of one voter) are grouped by `clusters`: the interval then treats a cluster as one draw.
+A statistic that is not defined, such as the correlation with a constant, has the value None, not 0.
 """
 
 import math
@@ -27,9 +27,9 @@ _BLOCK = 2_000_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % interval; `count` is the number of things it rests on.
+    """A statistic with its 95 % interval; `count` is the number of items it is based on.
 
-    `value` is None where the figure is not defined; `low` and `high` where no interval can be had.
+    `value` is None if the statistic is not defined; `low` and `high` are None if no interval can be computed.
     """
 
     value: float | None
@@ -39,13 +39,13 @@ class Estimate:
 
 
 def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Spearman's rank correlation, ties at their mean rank.
+    """Return Spearman's rank correlation, with ties at their mean rank.
 
     Interval: Fisher's z with Bonett and Wright's (2000) standard error sqrt((1 + r² / 2) / (n - 3)); with clusters,
     the percentiles of 1,000 draws of clusters.
 
     Raises:
-        BadInput: lists of unequal length, or values that are not finite.
+        BadInput: the lists have unequal length, or values are not finite.
     """
     return _correlation(
         x, y, clusters, lambda a, b: float(stats.spearmanr(a, b).statistic), lambda r, n: (1 + r * r / 2) / (n - 3)
@@ -53,19 +53,21 @@ def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
 
 
 def plcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Pearson's correlation; interval by Fisher's z with standard error 1 / sqrt(n - 3), or as in `srcc`.
+    """Return Pearson's correlation.
+
+    Interval: Fisher's z with standard error 1 / sqrt(n - 3); with clusters as in `srcc`.
 
     Raises:
-        BadInput: lists of unequal length, or values that are not finite.
+        BadInput: the lists have unequal length, or values are not finite.
     """
     return _correlation(x, y, clusters, lambda a, b: float(stats.pearsonr(a, b).statistic), lambda r, n: 1 / (n - 3))
 
 
 def krcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Kendall's tau-b; interval by Fisher's z with the variance 0.437 / (n - 4) of Fieller et al. (1957).
+    """Return Kendall's tau-b; interval by Fisher's z with the variance 0.437 / (n - 4) of Fieller et al. (1957).
 
     Raises:
-        BadInput: lists of unequal length, or values that are not finite.
+        BadInput: the lists have unequal length, or values are not finite.
     """
     return _correlation(
         x, y, clusters, lambda a, b: float(stats.kendalltau(a, b).statistic), lambda r, n: 0.437 / (n - 4)
@@ -73,10 +75,10 @@ def krcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
 
 
 def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Mean absolute difference, in the unit of the values, with the interval of a mean by cluster.
+    """Return the mean absolute difference, in the unit of the values, with the clustered interval of a mean.
 
     Raises:
-        BadInput: lists of unequal length, empty, or values that are not finite.
+        BadInput: the lists are empty or of unequal length, or values are not finite.
     """
     a, b = _validate_pair(x, y)
     interval = mean_ci(np.abs(a - b).tolist(), clusters)
@@ -86,17 +88,18 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def pairwise_accuracy(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Share of the pairs that the truth orders which the judged values order alike; equal judged values count half.
+    """Return the share of pairs ordered by the truth that the judged values order alike; judged ties count half.
 
-    The interval is Wilson's for the number of independent pairs that would vary as much: A (1 - A) / SE², SE from
-    each thing's influence on the ratio of the two U-statistics (its Hájek projection), and never fewer than the
-    disjoint pairs. `count` is the number of things.
+    The interval is Wilson's for the number of independent pairs that would vary as much: A (1 - A) / SE², with SE from
+    each item's influence on the ratio of the two U-statistics (its Hájek projection), and never fewer than the
+    disjoint pairs. `count` is the number of items.
 
     Raises:
-        BadInput: lists of unequal length, or values that are not finite.
+        BadInput: the lists have unequal length, or values are not finite.
     """
     a, b = _validate_pair(judged, truth)
     codes, groups = number_clusters(clusters, a.size)
+    # For each item: how many pairs the truth orders, and how many of them the judged values order alike.
     alike, ordered = np.zeros(a.size), np.zeros(a.size)
     step = max(1, _BLOCK // max(1, a.size))
     for start in range(0, a.size, step):
@@ -109,10 +112,12 @@ def pairwise_accuracy(
     if not total:
         return Estimate(None, None, None, a.size)
     share = float(alike.sum()) / total
+    # The variance from each cluster's influence on the share.
     influence = np.bincount(codes, weights=2 * (alike - share * ordered) / total, minlength=groups)
     if groups < 2:
         return Estimate(share, None, None, a.size)
     variance = groups / (groups - 1) * float(influence @ influence)
+    # The number of independent pairs with that variance.
     independent: float = groups // 2
     if variance > 0:
         independent = max(independent, share * (1 - share) / variance)
@@ -121,13 +126,13 @@ def pairwise_accuracy(
 
 
 def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Cohen's kappa with quadratic weights, for scores: 1 - Σ(x - y)² / n over its expectation by chance.
+    """Return Cohen's kappa with quadratic weights, for scores: 1 - Σ(x - y)² / n over its expectation by chance.
 
-    The weights are the squared distances of the scores themselves, so no category has to be named and scores that
-    nobody gave change nothing. Interval: percentiles of 1,000 draws of things (or clusters).
+    The weights are the squared distances of the scores themselves, so categories need not be listed, and scores that
+    nobody gave change nothing. Interval: percentiles of 1,000 draws of items (or clusters).
 
     Raises:
-        BadInput: lists of unequal length, or values that are not finite.
+        BadInput: the lists have unequal length, or values are not finite.
     """
     a, b = _validate_pair(x, y)
     moments = np.stack([np.ones_like(a), a, b, a * a, b * b, (a - b) ** 2], axis=1)
@@ -141,15 +146,16 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 
 
 def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Cohen's kappa of two raters over the same things, in categories without order.
+    """Return Cohen's kappa of two raters over the same items, for categories without order.
 
-    Interval: percentiles of 1,000 draws of things (or clusters).
+    Interval: percentiles of 1,000 draws of items (or clusters).
 
     Raises:
-        BadInput: lists of unequal length.
+        BadInput: the lists have unequal length.
     """
     if len(x) != len(y):
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
+    # Categories as numbers, and each item as one cell of their table.
     names: dict[Hashable, int] = {}
     first = np.array([names.setdefault(value, len(names)) for value in x], dtype=np.intp)
     second = np.array([names.setdefault(value, len(names)) for value in y], dtype=np.intp)
@@ -168,19 +174,19 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
-    """Krippendorff's alpha of any number of raters, each of whom may have left things out.
+    """Return Krippendorff's alpha of any number of raters, each of whom may have skipped items.
 
-    Computed by evalica; the interval is the percentiles of 1,000 draws of things.
+    Computed by evalica; the interval is the percentiles of 1,000 draws of items.
 
     Args:
-        ratings: one list a rater, one entry a thing, None where the rater has none.
+        ratings: one list per rater with one entry per item, None where the rater gave no rating.
         level: nominal, ordinal, interval or ratio.
 
     Returns:
-        `count` is the number of things with at least two ratings.
+        The estimate; its `count` is the number of items with at least two ratings.
 
     Raises:
-        BadInput: lists of unequal length, or an unknown level.
+        BadInput: the lists have unequal length, or the level is unknown.
     """
     import evalica
     import pandas
@@ -199,6 +205,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
             return math.nan
         return float(evalica.alpha(pandas.DataFrame(columns), level).alpha)
 
+    # The value, and its percentiles over draws of items.
     value = alpha(table) if things else math.nan
     if math.isnan(value):
         return Estimate(None, None, None, things)
@@ -210,10 +217,10 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
 
 
 def inter_rater(ratings: Sequence[Sequence[float | None]]) -> list[list[Estimate]]:
-    """Pearson's correlation of every rater with every other, over the things both rated.
+    """Return Pearson's correlation of every rater with every other, over the items that both rated.
 
     Returns:
-        A square table in the order of the raters; a pair with fewer than three common things has the value None.
+        A square table in the order of the raters; a pair with fewer than three common items has the value None.
     """
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
     matrix: list[list[Estimate]] = []
@@ -227,7 +234,7 @@ def inter_rater(ratings: Sequence[Sequence[float | None]]) -> list[list[Estimate
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estimate, Estimate, Estimate]]:
-    """Each rater's SRCC, PLCC and KRCC with the mean of the other raters, over the things both have (LFS Table 6)."""
+    """Return each rater's SRCC, PLCC and KRCC with the mean of the others, over the items both have (LFS Table 6)."""
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
     correlations = []
     for number, row in enumerate(table):
@@ -250,6 +257,7 @@ def _correlation(
     if a.size < 3 or (a == a[0]).all() or (b == b[0]).all():
         return Estimate(None, None, None, a.size)
     value = min(1.0, max(-1.0, function(a, b)))
+    # The interval: by clusters, or by Fisher's z.
     if clusters is not None:
         low, high = _resample_clusters(a, b, clusters, function)
         return Estimate(value, low, high, a.size)
@@ -264,10 +272,11 @@ def _correlation(
 def _resample_clusters(
     a: Array, b: Array, clusters: Sequence[Hashable], function: Callable[[Array, Array], float]
 ) -> tuple[float | None, float | None]:
-    """Percentiles of a correlation over draws of whole clusters; draws in which it is not defined are left out."""
+    """Return the percentiles of a correlation over draws of whole clusters, leaving out draws where it is undefined."""
     codes, count = number_clusters(clusters, a.size)
     if count < 2:
         return None, None
+    # The correlation in each draw of clusters.
     members = [np.flatnonzero(codes == code) for code in range(count)]
     random = np.random.default_rng(0)
     values = []
@@ -280,7 +289,7 @@ def _resample_clusters(
 
 
 def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure: Callable[[Array], Array]) -> Estimate:
-    """A figure of column sums, with the percentiles it has over 1,000 draws of rows (or clusters of rows)."""
+    """Estimate a statistic of column sums, with its percentiles over 1,000 draws of rows (or clusters of rows)."""
     count = len(rows)
     codes, groups = number_clusters(clusters, count)
     if not count:
@@ -290,6 +299,7 @@ def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure
         return Estimate(None, None, None, count)
     if groups < 2:
         return Estimate(value, None, None, count)
+    # Sums by cluster, and the statistic of each draw of clusters.
     sums = np.zeros((groups, rows.shape[1]))
     np.add.at(sums, codes, rows)
     random = np.random.default_rng(0)
@@ -311,7 +321,7 @@ def _percentiles(values: Array) -> tuple[float | None, float | None]:
 
 
 def _ratio(over: Array, under: Array) -> Array:
-    """A quotient, NaN where there is nothing to divide by."""
+    """Divide element by element; NaN where the divisor is zero."""
     ratio: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
     return ratio
 

@@ -1,6 +1,6 @@
-"""Battles as data: who met whom, in which order, judged by whom, and how it ended.
+"""Battles as data: which systems met, in which order, who judged, and the outcome.
 
-The columns are kept as codes, so that a million votes are a few arrays. What was skipped is no battle.
+The columns are stored as integer codes, so that a million votes are a few arrays. Skipped battles are left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from podeval.errors import BadInput
 
 Outcome = Literal["a", "b", "tie", "both_bad"]
 OUTCOMES: tuple[Outcome, ...] = ("a", "b", "tie", "both_bad")
-"""The first wins, the second wins, neither is better, neither is good enough."""
+"""The first wins, the second wins, both are equally good, both are bad."""
 
 SKIPPED = "skip"
 
@@ -23,7 +23,7 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Battles:
-    """n judged battles in the order in which they were recorded.
+    """The judged battles (n of them) in the order in which they were recorded.
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
     `covariates` holds, by name, the first side's value minus the second's (seconds, LU).
@@ -49,19 +49,21 @@ class Battles:
         voter: Sequence[str] | None = None,
         covariates: Mapping[str, Sequence[float]] | None = None,
     ) -> "Battles":
-        """Battles from columns; `skip` is left out, and without voters each vote counts as somebody else's.
+        """Create battles from columns; `skip` is left out, and without voters each vote counts as a different voter's.
 
         Raises:
-            BadInput: columns of unequal length, an unknown outcome, a system against itself, a covariate that is not
-                finite.
+            BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is
+                not finite.
         """
         import pandas
 
+        # Columns of equal length.
         n = len(outcome)
         columns = {"first": first, "second": second, "voter": voter, **(covariates or {})}
         for name, column in columns.items():
             if column is not None and len(column) != n:
                 raise BadInput(f"there are {n} outcomes and {len(column)} entries of {name}; give one a battle")
+        # Outcomes as codes; skipped battles are dropped.
         ending, kinds = pandas.factorize(np.asarray(outcome, dtype=object))
         unknown = [kind for kind in kinds if kind not in (*OUTCOMES, SKIPPED)]
         if unknown or (ending < 0).any():
@@ -69,6 +71,7 @@ class Battles:
         meaning = np.array([OUTCOMES.index(kind) if kind != SKIPPED else -1 for kind in kinds], dtype=np.intp)
         result = meaning[ending] if n else np.zeros(0, dtype=np.intp)
         kept = result >= 0
+        # Systems and voters as codes.
         sides, systems = pandas.factorize(np.concatenate([_to_objects(first), _to_objects(second)]), sort=True)
         people, voters = (
             (np.arange(n), np.arange(n).astype(str))
@@ -86,6 +89,7 @@ class Battles:
                 name: np.asarray(values, dtype=np.float64)[kept] for name, values in (covariates or {}).items()
             },
         )
+        # Battles that cannot be rated.
         if (battles.first == battles.second).any():
             name = battles.systems[int(battles.first[(battles.first == battles.second).argmax()])]
             raise BadInput(f"{name} is on both sides of a battle; leave such battles out")
@@ -96,12 +100,12 @@ class Battles:
 
     @classmethod
     def of_records(cls, records: Iterable[Mapping[str, Any]]) -> "Battles":
-        """Battles from dicts with `first`, `second`, `outcome`, `voter` and, optionally, `covariates` by name.
+        """Create battles from dicts with `first`, `second`, `outcome`, `voter` and, optionally, `covariates` by name.
 
-        MTalk-Bench's log lines (`model_a`, `model_b`, `winner` as a system's name) are read too.
+        MTalk-Bench's log lines (`model_a`, `model_b`, `winner` as a system's name) are accepted too.
 
         Raises:
-            BadInput: a record that is neither, or covariates that not all battles have.
+            BadInput: a record has neither form, or only some battles have a covariate.
         """
         rows = [_read_record(number, record) for number, record in enumerate(records, start=1)]
         names = sorted({name for row in rows for name in row["covariates"]})
@@ -120,7 +124,7 @@ class Battles:
         )
 
     def only(self, kept: NDArray[np.bool_]) -> "Battles":
-        """The battles where `kept` is true, with the same systems and voters."""
+        """Return the battles where `kept` is true, with the same systems and voters."""
         return Battles(
             self.systems,
             self.voters,
@@ -134,7 +138,7 @@ class Battles:
 
 @dataclass(frozen=True)
 class Tally:
-    """What every pair of systems did: `wins[i, j]` battles that i won against j; `ties`, `both_bad` symmetric."""
+    """Outcomes by pair of systems: `wins[i, j]` battles that i won against j; `ties` and `both_bad` are symmetric."""
 
     systems: tuple[str, ...]
     wins: NDArray[np.int64]
@@ -149,7 +153,7 @@ class Tally:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Win rate of i against j, a tie counting half; NaN where they never met."""
+        """Win rate of i against j, with a tie counting half; NaN where they never met."""
         met = self.battles
         won = self.wins + (self.ties + self.both_bad) / 2
         shares: NDArray[np.float64] = np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0)
@@ -157,14 +161,14 @@ class Tally:
 
     @property
     def unmet(self) -> list[tuple[str, str]]:
-        """Pairs that never met."""
+        """Return the pairs that never met."""
         met = self.battles
         count = len(self.systems)
         return [(self.systems[i], self.systems[j]) for i in range(count) for j in range(i + 1, count) if not met[i, j]]
 
 
 def tally(battles: Battles) -> Tally:
-    """Count every pair's outcomes."""
+    """Count the outcomes of every pair."""
     size = len(battles.systems)
 
     def count(rows: Codes, columns: Codes) -> NDArray[np.int64]:

@@ -1,9 +1,9 @@
-"""Biases of a judge, human or machine: does the place, or the length, of an answer decide?
+"""Biases of a human or machine judge: whether the position or the length of an answer influences the outcome.
 
 MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
-one binary list, which is degenerate. Here the position is tested exactly, and the length by exchanging the sides within
-battles: where length does not matter, the longer answer is as likely the loser. One person's habits are no independent
-evidence: where a voter judged several battles, they are exchanged together, and intervals are clustered by voter.
+one binary list, which is degenerate. Here position is tested exactly, and length by exchanging the sides within
+battles: if length does not matter, the longer answer is as likely to lose. Votes of one person are not independent
+evidence: if a voter judged several battles, they are exchanged together, and intervals are clustered by voter.
 """
 
 from collections.abc import Hashable, Sequence
@@ -23,11 +23,11 @@ _BLOCK = 4_000_000
 
 @dataclass(frozen=True)
 class Bias:
-    """What a judge prefers, and whether chance would do as much.
+    """A judge's preference, and the probability that chance produces one as strong.
 
     `share` is the share of decided battles with the preference (0.5 = none); `difference` is the share with it minus
-    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None where nothing was decided, or all by one
-    voter.
+    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None if nothing was decided, or everything by
+    one voter.
     """
 
     share: Estimate
@@ -37,10 +37,10 @@ class Bias:
 
 @dataclass(frozen=True)
 class LengthBias:
-    """Preference for the longer answer: how often it wins, and how much longer winners are, both by voter.
+    """Preference for the longer answer: how often it wins, and how much longer winners are, both clustered by voter.
 
-    `longer` counts battles whose answers differ in length; `excess` is the mean length of winners minus that of
-    losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides that give as much.
+    `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus that of
+    losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least as large.
     """
 
     longer: Bias
@@ -49,10 +49,10 @@ class LengthBias:
 
 
 def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
-    """A share with Wilson's score interval.
+    """Return a share with Wilson's score interval.
 
     Raises:
-        BadInput: successes that are negative or more than n.
+        BadInput: there are fewer than 0 or more than n successes.
     """
     if not 0 <= successes <= n:
         raise BadInput(f"{successes} of {n} is no share")
@@ -62,13 +62,13 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
 
 
 def position_bias(first_wins: int, n: int) -> Bias:
-    """Preference for the side shown first, from `n` decided battles whose sides were drawn at random.
+    """Test the preference for the side shown first, from `n` decided battles whose sides were assigned at random.
 
-    Wilson interval and exact two-sided binomial test against one half. Ties are left out before. Every battle counts as
-    judged by somebody else; `preference` takes voters.
+    Uses Wilson's interval and the exact two-sided binomial test against one half. Ties must be left out beforehand.
+    Every battle counts as judged by a different voter; `preference` takes voters into account.
 
     Raises:
-        BadInput: more wins than battles.
+        BadInput: there are more wins than battles.
     """
     share = wilson(first_wins, n)
     p = float(stats.binomtest(first_wins, n, 0.5).pvalue) if n else None
@@ -76,27 +76,29 @@ def position_bias(first_wins: int, n: int) -> Bias:
 
 
 def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = None, seed: int = 0) -> Bias:
-    """Whether something is preferred, such as the side shown first, from decided battles.
+    """Test whether something is preferred, such as the side shown first, from decided battles.
 
-    With voters who judged several battles, each voter's excess of preferences over the rest gets a random sign in the
-    test, and the interval is clustered by voter; of one voter alone there is neither. Without, it is `position_bias`.
+    If voters judged several battles, each voter's excess of preferences over the rest gets a random sign in the
+    test, and the interval is clustered by voter; a single voter allows neither. Otherwise this is `position_bias`.
 
     Args:
-        preferred: of each decided battle, whether it went to the side in question.
+        preferred: for each decided battle, whether the side in question won.
         voters: who judged it, or what else makes battles depend on each other, such as the pair shown in both orders.
-        seed: of the signs.
+        seed: seed of the random signs.
 
     Raises:
-        BadInput: not one voter for each battle.
+        BadInput: the number of voters differs from the number of battles.
     """
     wins = np.asarray(preferred, dtype=bool)
     codes, groups = number_clusters(voters, wins.size)
     if groups == wins.size:
         return position_bias(int(wins.sum()), wins.size)
+    # The mean of +1 and -1 is the difference d; the share is (1 + d) / 2.
     signs = np.where(wins, 1.0, -1.0)
     mean = mean_ci(signs.tolist(), codes.tolist(), bounds=(-1, 1))
     difference = Estimate(mean.mean, mean.low, mean.high, wins.size)
     low, high = (None if bound is None else (1 + bound) / 2 for bound in (mean.low, mean.high))
+    # Exchange each voter's battles together.
     sums: Array = np.bincount(codes, weights=signs, minlength=groups).astype(np.float64)
     p = _test_by_exchange(sums, seed) if groups > 1 else None
     return Bias(Estimate((1 + mean.mean) / 2, low, high, wins.size), difference, p)
@@ -108,39 +110,41 @@ def length_bias(
     voters: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> LengthBias:
-    """Preference for the longer answer, from decided battles.
+    """Test the preference for the longer answer, from decided battles.
 
-    `longer` is tested exactly (binomial), battles of equal length left out. `excess` is tested by exchanging winner
-    and loser within battles at random. With `voters`, a voter's battles are exchanged together in both tests and both
-    intervals are clustered by voter.
+    `longer` is tested exactly (binomial), with battles of equal length left out. `excess` is tested by exchanging
+    winner and loser within battles at random. With `voters`, a voter's battles are exchanged together in both tests and
+    both intervals are clustered by voter.
 
     Args:
-        winner_lengths: of each decided battle, the length of the preferred answer (seconds, words).
-        loser_lengths: of each, the length of the other.
+        winner_lengths: for each decided battle, the length of the preferred answer (seconds, words).
+        loser_lengths: for each decided battle, the length of the other answer.
         voters: who judged it.
-        seed: of the exchanges.
+        seed: seed of the exchanges.
 
     Raises:
-        BadInput: lists of unequal length, or lengths that are not finite.
+        BadInput: the lists have unequal length, or lengths are not finite.
     """
     won, lost = np.asarray(winner_lengths, dtype=np.float64), np.asarray(loser_lengths, dtype=np.float64)
     if won.ndim != 1 or won.shape != lost.shape:
         raise BadInput(f"length bias needs both lengths of each battle; there are {won.size} and {lost.size}")
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths hold NaN or infinity; leave those battles out")
+    # How often the longer answer wins.
     excess = won - lost
     codes, groups = number_clusters(voters, excess.size)
     unequal = excess != 0
     longer = preference((excess > 0)[unequal].tolist(), codes[unequal].tolist(), seed)
     if not excess.size:
         return LengthBias(longer, Estimate(None, None, None, 0), None)
+    # How much longer the winners are.
     mean = mean_ci(excess.tolist(), voters)
     sums: Array = np.bincount(codes, weights=excess, minlength=groups).astype(np.float64)
     return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _test_by_exchange(sums, seed))
 
 
 def _test_by_exchange(sums: Array, seed: int) -> float:
-    """Two-sided p of the sum under random signs, counting the observed signs as one of the draws."""
+    """Return the two-sided p of the sum under random signs, counting the observed signs as one of the draws."""
     random = np.random.default_rng(seed)
     observed = abs(float(sums.sum()))
     tolerance = 1e-9 * float(np.abs(sums).sum())
@@ -153,7 +157,7 @@ def _test_by_exchange(sums: Array, seed: int) -> float:
 
 
 def _difference(share: Estimate) -> Estimate:
-    """A share p as p - (1 - p)."""
+    """Convert a share p to the difference p - (1 - p)."""
     if share.value is None or share.low is None or share.high is None:
         return share
     return Estimate(2 * share.value - 1, 2 * share.low - 1, 2 * share.high - 1, share.count)

@@ -1,13 +1,13 @@
-"""Bradley–Terry ratings with ties, and what the votes can and cannot tell apart.
+"""Bradley–Terry ratings with ties, and which systems the votes can and cannot separate.
 
 The model, its likelihood and its information matrix are in `podeval.stats.davidson`. Strengths are shown on Elo's
-scale: 400 points are odds of ten to one, the mean of the systems is 1000. The order of the votes does not matter.
+scale: 400 points are odds of ten to one, and the mean of the systems is 1000. The order of the votes does not matter.
 
-A voter's votes depend on each other, so the voter is the cluster. Intervals are from the cluster-robust covariance
-(sandwich), in which every voter's pull on the estimate is what leaving that voter out would change (CR3), with
-Student's t; or from a bootstrap of voters. Places are corrected for the number of pairs by Holm's procedure: among
-equal systems the chance of any false place is at most 5 %. Systems without a chain of battles between them have no
-place against each other: only the prior connects their ratings.
+A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
+(sandwich), in which every voter's influence on the estimate is what leaving that voter out would change (CR3), with
+Student's t; or from a bootstrap of voters. Ranks are corrected for the number of pairs by Holm's procedure: among
+equal systems the probability of any false order is at most 5 %. Systems without a chain of battles between them are
+not ordered: only the prior connects their ratings.
 """
 
 import math
@@ -42,9 +42,9 @@ _POWER_Z = float(special.ndtri(0.8))
 
 @dataclass(frozen=True)
 class SystemRating:
-    """One system: rating with its 95 % interval in Elo points, and the ranks that the votes tell apart.
+    """One system's rating with its 95 % interval in Elo points, and the range of ranks that the votes leave open.
 
-    `low` and `high` are None where one voter judged everything. `wins` counts ties not at all.
+    `low` and `high` are None if a single voter judged everything. `wins` does not include ties.
     """
 
     system: str
@@ -62,7 +62,7 @@ class SystemRating:
 
 @dataclass(frozen=True)
 class Effect:
-    """What one unit of a covariate does for the side that has more of it, in Elo points, with its 95 % interval."""
+    """The effect of one unit of a covariate for the side that has more of it, in Elo points, with its 95 % interval."""
 
     name: str
     points: float
@@ -72,12 +72,12 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ratings:
-    """All systems, best first, with what else the fit says.
+    """All systems, best first, with the other results of the fit.
 
-    `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN where none can be had),
-    `naive[i, j]` what that would be if all votes were independent, in the order of `systems`; `tie_odds` is v, the odds
-    of a tie against a win between equals. `apart[i, j]` says whether the votes give the two different places.
-    `islands` are the groups of systems that battles connect, the largest first; ratings compare only inside one.
+    `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN if it cannot be computed),
+    and `naive[i, j]` what that error would be if all votes were independent, all in the order of `systems`; `tie_odds`
+    is v, the odds of a tie against a win between equals. `apart[i, j]` says whether the votes separate the two.
+    `islands` are the groups of systems that battles connect, the largest first; ratings are comparable only inside one.
     """
 
     systems: tuple[SystemRating, ...]
@@ -93,10 +93,10 @@ class Ratings:
     islands: tuple[tuple[str, ...], ...]
 
     def get(self, system: str) -> SystemRating:
-        """The rating of one system.
+        """Return the rating of one system.
 
         Raises:
-            BadInput: it was in no battle.
+            BadInput: the system was in no battle.
         """
         match = next((rating for rating in self.systems if rating.system == system), None)
         if match is None:
@@ -113,20 +113,21 @@ def rate(
     seed: int = 0,
     prior: float = PRIOR,
 ) -> Ratings:
-    """Rate the systems of some battles; tie and both bad are ties.
+    """Rate the systems of some battles; tie and both bad count as ties.
 
     Args:
-        battles: in any order. The effect of each of their covariates is estimated and shown, and ratings are those at
-            equal covariates.
-        position: also estimate what being shown first does.
+        battles: in any order. The effect of each of their covariates is estimated and reported, and ratings are those
+            at equal covariates.
+        position: also estimate the effect of being shown first.
         intervals: the analytic sandwich, or a bootstrap of voters.
-        rounds: draws of the bootstrap.
-        seed: of the bootstrap.
+        rounds: number of bootstrap draws.
+        seed: seed of the bootstrap.
         prior: wins and losses against a system of average strength that are added for each system.
 
     Raises:
-        BadInput: no battles, or a covariate in which they do not differ.
+        BadInput: there are no battles, or they do not differ in a covariate.
     """
+    # Check what can be estimated.
     for name, values in battles.covariates.items():
         if not np.any(values):
             raise BadInput(
@@ -134,10 +135,12 @@ def rate(
             )
     if not len(battles):
         raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
+    # Fit, and bring the strengths to Elo's scale.
     rows = group_into_rows(battles, position)
     fitted = fit(rows, prior)
     size = len(rows.systems)
     strengths = POINTS * (fitted[:size] - fitted[:size].mean())
+    # Intervals.
     if rows.voters < 2:
         spread = _make_unknown_spread(size, fitted.size - 1 - size)
     elif intervals == "bootstrap":
@@ -147,12 +150,14 @@ def rate(
         spread = _spread_by_sandwich(
             POINTS * fitted[:-1], POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1], size, reach
         )
+    # Which systems the votes separate, and so the ranks.
     order = np.argsort(-strengths, kind="stable")
     counts = _count_outcomes(battles, rows.systems)
     member = _find_islands(rows.a, rows.b, size)
     same = member[:, None] == member
     apart = holm_pairs(np.where(same, _chance(strengths, spread.errors, rows.voters), np.nan))
     beats = (spread.below > 0) & apart
+    # The results, best system first.
     names = [battles.systems[number] for number in rows.systems]
     systems = tuple(
         SystemRating(
@@ -186,20 +191,21 @@ def rate(
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
-    """How many more votes between these two would give them different places, if their difference is what it seems now.
+    """Return how many more votes between two systems would separate them, if their difference is what it seems now.
 
-    Votes from as many voters as now, for an interval of the difference that leaves out zero with a power of 80 %: the
-    information the difference lacks, divided by what a vote between the two brings, times the excess of the
-    voter-robust variance over the one of independent votes as the present votes show it. The interval is the one that
-    the next pair has to pass in Holm's procedure: 95 % where one pair is left undecided, wider where several are.
+    Counts votes from as many voters as now, for an interval of the difference that excludes zero with a power of 80 %:
+    the information the difference lacks, divided by what a vote between the two adds, times the ratio of the
+    voter-robust variance to that of independent votes in the present votes. The interval is the one that the next pair
+    has to pass in Holm's procedure: 95 % if one pair is left undecided, wider if several are.
 
     Returns:
-        0 where they have different places already; None where nothing can be said: one voter, no difference, or no
+        0 if the two are separated already; None if nothing can be said: there is one voter, no difference, or no
         chain of battles between them.
 
     Raises:
-        BadInput: a system that was in no battle.
+        BadInput: a system was in no battle.
     """
+    # What the votes say of the two so far.
     index = {rating.system: number for number, rating in enumerate(ratings.systems)}
     i, j = index[ratings.get(first).system], index[ratings.get(second).system]
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
@@ -208,6 +214,7 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
         return None
     if ratings.apart[i, j]:
         return 0
+    # The information that the next pair in Holm's procedure needs, and what one vote adds to it.
     pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.islands)
     undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
     information_needed = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
@@ -217,7 +224,7 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
 
 
 def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Of each system the number of its island: the systems that battles connect."""
+    """Return for each system the number of its island: the systems that battles connect."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -227,13 +234,16 @@ def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArra
 
 
 def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str, ...], ...]:
-    """The islands by the names of their systems, the largest first."""
+    """Return the islands as names of their systems, the largest first."""
     groups = [tuple(names[i] for i in np.flatnonzero(member == number)) for number in range(int(member.max()) + 1)]
     return tuple(sorted(groups, key=len, reverse=True))
 
 
 def _chance(strengths: Array, errors: Array, voters: int) -> Array:
-    """Two-sided p of Student's test of each difference, with voters - 1 degrees of freedom; NaN without errors."""
+    """Return the two-sided p of Student's test of each difference, with voters - 1 degrees of freedom.
+
+    NaN if there are no errors.
+    """
     apart = np.abs(strengths[:, None] - strengths)
     t = np.divide(apart, errors, out=np.zeros_like(apart), where=errors > 0)
     p: Array = np.where(np.isnan(errors), np.nan, 2 * special.stdtr(max(1, voters - 1), -t))
@@ -242,7 +252,7 @@ def _chance(strengths: Array, errors: Array, voters: int) -> Array:
 
 @dataclass(frozen=True)
 class _Spread:
-    """Bounds of ratings (size, 2) about 0, of effects (k, 2), of differences from below, and their errors."""
+    """Bounds of ratings (size, 2) about 0 and of effects (k, 2), lower bounds of differences, and their errors."""
 
     ratings: Array
     effects: Array
@@ -280,7 +290,7 @@ def _spread_by_sandwich(fitted: Array, variances: Array, size: int, reach: float
 
 
 def _errors(covariances: Array) -> Array:
-    """Standard errors of all differences."""
+    """Return the standard errors of all differences."""
     variances = np.diag(covariances)
     errors: Array = np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances))
     return errors
@@ -292,7 +302,7 @@ def _to_bounds(bounds: Array) -> tuple[float | None, float | None]:
 
 
 def _count_outcomes(battles: Battles, systems: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Of each system, how many battles it won, lost, tied, and shared the blame of; shape (systems, 4)."""
+    """Count for each system how many battles it won, lost, tied, and had judged both bad; shape (systems, 4)."""
     table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
     for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
         cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]

@@ -1,15 +1,16 @@
 """Davidson's (1970) model of a comparison with ties: its fit, its information, its voter-robust covariance.
 
-With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie are as likely as e^h :
-e^-h : v, v being the room for ties. It is Bradley and Terry's model where nobody ties. The likelihood is maximised by
-evalica (Newman 2023, Efficient Computation of Rankings from Pairwise Comparisons); with covariates, which no library of
-the kind has, by Newton's method, which cannot miss because the likelihood is concave. The same method finishes what
-evalica leaves: its updates are simultaneous and swing for ever where systems form two camps, as two systems do.
+With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h :
+e^-h : v, where v sets how likely ties are. Without ties it is Bradley and Terry's model. The likelihood is maximised
+by evalica (Newman 2023, Efficient Computation of Rankings from Pairwise Comparisons); with covariates, which no such
+library supports, by Newton's method, which always finds the maximum because the likelihood is concave. Newton's method
+also finishes fits that evalica does not: its updates are simultaneous and oscillate for ever if systems form two
+camps, as two systems do.
 
 As Newman advises, every system also meets one of average strength: one half win and one half loss by default, so that
-a system that never lost has a finite rating. No interval counts them as votes.
+a system that never lost has a finite rating. Intervals do not count these as votes.
 
-Parameters are one vector: strengths in natural logarithms of odds, the average opponent's being 0; effects; log v.
+Parameters are one vector: strengths in natural logarithms of odds, with the average opponent at 0; effects; log v.
 """
 
 import math
@@ -33,10 +34,10 @@ _NO_TIES = -math.inf
 
 @dataclass(frozen=True)
 class Rows:
-    """Votes counted together where nothing tells them apart.
+    """Votes with equal properties, counted together.
 
-    `a`, `b` and `voter` are codes, `outcome` 0 for A, 1 for B, 2 for a tie; `x` (rows, k) holds the covariates as A
-    minus B, `weight` how many votes a row stands for. `systems` are the codes of the systems in the battles.
+    `a`, `b` and `voter` are codes, `outcome` is 0 for A, 1 for B, 2 for a tie; `x` (rows, k) holds the covariates as A
+    minus B, `weight` how many votes a row represents. `systems` are the codes of the systems in the battles.
     """
 
     systems: Codes
@@ -51,26 +52,29 @@ class Rows:
 
     @property
     def ties(self) -> bool:
-        """Whether anything was tied: without, v is zero and no parameter."""
+        """Whether there are ties: without them, v is zero and not a parameter."""
         return bool(self.weight[self.outcome == 2].any())
 
 
 def group_into_rows(battles: Battles, position: bool) -> Rows:
-    """Group the votes by voter, pair and outcome; one by one where they have covariates of their own."""
+    """Group the votes by voter, pair and outcome; votes with their own covariates stay separate."""
     systems, sides = _number_present(np.concatenate([battles.first, battles.second]))
     first, second = sides[: len(battles)], sides[len(battles) :]
     people, voter = _number_present(battles.voter)
     outcome = np.minimum(battles.outcome, 2)
     size, voters = len(systems), len(people)
     names = (*(("position",) if position else ()), *battles.covariates)
+    # Battles with covariates stay separate.
     if battles.covariates:
         first_side = [np.ones(len(battles))] if position else []
         x = np.stack([*first_side, *battles.covariates.values()], axis=1)
         return Rows(systems, voters, names, first, second, outcome, voter, x, np.ones(len(battles)))
+    # If the position has no effect, each pair is counted in one order.
     if not position:
         turned = first > second
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         outcome = np.where(turned & (outcome < 2), 1 - outcome, outcome)
+    # Count equal votes: each is one number, which is taken apart again afterwards.
     cells, counts = np.unique(((voter * size + first) * size + second) * 3 + outcome, return_counts=True)
     rest, outcome = np.divmod(cells, 3)
     rest, b = np.divmod(rest, size)
@@ -80,7 +84,7 @@ def group_into_rows(battles: Battles, position: bool) -> Rows:
 
 
 def _number_present(codes: Codes) -> tuple[Codes, Codes]:
-    """The codes that occur, in order, and each code's place among them."""
+    """Return the codes that occur, in order, and for each code its position among them."""
     present = np.flatnonzero(np.bincount(codes))
     index = np.zeros(int(present[-1]) + 1, dtype=np.intp)
     index[present] = np.arange(len(present))
@@ -91,7 +95,7 @@ def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
     """Fit the most likely parameters: strengths, effects, log v.
 
     Raises:
-        PodevalError: Newton's method did not settle, as it does not where covariates tell the systems apart.
+        PodevalError: Newton's method did not converge, which happens if covariates alone identify the systems.
     """
     if rows.covariates:
         return fit_by_newton(rows, prior, start)
@@ -100,7 +104,7 @@ def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Covariance of the parameters if every vote were somebody else's: the inverse of the information."""
+    """Return the parameters' covariance if every vote came from a different voter: the inverse of the information."""
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
     try:
@@ -113,18 +117,20 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
 
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Covariance of the parameters, robust to any dependence between the votes of one voter.
+    """Return the parameters' covariance, robust to any dependence between the votes of one voter.
 
-    A voter's pull is what leaving that voter out changes, to first order: H^-1 (I - H_g H^-1)^-1 u_g, with H the
+    A voter's influence is what leaving that voter out changes, to first order: H^-1 (I - H_g H^-1)^-1 u_g, with H the
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
-    the only one on something is capped at 0.95; that of one with little weight is left out of the reckoning.
+    the only one on something is capped at 0.95; the leverage of a voter with little weight is neglected.
     """
+    # Each voter's influence to first order, in coordinates where the naive covariance is the identity.
     free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[np.ix_(free, free)]
     scores = _scores(rows, fitted)[:, free]
     half = np.linalg.cholesky(inverse)
     pulls = scores @ half
     for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
+        # For voters with much leverage: exactly, with the leverage capped.
         information = information_matrix(_select_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
         values, vectors = np.linalg.eigh(half.T @ information @ half)
         stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))
@@ -140,11 +146,13 @@ def refit_on_draws(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
 
     random = np.random.default_rng(seed)
     draws = random.multinomial(rows.voters, np.full(rows.voters, 1 / rows.voters), size=rounds).astype(np.float64)
+    # With covariates every row is its own, so each draw weights all rows.
     if rows.covariates:
         start = fit(rows, prior)
         return np.stack(
             [fit_by_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws]
         )
+    # Otherwise each draw is a weighting of the cells: a sum over the votes of the voters drawn.
     counted = group_by_cell(rows)
     size = len(rows.systems)
     index = np.zeros(3 * size * size, dtype=np.intp)
@@ -155,14 +163,14 @@ def refit_on_draws(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
-    """Fisher's information about the difference of two strengths in one battle between them."""
+    """Return Fisher's information about the difference of two strengths from one battle between them."""
     up, down = math.exp(apart / 2), math.exp(-apart / 2)
     total = up + down + tie_odds
     return ((up + down) / total - ((up - down) / total) ** 2) / 4
 
 
 def group_by_cell(rows: Rows) -> Rows:
-    """The votes of all voters together, by pair and outcome."""
+    """Combine the votes of all voters by pair and outcome."""
     size = len(rows.systems)
     cell = (rows.a * size + rows.b) * 3 + rows.outcome
     counts: Array = np.bincount(cell, weights=rows.weight, minlength=3 * size * size).astype(np.float64)
@@ -174,7 +182,7 @@ def group_by_cell(rows: Rows) -> Rows:
 
 
 def fit_by_newman(rows: Rows, prior: float) -> Array | None:
-    """The fit by evalica (its v is half of ours), the average opponent being one more system; None where it failed."""
+    """Fit with evalica (its v is half of ours), with the average opponent as one more system; None if it fails."""
     import evalica
 
     size = len(rows.systems)
@@ -189,23 +197,27 @@ def fit_by_newman(rows: Rows, prior: float) -> Array | None:
         limit=_MOST_STEPS,
     )
     with np.errstate(all="ignore"):
+        # Shift the strengths so that the average opponent's is 0.
         strengths = np.log(result.scores.loc[[*everyone, size]].to_numpy())
         fitted = np.append(strengths[:size] - strengths[size], np.log(2 * result.v) if rows.ties else _NO_TIES)
     return fitted if np.isfinite(fitted[: size + rows.ties]).all() else None
 
 
 def fit_by_newton(rows: Rows, prior: float, start: Array | None) -> Array:
-    """The fit by Newton steps from a start, which holds covariates too; shape (parameters,)."""
+    """Fit by Newton's method from a start, also with covariates; shape (parameters,)."""
     size, effects = len(rows.systems), len(rows.covariates)
+    # Start from equal strengths, or from the start given if it has ties exactly as the rows do.
     beginning = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     at = beginning if start is None or math.isinf(start[-1]) == rows.ties else start.copy()
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
     for _ in range(_MOST_STEPS):
+        # The full Newton step.
         uphill = gradient(rows, at, prior)[free]
         step = np.linalg.lstsq(information_matrix(rows, at, prior)[np.ix_(free, free)], uphill, rcond=None)[0]
         if float(uphill @ step) < _TOLERANCE:
             return at
+        # Halve the step until the likelihood does not fall.
         for shrink in 0.5 ** np.arange(30):
             tried = at.copy()
             tried[free] += shrink * step
@@ -223,7 +235,7 @@ def _find_free_parameters(rows: Rows, fitted: Array) -> NDArray[np.intp]:
 
 
 def _chances(rows: Rows, fitted: Array) -> Array:
-    """Probabilities of A, B and tie, shape (rows, 3)."""
+    """Return the probabilities of A, B and tie, shape (rows, 3)."""
     size = len(rows.systems)
     half = (fitted[rows.a] - fitted[rows.b] + rows.x @ fitted[size:-1]) / 2
     logits = np.stack([half, -half, np.full_like(half, fitted[-1])], axis=1)
@@ -240,7 +252,7 @@ def _likelihood(rows: Rows, fitted: Array, prior: float) -> float:
 
 
 def _pull(rows: Rows, fitted: Array) -> tuple[Array, Array]:
-    """Derivatives of each row's log likelihood by the difference of strengths and by log v."""
+    """Return the derivatives of each row's log likelihood with respect to the difference of strengths and to log v."""
     chances = _chances(rows, fitted)
     came = np.eye(3)[rows.outcome]
     off = rows.weight[:, None] * (came - chances)
@@ -248,7 +260,7 @@ def _pull(rows: Rows, fitted: Array) -> tuple[Array, Array]:
 
 
 def _scores(rows: Rows, fitted: Array) -> Array:
-    """Gradient of each voter's votes, shape (voters, parameters)."""
+    """Return the gradient of each voter's log likelihood, shape (voters, parameters)."""
     size, parameters = len(rows.systems), fitted.size
     difference, tie = _pull(rows, fitted)
     scores = np.zeros(rows.voters * parameters)
@@ -260,7 +272,7 @@ def _scores(rows: Rows, fitted: Array) -> Array:
 
 
 def gradient(rows: Rows, fitted: Array, prior: float) -> Array:
-    """The first derivatives of the log likelihood with its prior, shape (parameters,)."""
+    """Return the first derivatives of the log likelihood with its prior, shape (parameters,)."""
     size = len(rows.systems)
     uphill: Array = _scores(replace(rows, voter=np.zeros_like(rows.voter), voters=1), fitted)[0]
     win, loss, tie = _against_average(fitted, size)
@@ -270,16 +282,17 @@ def gradient(rows: Rows, fitted: Array, prior: float) -> Array:
 
 
 def _curvature(chances: Array) -> tuple[Array, Array, Array]:
-    """Second derivatives of -log likelihood: by difference twice, by difference and log v, by log v twice."""
+    """Return the second derivatives of -log likelihood: by difference twice, by both, by log v twice."""
     won, lost, tied = chances[:, 0], chances[:, 1], chances[:, 2]
     return ((won + lost) - (won - lost) ** 2) / 4, -(won - lost) * tied / 2, tied * (1 - tied)
 
 
 def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
-    """Minus the second derivatives of the log likelihood, shape (parameters, parameters)."""
+    """Return minus the second derivatives of the log likelihood, shape (parameters, parameters)."""
     size, parameters = len(rows.systems), fitted.size
     twice, mixed, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
     one = np.ones_like(twice)
+    # The parameters in the difference of strengths, each with its factor.
     columns = [(rows.a, one), (rows.b, -one)]
     columns += [(np.full_like(rows.a, size + k), rows.x[:, k]) for k in range(rows.x.shape[1])]
     flat = np.zeros(parameters * parameters)
@@ -288,10 +301,12 @@ def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
             flat += np.bincount(row * parameters + column, weights=twice * left * right, minlength=flat.size)
     information: Array = flat.reshape(parameters, parameters)
     for row, left in columns:
+        # The mixed derivatives with log v.
         by_tie = np.bincount(row, weights=mixed * left, minlength=parameters)
         information[:, -1] += by_tie
         information[-1] += by_tie
     information[-1, -1] += tie.sum()
+    # The half win and half loss against the average opponent.
     if prior:
         twice, mixed, tie = (2 * prior * part for part in _curvature(np.stack(_against_average(fitted, size), axis=1)))
         information[np.arange(size), np.arange(size)] += twice
@@ -302,14 +317,14 @@ def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
 
 
 def _against_average(fitted: Array, size: int) -> tuple[Array, Array, Array]:
-    """Each system's chances of winning, losing and tying against an average one."""
+    """Return each system's probabilities of winning, losing and tying against an average one."""
     up, down = np.exp(fitted[:size] / 2), np.exp(-fitted[:size] / 2)
     total = up + down + math.exp(fitted[-1])
     return up / total, down / total, math.exp(fitted[-1]) / total
 
 
 def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp]) -> Array:
-    """At least trace(H_g H^-1) of every voter, from the strengths and effects of each row and from v."""
+    """Return a lower bound of trace(H_g H^-1) per voter, from the strengths and effects of each row and from v."""
     size = len(rows.systems)
     twice, _, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
     variances = np.diag(inverse)

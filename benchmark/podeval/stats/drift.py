@@ -21,23 +21,24 @@ class Drift:
 
 
 def drift(starts: Sequence[float], values: Sequence[float | None], window: float) -> Drift | None:
-    """Least-squares slope over means of blocks that share no window.
+    """Estimate the least-squares slope over means of blocks that share no window.
 
     Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They
     are averaged in at most 20 blocks of equal length, none shorter than a window; the interval is that of ordinary
     least squares on the blocks' means, with Student's t.
 
     Args:
-        starts: when each window begins, in order.
-        values: one a window; None where a window has no value.
-        window: its length, in the unit of `starts`.
+        starts: start of each window, in order.
+        values: one value per window; None if a window has no value.
+        window: length of a window, in the unit of `starts`.
 
     Returns:
-        None where fewer than three blocks have a value, as no interval can be had.
+        The slope, or None if fewer than three blocks have a value, because no interval can then be computed.
     """
     kept = [(start, value) for start, value in zip(starts, values, strict=True) if value is not None]
     if len(kept) < _FEWEST_BLOCKS:
         return None
+    # Average the values in blocks.
     x, y = np.asarray(kept, dtype=np.float64).T
     span = x[-1] - x[0] + window
     count = min(_MOST_BLOCKS, int(span / window + 1e-9)) if window > 0 else _MOST_BLOCKS
@@ -49,9 +50,11 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
         return None
     at = np.array([x[block == number].mean() for number in filled])
     mean = np.array([y[block == number].mean() for number in filled])
+    # Least squares on the blocks' means.
     offset = at - at.mean()
     slope = float(offset @ mean / (offset @ offset))
     residuals = mean - mean.mean() - slope * offset
+    # The slope's interval.
     freedom = len(filled) - 2
     error = float(np.sqrt(residuals @ residuals / freedom / (offset @ offset)))
     reach = float(special.stdtrit(freedom, 0.975)) * error

@@ -2,7 +2,7 @@
 
 MTalk-Bench section 5.1 and App. C.1; computed by evalica. It is what the paper prints, and easy to follow battle by
 battle, but it depends on the order of the votes and has no interval: `order_spread` shows how much the order alone
-moves it. Ranks are by Bradley and Terry (`podeval.stats.bradley_terry`).
+changes it. Ranks are by Bradley and Terry (`podeval.stats.bradley_terry`).
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _SHUFFLES = 100
 
 @dataclass(frozen=True)
 class Elo:
-    """A system's rating after its last battle, and what it is made of; `both_bad` is among neither wins nor ties."""
+    """A system's rating after its last battle, and its outcomes; `both_bad` is counted neither in wins nor in ties."""
 
     rating: float
     wins: int
@@ -32,15 +32,17 @@ class Elo:
 
 
 def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
-    """Elo of every system that fought, best first.
+    """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
         battles: in the order in which they count.
         variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, as the paper's code.
     """
+    # Ratings, from the battles that the variant counts.
     decided = battles.outcome < 2
     counted = battles.only(decided) if variant == "mtalk" else battles
     ratings = _ratings(counted, np.arange(len(counted)))
+    # Outcomes of every battle, seen from either side.
     counts = {
         system: np.zeros(4, dtype=int) for number, system in enumerate(battles.systems) if _has_fought(battles, number)
     }
@@ -57,7 +59,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
 def order_spread(
     battles: Battles, variant: Variant = "default", shuffles: int = _SHUFFLES, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
-    """What the order alone does: the 2.5 and 97.5 % points of each system's Elo over the same votes shuffled."""
+    """Return the 2.5 and 97.5 % points of each system's Elo over shuffles of the same votes: what order alone does."""
     counted = battles.only(battles.outcome < 2) if variant == "mtalk" else battles
     random = np.random.default_rng(seed)
     runs = [_ratings(counted, random.permutation(len(counted))) for _ in range(shuffles)]

@@ -1,7 +1,8 @@
-"""Analyses of evaluators: do two of them agree, does one agree with itself, what does a rating rest on.
+"""Analyses of evaluators: whether two agree, whether one agrees with itself, and what a rating depends on.
 
-After MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater, exclusion
-of rubric items, Elo against win rate, separability against gap, groups of raters; and LFS-Bench's and PodBench's ranks.
+Based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater,
+exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and on the ranks of
+LFS-Bench and PodBench.
 """
 
 import itertools
@@ -25,13 +26,13 @@ Array = NDArray[np.float64]
 
 
 def pseudo_agreement(first: float, second: float) -> float:
-    """Chance that two evaluators, judging apart, prefer the same one of two systems: p q + (1 - p)(1 - q).
+    """Return the probability that two independent evaluators prefer the same of two systems: p q + (1 - p)(1 - q).
 
-    MTalk-Bench App. F.3; p and q are their win rates of the first system. It says nothing of agreement on the same
+    MTalk-Bench App. F.3; p and q are their win rates of the first system. It does not measure agreement on the same
     item: two that always agree, with win rates of one half, give one half.
 
     Raises:
-        BadInput: a win rate that is no share.
+        BadInput: a win rate is not between 0 and 1.
     """
     if not (0 <= first <= 1 and 0 <= second <= 1):
         raise BadInput(f"win rates are shares from 0 to 1, not {first} and {second}")
@@ -39,7 +40,7 @@ def pseudo_agreement(first: float, second: float) -> float:
 
 
 def pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tuple[str, str], float]:
-    """Pseudo-agreement of two evaluators on every pair of systems that both saw at least `least` times."""
+    """Return the pseudo-agreement of two evaluators on every pair of systems that both saw at least `least` times."""
     mine, theirs = tally(one), tally(other)
     agreements = {}
     for a, b in itertools.combinations(sorted(set(mine.systems) & set(theirs.systems)), 2):
@@ -58,12 +59,12 @@ def arena_against_rubric(
     totals: Mapping[tuple[str, str, str], float],
     clusters: Sequence[Hashable] | None = None,
 ) -> tuple[Estimate, Estimate]:
-    """Whether a rater's choice between two systems is that of the rater's own rubric totals (MTalk-Bench App. F.1).
+    """Compare a rater's choices between two systems with the rater's own rubric totals (MTalk-Bench App. F.1).
 
     Args:
         battles: (rater, task, system A, system B, winner `a` or `b`).
         totals: sum of the rubric by (rater, task, system). Battles without both, or with equal totals, are left out.
-        clusters: of each battle.
+        clusters: the cluster of each battle.
 
     Returns:
         Cohen's kappa of explicit against implied winner, and the share that agrees.
@@ -73,7 +74,7 @@ def arena_against_rubric(
         one, two = totals.get((rater, task, a)), totals.get((rater, task, b))
         if one is None or two is None or one == two or winner not in ("a", "b"):
             continue
-        # The lexically first system is one category, so that the sides do not enter.
+        # Categories are the lexically first system and the other, so that the sides have no influence.
         chosen, better = (a if winner == "a" else b), (a if one > two else b)
         explicit.append("first" if chosen == min(a, b) else "second")
         implied.append("first" if better == min(a, b) else "second")
@@ -100,17 +101,17 @@ def rubric_exclusion(
     draws: int = EXCLUSION_DRAWS,
     seed: int = 0,
 ) -> list[Exclusion]:
-    """How much the ranking rests on single rubric items: systems ranked by random parts of them (MTalk-Bench Fig. 9).
+    """Measure how much the ranking depends on single rubric items, by ranking on random subsets (MTalk-Bench Fig. 9).
 
     Args:
-        scores: of each system its score on every item, in one order.
+        scores: for each system its score on every item, in the same order.
         reference: what to correlate with, such as arena ratings; the ranking by all items by default.
-        shares: of the items that are kept.
-        draws: parts drawn for each share.
-        seed: of the draws.
+        shares: shares of the items that are kept.
+        draws: number of subsets drawn for each share.
+        seed: seed of the draws.
 
     Raises:
-        BadInput: fewer than three systems, items of unequal number, or a system without a reference.
+        BadInput: there are fewer than three systems, unequal numbers of items, or a system without a reference.
     """
     systems = sorted(scores)
     table = np.array([scores[system] for system in systems if len(scores[system]) == len(scores[systems[0]])])
@@ -118,11 +119,13 @@ def rubric_exclusion(
         raise BadInput("excluding items needs at least three systems, with a score on every item")
     if missing := [system for system in systems if reference is not None and system not in reference]:
         raise BadInput(f"the reference lacks {', '.join(missing)}")
+    # The reference ranking.
     target = stats.rankdata(table.mean(axis=1) if reference is None else [reference[system] for system in systems])
     random = np.random.default_rng(seed)
     items = table.shape[1]
     exclusions = []
     for share in shares:
+        # Rank the systems by random subsets of the items, and correlate each ranking with the reference.
         kept = max(1, round(share * items))
         chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
         ranks = stats.rankdata(table[:, chosen].mean(axis=2).T, axis=1)
@@ -135,7 +138,7 @@ def rubric_exclusion(
 
 
 def elo_against_win_rate(battles: Battles) -> Estimate:
-    """PLCC of the difference in Elo with the difference in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
+    """Return the PLCC of the difference in Elo with that in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
     ratings, counted = elo(battles), tally(battles)
     pairs = [
         (ratings[a].rating - ratings[b].rating, 2 * float(counted.shares[i, j]) - 1)
@@ -147,7 +150,7 @@ def elo_against_win_rate(battles: Battles) -> Estimate:
 
 @dataclass(frozen=True)
 class Separability:
-    """Pairs of systems by the gap of their ratings, and which share of them the votes tell apart."""
+    """Pairs of systems in a range of rating gaps, and the share of them that the votes separate."""
 
     low: float
     high: float
@@ -155,7 +158,7 @@ class Separability:
 
 
 def separability(ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100, 200, np.inf)) -> list[Separability]:
-    """How the share of pairs whose interval leaves out zero grows with their gap (MTalk-Bench Fig. 10)."""
+    """Return how the share of pairs whose interval excludes zero grows with their gap (MTalk-Bench Fig. 10)."""
     pairs = list(itertools.combinations(range(len(ratings.systems)), 2))
     gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
     apart = np.array(
@@ -175,13 +178,13 @@ def separability(ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100,
 def duration_against_score(
     seconds: Sequence[float], scores: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """SRCC of how long an answer is with the score it got."""
+    """Return the SRCC of the duration of an answer with its score."""
     return srcc(seconds, scores, clusters)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """One system in the eyes of two groups: ratings about the mean of the shared systems, and their difference."""
+    """One system as rated by two groups: ratings about the mean of the shared systems, and their difference."""
 
     system: str
     one: float
@@ -193,10 +196,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cohorts:
-    """Two groups of raters on the same systems: rank agreement, and the systems they rate apart beyond chance.
+    """Two groups of raters on the same systems: rank agreement, and the systems they rate differently beyond chance.
 
-    `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, one pair of ratings by
-    itself. `differing` are those that Holm's procedure over all shared systems leaves.
+    `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, without correction.
+    `differing` are the systems that remain after Holm's procedure over all shared systems.
     """
 
     agreement: Estimate
@@ -208,16 +211,18 @@ def cohorts(one: Ratings, other: Ratings) -> Cohorts:
     """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
 
     Compared are the systems that both groups saw and that battles connect in both. Ratings of each group are about the
-    mean of all systems it saw, so both are moved to the mean of the shared ones, with the errors that follow from those
+    mean of all systems it saw, so both are shifted to the mean of the shared ones, with errors derived from those
     of the differences. The test is Student's, with Welch's degrees of freedom from the numbers of voters.
 
     Raises:
-        BadInput: fewer than two shared systems.
+        BadInput: there are fewer than two shared systems.
     """
+    # The systems that both groups can compare.
     shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
     if len(shared) < 2:
         raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
     (first, variance), (second, others) = (_centre_on_shared(ratings, shared) for ratings in (one, other))
+    # Welch's test of each system's difference.
     apart, total = first - second, variance + others
     freedom = total**2 / (variance**2 / max(1, one.voters - 1) + others**2 / max(1, other.voters - 1))
     error = np.sqrt(total)
@@ -238,25 +243,25 @@ def cohorts(one: Ratings, other: Ratings) -> Cohorts:
 
 
 def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
-    """Ratings of some systems about their own mean, and the variances of these; NaN where none can be had."""
+    """Return the ratings of some systems about their own mean, and their variances; NaN if these cannot be computed."""
     names = [rating.system for rating in ratings.systems]
     indices = [names.index(system) for system in shared]
     values = np.array([ratings.systems[i].rating for i in indices])
     squares = ratings.errors[np.ix_(indices, indices)] ** 2
-    # Of x about the mean of all: the mean squared error of its differences, less half of that of all differences.
+    # Variance of x about the mean: the mean squared error of its differences, less half of that of all differences.
     variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
     return values - values.mean(), variances
 
 
 def spread_over_buckets(means: Sequence[float]) -> float:
-    """PodBench's robustness: the sample standard deviation of a system's means over buckets, unweighted."""
+    """Return PodBench's robustness: the sample standard deviation of a system's means over buckets, unweighted."""
     if len(means) < 2:
         raise BadInput("a spread needs at least two buckets")
     return float(np.std(means, ddof=1))
 
 
 def _pearson_of_rows(rows: Array, target: Array) -> Array:
-    """Pearson's correlation of every row with one list; NaN for a constant row."""
+    """Return Pearson's correlation of every row with one list; NaN for a constant row."""
     centred, aim = rows - rows.mean(axis=1, keepdims=True), target - target.mean()
     size = np.sqrt((centred**2).sum(axis=1) * (aim @ aim))
     correlations: Array = np.divide(centred @ aim, size, out=np.full(len(rows), np.nan), where=size > 1e-12)

@@ -1,9 +1,9 @@
-"""Intervals of means, and ranks that do not pretend to a difference the data does not show.
+"""Intervals of means, and ranges of ranks that claim no difference beyond what the data shows.
 
 `mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items they
-share. What is resampled (episode, dialogue, voter) is the cluster: values inside one may be as dependent as they like.
-How often each interval holds the truth, and how often equal systems are told apart: `docs/decisions/intervals.md` and
-`docs/decisions/ranks.md`, made by `tests/studies/ranks.py`.
+share. The unit that is resampled (episode, dialogue, voter) is the cluster: values inside one may depend on each other
+in any way. How often each interval covers the truth, and how often equal systems are separated:
+`docs/decisions/intervals.md` and `docs/decisions/ranks.md`, produced by `tests/studies/ranks.py`.
 """
 
 import math
@@ -28,17 +28,17 @@ METHOD = "3"
 """
 
 _DRAWN_AT_ONCE = 20_000_000
-"""Numbers of a bootstrap that are drawn at once, and kept."""
+"""Maximum numbers of a bootstrap that are drawn at once and cached."""
 
 _NO_SPREAD = 1e-9
-"""Standard error, as a share of the difference, below which it is rounding."""
+"""Standard error, as a share of the difference, below which it is rounding error."""
 
 
 @dataclass(frozen=True)
 class Interval:
     """A mean with its confidence interval, in the unit of the values.
 
-    `low` and `high` are None where no interval can be had: fewer than two clusters. `n` counts values.
+    `low` and `high` are None if no interval can be computed: with fewer than two clusters. `n` counts values.
     """
 
     mean: float
@@ -55,28 +55,29 @@ def mean_ci(
     weights: Sequence[float] | None = None,
     bounds: Bounds = (None, None),
 ) -> Interval:
-    """Confidence interval of a mean, robust to dependence inside clusters.
+    """Return the confidence interval of a mean, robust to dependence inside clusters.
 
-    A cluster's pull on the mean is what leaving it out changes: u_g / (W - w_g), with u_g the sum over cluster g of
-    w (y - mean), w_g its weight and W that of all. The variance is (G - 1) / G times the sum of the squared pulls: the
-    jackknife over clusters, CR3 in Cameron and Miller (2015, A Practitioner's Guide to Cluster-Robust Inference). The
-    interval uses Student's t with G - 1 degrees of freedom. When every value is its own cluster it is the textbook t
-    interval with standard error s / sqrt(n).
+    A cluster's influence on the mean is what leaving it out changes: u_g / (W - w_g), with u_g the sum over cluster g
+    of w (y - mean), w_g its weight and W that of all. The variance is (G - 1) / G times the sum of the squared
+    influences: the jackknife over clusters, CR3 in Cameron and Miller (2015, A Practitioner's Guide to Cluster-Robust
+    Inference). The interval uses Student's t with G - 1 degrees of freedom. When every value is its own cluster it is
+    the textbook t interval with standard error s / sqrt(n).
 
-    Three things follow from bounds. Values that are all one bound or the other are yes and no: the interval is
-    Wilson's, with the number of draws that the clusters amount to. Where a bound lies within three standard deviations
-    of the mean the values are skewed: each side reaches as far as the wider of Student's and Hall's interval, and
-    further towards a tail without a bound where values are few. No interval passes a bound.
+    Bounds have three consequences. Values that are all one bound or the other are yes and no: the interval is
+    Wilson's, with the effective number of draws. If a bound lies within three standard deviations of the mean, the
+    values are skewed: each side reaches as far as the wider of Student's and Hall's interval, and further towards a
+    tail without a bound if there are few values. No interval exceeds a bound.
 
     Args:
         values: n finite numbers.
         clusters: the cluster of each value; None makes each value its own.
-        level: the share of such intervals that hold the true mean, between 0 and 1.
-        weights: how much each value counts, positive; with them the mean is a ratio of two sums.
-        bounds: the least and the largest value there can be, None where there is none.
+        level: confidence level, between 0 and 1.
+        weights: positive weight of each value; with weights the mean is a ratio of two sums.
+        bounds: the smallest and the largest possible value, None if there is none.
 
     Raises:
-        BadInput: no values, values that are not finite, too few or many clusters or weights for them, a bad level.
+        BadInput: there are no values, values that are not finite, a different number of clusters or weights, or a level
+            out of range.
     """
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
@@ -110,7 +111,7 @@ def mean_ci(
                 below = max(below, long_tail_reach(high - y, quantile))
     else:
         below = above = quantile * math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    # A value may lie beyond a declared bound by rounding; the interval holds the mean all the same.
+    # A value may exceed a declared bound by rounding; the interval contains the mean in any case.
     least = mean - below if low is None else min(mean, max(low, mean - below))
     most = mean + above if high is None else max(mean, min(high, mean + above))
     return Interval(mean, least, most, y.size, count)
@@ -124,18 +125,18 @@ def paired_bootstrap_ranks(
     seed: int = 0,
     level: float = 0.95,
 ) -> dict[str, tuple[int, int]]:
-    """The range of ranks each system may claim, from paired comparisons over the items all systems share.
+    """Return the range of ranks each system may claim, from paired comparisons over the items all systems share.
 
-    One system beats another where two intervals of the paired difference of their means leave out zero:
+    One system beats another if two intervals of the paired difference of their means exclude zero:
 
     - Student's, clustered, corrected for the number of pairs by Holm's procedure, so that among equal systems the
-      chance of any false place is at most 1 - level;
+      probability of any false order is at most 1 - level;
     - the bootstrap's: clusters are drawn with replacement, the same draw for every system. It is a percentile interval
       widened for few clusters ("expanded percentile", Hesterberg 2015, What Teachers Should Know About the Bootstrap):
-      the tail is Phi(-sqrt(G / (G - 1)) * t) where the plain one has (1 - level) / 2. It is not corrected.
+      the tail is Phi(-sqrt(G / (G - 1)) * t) instead of the plain (1 - level) / 2. It is not corrected.
 
-    Where the difference is the same in each of G clusters there is no spread to judge it by. Two equal systems differ
-    by any one amount with a chance of a quarter at most, so that its p-value is 4 ** (1 - G).
+    If the difference is the same in each of G clusters, there is no spread to judge it by. The probability that two
+    equal systems differ by any one amount is at most a quarter, so the p-value is then 4 ** (1 - G).
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
     beat, itself included.
@@ -145,15 +146,15 @@ def paired_bootstrap_ranks(
         higher_is_better: direction of the metric.
         clusters: the cluster of each item; None makes each item its own.
         rounds: number of bootstrap draws.
-        seed: of the draws; the same seed gives the same ranks whatever the order of systems and items.
-        level: 1 minus the chance of any false place among equal systems.
+        seed: seed of the draws; the same seed gives the same ranks whatever the order of systems and items.
+        level: 1 minus the probability of any false order among equal systems.
 
     Returns:
-        For each system `(best, worst)`, 1 being the first rank. With fewer than two clusters everyone may be
-        anywhere.
+        For each system `(best, worst)`, 1 being the first rank. With fewer than two clusters every system may have any
+        rank.
 
     Raises:
-        BadInput: no systems, no item common to all, a value that is not finite, an item without cluster.
+        BadInput: there are no systems, no item common to all, a value that is not finite, or an item without a cluster.
     """
     from podeval.stats.multiple import holm_pairs
 
@@ -193,28 +194,28 @@ def paired_difference(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """The mean of one system minus that of another over the items both were scored on, with its interval.
+    """Return the mean of one system minus that of another over the items both were scored on, with its interval.
 
-    On each side the interval reaches as far as the wider of the two of `paired_bootstrap_ranks`. A pair that a reader
-    chose is one pair, so nothing is corrected: of these two systems alone, one beats the other there exactly where this
-    interval lies wholly on one side of zero.
+    On each side the interval reaches as far as the wider of the two of `paired_bootstrap_ranks`. A single pair chosen
+    by a reader needs no correction: among these two systems alone, one beats the other there exactly if this interval
+    lies wholly on one side of zero.
 
     Args:
-        a: the value of each item of one system.
-        b: of the other.
+        a: values of the first system by item.
+        b: values of the second system by item.
         clusters: the cluster of each item; None makes each item its own.
-        weights: how much each item's value counts in the mean of `a` and of `b`; each mean is then a ratio of sums.
+        weights: weight of each item's value in the mean of `a` and of `b`; each mean is then a ratio of sums.
         rounds: number of bootstrap draws.
-        seed: of the draws.
+        seed: seed of the draws.
         level: confidence level of the interval.
 
     Returns:
-        `n` counts the common items; no `low` and `high` with fewer than two clusters, and none where the difference is
-        the same in each of so few clusters that chance would do as much.
+        The interval; `n` counts the common items. It has no `low` and `high` with fewer than two clusters, or if the
+        difference is the same in each of so few clusters that chance could explain it.
 
     Raises:
-        BadInput: no item common to both, a value that is not finite, a weight that is not positive, an item without
-            cluster.
+        BadInput: there is no item common to both, a value that is not finite, a weight that is not positive, or an item
+            without a cluster.
     """
     _, items = _find_common_items({"a": a, "b": b})
     y = _values({"a": a, "b": b}, ["a", "b"], items)
@@ -246,7 +247,7 @@ def paired_difference(
 
 
 def _pulls(residuals: Array, sizes: Array) -> Array:
-    """What each cluster does to a mean, times G: with it left out, the mean would be `pull / (G - 1)` less.
+    """Return each cluster's influence on a mean, times G: without the cluster, the mean would be `pull / (G - 1)` less.
 
     Args:
         residuals: sum of the weighted residuals of each cluster, `(clusters,)` or `(clusters, columns)`.
@@ -258,14 +259,16 @@ def _pulls(residuals: Array, sizes: Array) -> Array:
 
 
 def _pairs(membership: Any, sizes: Array, y: Array) -> tuple[Array, Array]:
-    """Of each pair of systems the paired difference of means, and the two-sided p of Student's clustered test of it."""
+    """Return each pair's paired difference of means, and the two-sided p of Student's clustered test of it."""
     count, systems = len(sizes), y.shape[1]
     means, errors = np.zeros((systems, systems)), np.zeros((systems, systems))
     for index in range(systems):
+        # The paired differences from this system, and their cluster-robust errors.
         differences = y[:, [index]] - y
         means[index] = differences.mean(axis=0)
         pulls = _pulls(membership @ (differences - means[index]), sizes)
         errors[index] = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (count * (count - 1)))
+    # Student's test; without any spread, the bound of `_all_alike` instead.
     alike = errors <= _NO_SPREAD * np.abs(means)
     t = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=~alike)
     p = 2 * special.stdtr(count - 1, -t)
@@ -274,16 +277,17 @@ def _pairs(membership: Any, sizes: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _all_alike(clusters: int) -> float:
-    """The chance, at most, that two equal systems differ by the same amount in each of some clusters, and not by zero.
+    """Return an upper bound of the probability that two equal systems differ alike, and not by zero, in every cluster.
 
-    Of two draws from one distribution, one is larger by a given amount with a chance of sum p(x) p(x + d), which is at
-    most 1/4 (Motzkin and Straus 1965); over all amounts the powers of these chances sum to at most 4 (1/4) ** clusters.
+    Of two draws from one distribution, one exceeds the other by a given amount with probability sum p(x) p(x + d),
+    which is at most 1/4 (Motzkin and Straus 1965); over all amounts the powers of these probabilities sum to at most 4
+    (1/4) ** clusters.
     """
     return float(4.0 ** (1 - clusters))
 
 
 def _values(scores: Mapping[str, Mapping[str, float]], systems: Sequence[str], items: Sequence[str]) -> Array:
-    """The scores of some systems on some items, `(items, systems)`."""
+    """Return the scores of the systems on the items, `(items, systems)`."""
     y = np.array([[scores[system][item] for system in systems] for item in items], dtype=np.float64)
     if not np.isfinite(y).all():
         raise BadInput("the scores to rank hold NaN or infinity; leave unscored items out first")
@@ -291,15 +295,15 @@ def _values(scores: Mapping[str, Mapping[str, float]], systems: Sequence[str], i
 
 
 def _membership(codes: NDArray[np.intp], count: int) -> Any:
-    """Which item is in which cluster, `(clusters, items)`, ones and zeros, as a sparse matrix."""
+    """Return a sparse matrix of ones and zeros that says which item is in which cluster, `(clusters, items)`."""
     places = (codes, np.arange(len(codes)))
     return sparse.csr_array((np.ones(len(codes)), places), shape=(count, len(codes)))
 
 
 class _Draws:
-    """How often each cluster is drawn in each round, `(rounds, clusters)`; of many clusters, blocks of two bytes each.
+    """How often each cluster is drawn in each round, `(rounds, clusters)`; if many, in blocks of two-byte counts.
 
-    The blocks are what one call would draw, and no cluster of so many is drawn more than 65,535 times.
+    The blocks equal what a single call would draw, and with so many clusters none is drawn more than 65,535 times.
     """
 
     def __init__(self, count: int, rounds: int, seed: int) -> None:
@@ -312,7 +316,7 @@ class _Draws:
         ]
 
     def __matmul__(self, of_clusters: Array) -> Array:
-        """Sums over the clusters drawn, of values by cluster: `(clusters,)` or `(clusters, columns)`."""
+        """Sum values by cluster, `(clusters,)` or `(clusters, columns)`, over the clusters drawn in each round."""
         return np.concatenate([block @ of_clusters for block in self._blocks])
 
 
@@ -320,12 +324,12 @@ _few_draws = lru_cache(maxsize=8)(_Draws)
 
 
 def _draws(count: int, rounds: int, seed: int) -> _Draws:
-    """The draws of a seed; many keys of a comparison share them, where they are few enough to be kept."""
+    """Return the draws of a seed; if small enough they are cached, because many keys of a comparison share them."""
     return (_few_draws if count * rounds <= _DRAWN_AT_ONCE else _Draws)(count, rounds, seed)
 
 
 def _find_common_items(scores: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[str]]:
-    """Systems and the items scored for all of them, sorted so that draws do not depend on their order."""
+    """Return the systems and the items scored for all of them, sorted so that draws do not depend on their order."""
     if not scores:
         raise BadInput("there is no system to rank")
     common = set.intersection(*(set(values) for values in scores.values()))
@@ -347,10 +351,10 @@ def _look_up_clusters(items: Sequence[str], clusters: Mapping[str, Hashable] | N
 
 
 def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDArray[np.intp], int]:
-    """The cluster of each of `size` values as an integer from 0, and how many clusters there are.
+    """Return the cluster of each of `size` values as an integer from 0, and the number of clusters.
 
     Raises:
-        BadInput: not one cluster for each value.
+        BadInput: the number of clusters differs from that of values.
     """
     if clusters is None:
         return np.arange(size, dtype=np.intp), size
@@ -360,7 +364,7 @@ def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDA
 
 
 def _number_labels(labels: Sequence[Hashable]) -> tuple[NDArray[np.intp], int]:
-    """Labels as integers from 0, in order of first appearance, and how many there are."""
+    """Return labels as integers from 0, in order of first appearance, and the number of labels."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(label, len(numbers)) for label in labels]
     return np.asarray(codes, dtype=np.intp), len(numbers)

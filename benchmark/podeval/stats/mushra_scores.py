@@ -1,4 +1,4 @@
-"""Marks that listeners gave: means by stimulus, ranks, and how far the listeners agree.
+"""Scores from listeners' marks: means by stimulus, ranks, and how far the listeners agree.
 
 A listener's marks depend on each other, so the listener is the cluster of every interval.
 """
@@ -14,7 +14,7 @@ from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks
 
 @dataclass(frozen=True)
 class Mark:
-    """One number one rater gave to one stimulus on one page; `seconds` is the time the page took."""
+    """One rater's mark for one stimulus on one page; `seconds` is the time the page took."""
 
     rater: str
     page: str
@@ -27,7 +27,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class StimulusScore:
-    """One stimulus: mean with 95 % interval by listener, and the ranks it may claim among those asked for."""
+    """One stimulus: its mean with the 95 % interval clustered by listener, and the ranks it may claim."""
 
     stimulus: str
     mean: Interval
@@ -38,18 +38,19 @@ class StimulusScore:
 def standings(
     marks: Sequence[Mark], ranked: Sequence[str] | None = None, bounds: Bounds = (None, None)
 ) -> list[StimulusScore]:
-    """Mean of each stimulus, best first; ranks by paired comparisons over the pages all ranked ones share.
+    """Return the mean of each stimulus, best first, with ranks by paired comparisons over the pages all of them share.
 
     Args:
-        marks: of one scale.
-        ranked: who takes part in the ranking; None is everybody. Anchors are usually left out.
-        bounds: the least and the largest mark of the scale; no interval passes them.
+        marks: marks on one scale.
+        ranked: the stimuli to rank; None means all. Anchors are usually left out.
+        bounds: the smallest and the largest mark of the scale; no interval exceeds them.
 
     Raises:
-        BadInput: no marks, or two marks of a rater for a stimulus on a page.
+        BadInput: there are no marks, or two marks of one rater for the same stimulus on a page.
     """
     if not marks:
         raise BadInput("there are no marks; every listener was left out or nobody finished")
+    # Marks and raters by stimulus.
     values: dict[str, dict[str, float]] = {}
     raters: dict[str, dict[str, str]] = {}
     people: dict[str, str] = {}
@@ -59,6 +60,7 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         raters.setdefault(mark.stimulus, {})[key] = people[key] = mark.rater
+    # Ranks over the pages that all ranked stimuli share.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     shared = taking_part and set.intersection(*(set(of_stimulus) for of_stimulus in taking_part.values()))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if shared else {}
@@ -74,7 +76,7 @@ def standings(
 
 
 def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Tabulate marks: the raters, and each one's marks of all things (page, stimulus, scale) in one order, or None."""
+    """Return the raters, and each one's marks of all things (page, stimulus, scale) in one order; None if missing."""
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})
     things = sorted({thing for _, thing in cells})
@@ -82,5 +84,5 @@ def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | 
 
 
 def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
-    """Krippendorff's alpha over all things marked."""
+    """Return Krippendorff's alpha over everything that was marked."""
     return krippendorff_alpha(tabulate_marks(marks)[1], level)

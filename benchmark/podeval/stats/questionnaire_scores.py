@@ -1,8 +1,8 @@
-"""Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and who is left out.
+"""Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and which listeners are left out.
 
 PodEval section 6: seven questions are marked 1 to 5 and each mark is explained. Q is the mean of the marks; J is what a
-judge reads in the explanations, once a question over all systems (`podeval.judges`); the printed score is their mean.
-Two questions have known answers: the number of speakers, and neutral for music where there is none.
+judge reads in the explanations, once per question over all systems (`podeval.judges`); the printed score is their mean.
+Two questions have known answers: the number of speakers, and neutral for music if there is none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from podeval.stats.intervals import Interval, mean_ci
 
 RATED = ("quality", "expression", "delivery", "music", "engagement", "full_episode", "human_likeness")
-"""The marked questions, in PodEval's order (Q2 to Q8, Table 10)."""
+"""The questions with marks, in PodEval's order (Q2 to Q8, Table 10)."""
 
 SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
 
@@ -30,7 +30,7 @@ class QuestionnaireAnswer:
 
 @dataclass(frozen=True)
 class ClipFacts:
-    """What is known of a clip: how many speak, and whether there is music or sound effects."""
+    """The known facts about a clip: the number of speakers, and whether there is music or sound effects."""
 
     speakers: int | None = None
     music: bool | None = None
@@ -38,7 +38,7 @@ class ClipFacts:
 
 @dataclass(frozen=True)
 class QuestionScore:
-    """One question about one system: Q with its interval by listener, J where a judge read the reasons, their mean."""
+    """One question about one system: Q with its interval by listener, J if a judge read the reasons, and their mean."""
 
     question: str
     q: Interval | None
@@ -46,7 +46,7 @@ class QuestionScore:
 
     @property
     def mean(self) -> float | None:
-        """The mean of Q and J, or Q alone where there is no J; None where there is no Q."""
+        """The mean of Q and J, or Q alone if there is no J; None if there is no Q."""
         if self.q is None:
             return None
         return self.q.mean if self.j is None else (self.q.mean + self.j) / 2
@@ -55,15 +55,16 @@ class QuestionScore:
 def screen_answers(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts], *, least_words: int = 1
 ) -> dict[str, list[str]]:
-    """List why listeners are left out, by listener; those without a reason stay.
+    """Return the reasons why listeners are excluded, by listener; listeners without a reason are kept.
 
-    The number of speakers must be right and music neutral where the clip is known to have none; every mark has a reason
-    of at least `least_words` words, and no reason serves for more than half of a listener's marks (of at least four).
+    The number of speakers must be right and music neutral if the clip is known to have none; every mark needs a reason
+    of at least `least_words` words, and no reason may serve for more than half of a listener's marks (of at least
+    four).
 
     Args:
-        answers: of all listeners.
-        clips: what is known, by (item, system).
-        least_words: the shortest reason.
+        answers: answers of all listeners.
+        clips: known facts by (item, system).
+        least_words: minimum number of words of a reason.
     """
     reasons_by_rater: dict[str, list[str]] = {}
     for rater, of_rater in _group_by_rater(answers).items():
@@ -94,12 +95,11 @@ def scores(
 ) -> dict[str, dict[str, QuestionScore]]:
     """Compute the seven scores of every system.
 
-    The music question counts only where the clip has music (or where that is not known): neutral about nothing is not a
-    mark.
+    The music question counts only if the clip has music, or if that is unknown: neutral about nothing is not a mark.
 
     Args:
-        answers: of the listeners that stay.
-        clips: what is known, by (item, system).
+        answers: answers of the listeners that are kept.
+        clips: known facts by (item, system).
         judged: J by (system, question), 1 to 5.
     """
     marks: dict[str, dict[str, list[tuple[float, str]]]] = {}

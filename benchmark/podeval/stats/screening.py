@@ -1,12 +1,12 @@
-"""Decides which listeners' marks count: PodEval's rule for MUSHRA, PAM's filters for single marks, and the reasons.
+"""Screening of listeners: PodEval's rule for MUSHRA, PAM's filters for single marks, and the reasons for exclusion.
 
-PodEval section 5 drops a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
-among the top two on more than 50 %. It leaves ties open: here the low anchor is worst if nothing is below it, and a
-place is one more than the number of stimuli above (competition ranking). By these two rules a listener who never moves
-a slider passes, as all share the first and the last place. The paper calls marking all systems alike a further sign of
-an invalid submission (rater 20), so who does that on more than half of the pages is dropped too.
+PodEval section 5 excludes a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
+among the top two on more than 50 %. It does not define ties: here the low anchor is worst if nothing is below it, and a
+rank is one more than the number of stimuli above (competition ranking). By these two rules a listener who never moves
+a slider passes, because all share the first and the last rank. The paper names equal marks for all systems as a further
+sign of an invalid submission (rater 20), so a listener who gives them on more than half of the pages is excluded too.
 
-PAM (App. 10.2) drops listeners whose marks do not vary on more than five samples, and marks given in less than 10
+PAM (App. 10.2) excludes listeners whose marks do not vary on more than five samples, and marks given in less than 10
 seconds.
 """
 
@@ -22,10 +22,10 @@ HIGH, LOW = "HQ", "LQ"
 
 @dataclass(frozen=True)
 class MushraRules:
-    """What a listener has to hear; None switches a rule off.
+    """The requirements that a listener must meet; None switches a rule off.
 
     `low_worst` and `high_top` are shares that must be exceeded; `alike` is the largest share of pages on which all
-    but the low anchor may have one mark, `seconds` the least median time a page.
+    but the low anchor may have the same mark, `seconds` the minimum median time per page.
     """
 
     low_worst: float | None = 0.9
@@ -37,7 +37,7 @@ class MushraRules:
 
 @dataclass(frozen=True)
 class ScreenedListener:
-    """One listener: shares of pages, whether the marks count, and if not, why."""
+    """The result for one listener: shares of pages, whether the marks count, and the reasons if they do not."""
 
     rater: str
     pages: int
@@ -55,18 +55,20 @@ class ScreenedListener:
 def screen(
     marks: Iterable[Mark], rules: MushraRules | None = None, *, high: str = HIGH, low: str = LOW
 ) -> list[ScreenedListener]:
-    """Judge every listener of a MUSHRA test by the anchors.
+    """Screen every listener of a MUSHRA test by the anchors.
 
     Raises:
-        BadInput: a rule asks for an anchor that no page has.
+        BadInput: a rule needs an anchor that no page has.
     """
     rules = rules or MushraRules()
+    # Marks and times by rater and page.
     pages: dict[str, dict[str, dict[str, float]]] = {}
     times: dict[str, dict[str, float]] = {}
     for mark in marks:
         pages.setdefault(mark.rater, {}).setdefault(mark.page, {})[mark.stimulus] = mark.value
         if mark.seconds is not None:
             times.setdefault(mark.rater, {})[mark.page] = mark.seconds
+    # The anchors that the rules need.
     stimuli = {name for of_rater in pages.values() for page in of_rater.values() for name in page}
     for anchor, rule in ((low, rules.low_worst), (high, rules.high_top)):
         if rule is not None and pages and anchor not in stimuli:
@@ -82,15 +84,15 @@ def screen(
 def screen_by_shares(
     rater: str, pages: int, low_worst: float | None, high_top: float | None, rules: MushraRules, alike: float = 0.0
 ) -> ScreenedListener:
-    """Judge a listener by shares alone, as papers print them.
+    """Screen a listener by shares alone, as papers print them.
 
     Args:
-        rater: who.
-        pages: how many pages the shares are of.
-        low_worst: share of pages on which the low anchor is worst; None where no page has it.
-        high_top: share on which the high anchor is among the top.
-        rules: what is asked.
-        alike: share on which everything but the low anchor has one mark.
+        rater: the listener.
+        pages: number of pages that the shares refer to.
+        low_worst: share of pages on which the low anchor is worst; None if no page has it.
+        high_top: share of pages on which the high anchor is among the top two; None if no page has it.
+        rules: the requirements.
+        alike: share of pages on which everything but the low anchor has the same mark.
     """
     reasons = []
     for anchor, position, share, least in (
@@ -109,6 +111,7 @@ def screen_by_shares(
 def _screen_listener(
     rater: str, pages: list[dict[str, float]], times: dict[str, float], rules: MushraRules, high: str, low: str
 ) -> ScreenedListener:
+    # Count the pages on which each rule holds.
     with_low = [page for page in pages if low in page]
     with_high = [page for page in pages if high in page]
     worst = sum(page[low] <= min(page.values()) for page in with_low)
@@ -123,6 +126,7 @@ def _screen_listener(
         rules,
         alike / len(pages),
     )
+    # The time a page took.
     middle = sorted(times.values())[len(times) // 2] if times else None
     if rules.seconds is not None and middle is not None and middle < rules.seconds:
         reason = f"half of the pages took less than {rules.seconds:g} s"
@@ -132,7 +136,7 @@ def _screen_listener(
 
 @dataclass(frozen=True)
 class PamRules:
-    """PAM's filters; None switches one off."""
+    """PAM's filters; None switches a filter off."""
 
     flat_samples: int | None = 5
     seconds: float | None = 10.0
@@ -148,12 +152,13 @@ class PamScreening:
 
 
 def screen_pam(marks: Sequence[Mark], rules: PamRules | None = None) -> PamScreening:
-    """Apply PAM's filters to single marks on several scales a page.
+    """Apply PAM's filters to single marks on several scales per page.
 
-    A rater without variation is one who gave more than `flat_samples` pages and the same mark on every scale of all of
-    them; §5.1 words it so, App. 10.2 as zero standard deviation on more than five samples.
+    A rater without variation is one who rated more than `flat_samples` pages and gave the same mark on every scale of
+    all of them; §5.1 describes it so, App. 10.2 as zero standard deviation on more than five samples.
     """
     rules = rules or PamRules()
+    # Raters whose marks do not vary.
     by_rater: dict[str, list[Mark]] = {}
     for mark in marks:
         by_rater.setdefault(mark.rater, []).append(mark)
@@ -162,6 +167,7 @@ def screen_pam(marks: Sequence[Mark], rules: PamRules | None = None) -> PamScree
         samples = len({(mark.page, mark.stimulus) for mark in of_rater})
         if rules.flat_samples is not None and samples > rules.flat_samples and len({m.value for m in of_rater}) == 1:
             dropped[rater] = f"gave {of_rater[0].value:g} to all of {samples} samples"
+    # Marks that were given too fast.
     staying = [mark for mark in marks if mark.rater not in dropped]
     kept = [mark for mark in staying if rules.seconds is None or mark.seconds is None or mark.seconds >= rules.seconds]
     return PamScreening(tuple(kept), dropped, len(staying) - len(kept))

@@ -1,4 +1,4 @@
-"""The database of judgements and submissions, files that are whole or not there, and the service's secret."""
+"""The database of judgements and submissions, files that are written whole or not at all, and the service's secret."""
 
 __all__ = [
     "copies",

@@ -1,7 +1,7 @@
-"""List the copies that operators have of what submissions said: exports, reports, judges' records, backups.
+"""Keeps a list of operators' copies of submitted content: exports, reports, judges' records, backups.
 
-A command that writes such a copy appends a line to `copies.jsonl` beside the database, or in the user's own cache where
-it names no board. A takedown goes through these lists. A copy that cannot be listed is made all the same.
+A command that writes such a copy appends a line to `copies.jsonl` beside the database, or in the user's own cache if
+it names no board. A takedown goes through these lists. A copy is made even if it cannot be listed.
 """
 
 import logging
@@ -24,14 +24,14 @@ _LOG = logging.getLogger("podeval.store")
 
 @dataclass(frozen=True)
 class Copy:
-    """One copy.
+    """One copy of submitted content.
 
     Attributes:
         kind: what made it.
         place: absolute path of a file, or of a folder of records or a backup.
         host: the machine that it was made on.
         made_at: when, UTC, ISO 8601.
-        about: runs that all of it is about, as `benchmark/split/system`; empty where it is about more.
+        about: the runs that all of it is about, as `benchmark/split/system`; empty if it is about more.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class Copy:
 
 
 def find_list_folder(database: str | Path, runs: Path) -> Path | None:
-    """Say where the list of a board lies: beside a file of SQLite, else with the runs; None where neither is there."""
+    """Return the folder of a board's list: beside an SQLite file, otherwise with the runs; None if neither exists."""
     from podeval.store.database import parse_address
 
     url = parse_address(database)
@@ -53,12 +53,12 @@ def find_list_folder(database: str | Path, runs: Path) -> Path | None:
 
 
 def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Iterable[str] = ()) -> None:
-    """Note copies that were made, or will be; each once. What goes wrong is logged and stops nobody.
+    """List copies that were made, or will be, each once; errors are logged and not raised.
 
     Args:
-        kind: what made them.
+        kind: what makes them.
         places: files, or a folder of records.
-        folder: with the list; None for the one of this user.
+        folder: folder of the list; None for this user's own.
         about: see `Copy`.
     """
     try:
@@ -74,7 +74,7 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
 
 
 def read_copies(folders: Iterable[Path | None]) -> list[Copy]:
-    """Read all copies that are listed in some folders and in this user's own list, each once."""
+    """Read all copies in the lists of some folders and in this user's own list, each once."""
     files = [folder / FILE for folder in folders if folder is not None] + [find_user_folder() / FILE]
     kept: dict[tuple[str, str, tuple[str, ...]], Copy] = {}
     for file in dict.fromkeys(path.resolve() for path in files):
@@ -87,7 +87,7 @@ def read_copies(folders: Iterable[Path | None]) -> list[Copy]:
 
 
 def read_list(folder: Path | None) -> list[object]:
-    """Read the lines of the list in a folder; none where they cannot be read, which is logged."""
+    """Read the lines of the list in a folder; none if they cannot be read, which is logged."""
     try:
         return [] if folder is None else read_lines(folder / FILE)
     except PodevalError as error:
@@ -96,7 +96,7 @@ def read_list(folder: Path | None) -> list[object]:
 
 
 def keep_lines(lines: Iterable[object], folder: Path | None) -> None:
-    """Add the lines of another list that are not in the one of a folder; what goes wrong is logged."""
+    """Add the lines of another list that are missing from a folder's list; errors are logged."""
     old_lines = read_list(folder)
     try:
         for line in lines:

@@ -1,9 +1,9 @@
-"""The database of judgements: SQLite by default, PostgreSQL by address, one code path.
+"""The database of judgements: SQLite by default, PostgreSQL by address, with one code path.
 
-What was committed is on the disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
-`synchronous_commit`; a connection without that is refused. Writers go one after the other on both (`BEGIN IMMEDIATE`;
-an advisory lock on PostgreSQL, which writers about different voters share), so that each sees all that was written
-before it, and are tried again where they waited too long. Source of the settings: sqlite.org/wal.html,
+Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
+`synchronous_commit`; a connection without that is refused. Writers run one after the other on both (`BEGIN IMMEDIATE`;
+an advisory lock on PostgreSQL, which writers about different voters share), so that each sees everything written
+before it, and are retried if they waited too long. Source of the settings: sqlite.org/wal.html,
 sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
 postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
-"""How long a writer waits for another before it gives up and is tried again."""
+"""How long a writer waits for another before it gives up and is retried."""
 
 _RESTED_SECONDS = 1.0
 _WRITERS = int.from_bytes(b"podeval", "big")
@@ -55,37 +55,37 @@ _LOCK_ALL = text(f"{_BOUNDED} pg_advisory_xact_lock({_WRITERS})")
 _LOCK_ONE = text(
     f"{_BOUNDED} pg_advisory_xact_lock_shared({_WRITERS}), pg_advisory_xact_lock(hashtextextended(:about, 0))"
 )
-"""Held by whoever writes, until its transaction ends, or until the server ends it since the writer fell silent."""
+"""Lock of a writer, held until its transaction ends, or until the server ends it because the writer is silent."""
 
 _TRIES = 8
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""Connections that are kept, and those that are closed after use: as many together as a server has threads."""
+"""Connections that are kept, and those closed after use: together as many as a server has threads."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
 _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
-"""PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that another took just before."""
+"""PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that was just taken."""
 
 _NO_TABLE = "42P01"
 
 
 class Database:
-    """An open database, its tables as this version of podeval has them; used by any number of threads.
+    """An open database with the tables of this version of podeval; usable by any number of threads.
 
     Args:
-        location: a file of SQLite, or an address: `sqlite:///…`, `postgresql://user@host/name`.
-        migrate: bring its tables to this version first.
+        location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
+        migrate: upgrade its tables to this version first.
 
     Raises:
-        BadInput: the address cannot be understood, or the file lies where SQLite is not safe.
-        StoreUnusable: it cannot be opened, or its tables are of another version.
+        BadInput: the address cannot be parsed, or the file lies where SQLite is not safe.
+        StoreUnusable: the database cannot be opened, or its tables are of another version.
     """
 
     def __init__(self, location: str | Path, *, migrate: bool = True) -> None:
         self.url = parse_address(location)
         self._turns = threading.Lock()
         self.engine = _open_sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _open_postgresql(self.url)
-        # Views of one pool, made once: to make one takes as long as a statement.
+        # Views of one pool, created once, because creating one takes as long as a statement.
         if self.is_sqlite:
             self._one_state = self._each = self.engine
             self._writes = self.engine.execution_options(writes=True)
@@ -108,21 +108,21 @@ class Database:
 
     @property
     def name(self) -> str:
-        """Its address without a password."""
+        """The database's address without the password."""
         return self.url.render_as_string(hide_password=True)
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file of SQLite."""
+        """Whether the database is an SQLite file."""
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
     def reading(self, *, one_state: bool = True) -> Iterator[Session]:
-        """A session that changes nothing; what it found stays readable after it.
+        """Open a session that changes nothing; the rows it read stay readable afterwards.
 
         Args:
-            one_state: whether all statements see the database in the same state; where there is one statement, or they
-                need not agree, a server is spared two messages.
+            one_state: whether all statements see the database in the same state; with a single statement, or several
+                that need not agree, False saves two messages to the server.
         """
         try:
             with Session(self._one_state if one_state else self._each, expire_on_commit=False) as session:
@@ -132,15 +132,16 @@ class Database:
 
     @contextmanager
     def writing(self, about: str = "") -> Iterator[Session]:
-        """A session whose changes are on the disk when the block ends, all or none of them.
+        """Open a session whose changes are on disk when the block ends, all or none of them.
 
         Args:
-            about: all that is read and changed belongs to this, such as one voter: writers about other things need not
-                wait. By default nobody else writes meanwhile.
+            about: what everything read and changed belongs to, such as one voter: writers about something else need not
+                wait. By default no one else writes meanwhile.
 
-        On a file of SQLite, who waits for its lock sleeps and looks again, and many that do so keep one of them waiting
-        for seconds: threads take turns before that. On PostgreSQL, serializable transactions undid each other until
-        some gave up; with the lock, what was committed before is seen by every statement that follows.
+        On an SQLite file, a writer that waits for the lock sleeps and polls, and with many of them one can wait
+        for seconds: threads therefore queue up beforehand. On PostgreSQL, serializable transactions aborted each other
+            until
+        some gave up; with the lock, every statement sees what was committed before.
         """
         if self.is_sqlite:
             with self._turns, Session(self._writes, expire_on_commit=False) as session, session.begin():
@@ -151,16 +152,16 @@ class Database:
             yield session
 
     def write(self, work: Callable[[Session], Found], about: str = "") -> Found:
-        """Do work in one transaction and give what it returns, once that is on the disk.
+        """Run `work` in one transaction and return its result once the changes are on disk.
 
-        The work is done again where it met another writer, so it must change nothing but the session.
+        The work is run again if it collided with another writer, so it must change nothing but the session.
 
         Args:
-            work: what is done.
+            work: reads and changes rows through the session.
             about: see `writing`.
 
         Raises:
-            StoreUnusable: others were writing all the time, or the database is not there any more.
+            StoreUnusable: others were writing all the time, or the database is no longer there.
         """
         for attempt in range(_TRIES):
             try:
@@ -180,7 +181,7 @@ class Database:
         ) from met
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
     def __enter__(self) -> "Database":
@@ -191,10 +192,10 @@ class Database:
 
 
 def parse_address(location: str | Path) -> URL:
-    """Make the address of a database: of a file by its path, of a server as given; `postgres://` is understood.
+    """Return the address of a database: a file's from its path, a server's as given; `postgres://` is accepted.
 
     Raises:
-        BadInput: it is none, or of a kind that is not supported.
+        BadInput: it is not an address, or one of an unsupported kind of database.
     """
     if isinstance(location, Path) or "://" not in location:
         return URL.create("sqlite", database=str(Path(location).expanduser().absolute()))
@@ -219,7 +220,7 @@ def _open_sqlite(url: URL) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
-    # isolation_level None: the driver begins nothing by itself, `_begin` does.
+    # isolation_level None: the driver starts no transaction itself, `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
     event.listen(engine, "begin", _begin)
@@ -227,7 +228,7 @@ def _open_sqlite(url: URL) -> Engine:
 
 
 def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
-    """Make every connection keep what it commits, and refuse one that does not."""
+    """Make a connection keep what it commits, and refuse one that does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
         "journal_mode": "wal",
@@ -248,7 +249,7 @@ def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> Non
 
 
 def _set(cursor: Any, pragma: str, value: str | int) -> None:
-    """Where several open a new file at once, SQLite does not wait for who makes its log, but says it is locked."""
+    """Set a pragma, retrying while locked: if several connections open a new file, SQLite does not wait for its log."""
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -281,9 +282,9 @@ def _rests(_: object, entry: "ConnectionPoolEntry") -> None:
 
 
 def _still_there(engine: Engine, connection: "DBAPIConnection", entry: "ConnectionPoolEntry", _: object) -> None:
-    """Ask a connection that rested whether its server is there; one that was at work a moment ago need not be asked.
+    """Check that the server of an idle connection still responds; one used a moment ago is not checked.
 
-    SQLAlchemy's own `pool_pre_ping` asks each time, which is a fifth of what a short query costs.
+    SQLAlchemy's own `pool_pre_ping` checks each time, which costs a fifth of a short query.
     """
     if time.monotonic() - entry.info.get("rests_since", 0.0) > _RESTED_SECONDS:
         try:
@@ -304,14 +305,14 @@ def _safe_postgresql(connection: "DBAPIConnection", _: "ConnectionPoolEntry") ->
 
 
 def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
-    """Refuse a place where SQLite's locks and syncs are not those of a disk: a bucket, a share.
+    """Refuse a location whose locks and syncs are not those of a local disk: a bucket or a network share.
 
     Args:
-        file: of the database; need not be there.
-        mounts: the text of `/proc/self/mounts`, read where it is None.
+        file: the database file, which need not exist.
+        mounts: the text of `/proc/self/mounts`; None reads that file.
 
     Raises:
-        BadInput: it lies on such a mount.
+        BadInput: the file lies on such a mount.
     """
     if mounts is None:
         try:
@@ -325,7 +326,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
         if len(fields) < 3:
             continue
         _, written, mount_kind, *_ = fields
-        # Blanks in a name are written as `\040`, so that they come back only after the line was split by its own.
+        # Spaces in a name are written as `\040`, so they are restored only after the line has been split.
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), written)
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(longest):
@@ -338,13 +339,13 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
 
 
 def _met_another(error: DBAPIError) -> bool:
-    """Whether trying again can help."""
+    """Return whether trying again can help."""
     state = getattr(error.orig, "sqlstate", None)
     return state in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 
 def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
-    """Turn an error into a sentence for what the operator can mend; anything else as it is."""
+    """Turn an error that the operator can fix into a sentence; return any other unchanged."""
     if isinstance(error, NoConnectionLeft):
         return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
     message = _first_line(error)
@@ -367,7 +368,7 @@ def _first_line(error: DBAPIError) -> str:
 
 
 def find_damage(database: Database) -> str | None:
-    """Say what is wrong with a file of SQLite, by its own check; None where nothing is, or it is a server."""
+    """Return what SQLite's own check finds wrong with a file; None if nothing is, or the database is a server."""
     if not database.is_sqlite:
         return None
     with database.reading() as session:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and appended lines that survive a kill."""
+"""Files that are written whole or not at all, and appended lines that survive a killed process."""
 
 import contextlib
 import errno
@@ -14,16 +14,16 @@ from podeval.errors import BadInput, PodevalError
 
 
 class DiskFull(PodevalError):
-    """Nothing more can be written; what was written before is safe."""
+    """The disk is full; what was written before is safe."""
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn a full or read-only disk into a sentence.
+    """Turn errors of a full or read-only disk into sentences.
 
     Raises:
         DiskFull: no space is left.
-        BadInput: the place cannot be written to.
+        BadInput: the location is not writable.
     """
     try:
         yield
@@ -37,7 +37,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file by its new content, synced with its name; a reader sees the old or the new, never a part."""
+    """Replace a file's content and sync it with its name; a reader sees the old or the new content, never a part."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     with writing(path):
         try:
@@ -53,7 +53,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write plain data as JSON, whole."""
+    """Write plain data as JSON, whole or not at all."""
     write_whole(path, (json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
 
 
@@ -63,29 +63,38 @@ def append_line(path: Path, data: Any) -> None:
 
 
 def append_lines(path: Path, rows: Iterable[Any]) -> None:
-    """Append JSON lines with one sync; after a kill, the first of them may be there without the rest."""
+    """Append JSON lines with one sync; after a kill, only the first of them may be there."""
     text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered: what did not fit must not be written after all when the file is closed.
+        # Unbuffered, so that data that did not fit is not written when the file is closed.
         with path.open("a+b", buffering=0) as file:
-            end = _end_of_last_line(file)
-            file.truncate(end)
-            try:
-                rest = memoryview(text)
-                while rest:
-                    rest = rest[file.write(rest) :]
-                os.fsync(file.fileno())
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.truncate(path, end)
-                raise
+            end = append_synced(file, text)
         if not end:
             sync_folder(path.parent)
 
 
+def append_synced(file: io.FileIO, lines: bytes) -> int:
+    """Append whole lines to a file open for that, all or none, and sync them; returns the offset where they begin.
+
+    A half-written last line of a killed process is cut off first.
+    """
+    end = _end_of_last_line(file)
+    file.truncate(end)
+    try:
+        rest = memoryview(lines)
+        while rest:
+            rest = rest[file.write(rest) :]
+        os.fsync(file.fileno())
+    except OSError:
+        with contextlib.suppress(OSError):
+            file.truncate(end)
+        raise
+    return end
+
+
 def sync_folder(folder: Path) -> None:
-    """Sync the names of the files in a folder, so that a new file is still there after a loss of power."""
+    """Sync the file names in a folder, so that a new file survives a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -96,10 +105,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_lines(path: Path) -> list[Any]:
-    """Read the whole JSON lines of a file; a half-written last line is not one.
+    """Read the complete JSON lines of a file; a half-written last line is ignored.
 
     Raises:
-        BadInput: a line before it is not JSON; says which.
+        BadInput: an earlier line is not JSON; the message says which.
     """
     try:
         content = path.read_bytes()
@@ -121,18 +130,18 @@ def _parse_line(line: bytes, path: Path, number: int) -> Any:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold a folder for this process; the lock goes with the process, however it ends.
+    """Hold a folder for this process; the lock ends with the process, however it ends.
 
     Args:
-        folder: made where it is not there.
-        wait: for a holder that is done in a moment.
+        folder: created if it does not exist.
+        wait: wait for another holder to finish instead of raising.
 
     Raises:
         BadInput: another process holds it.
     """
     from filelock import FileLock, Timeout
 
-    # Another thread may let go of it. A lock that would outlive its process, where a mount has no others, is refused.
+    # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process: refused.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +156,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def _end_of_last_line(file: io.FileIO) -> int:
-    """Offset after the last newline; only the tail is read."""
+    """Return the offset after the last newline; only the tail is read."""
     end = file.seek(0, os.SEEK_END)
     position = end
     while position > 0:
@@ -161,7 +170,7 @@ def _end_of_last_line(file: io.FileIO) -> int:
 
 
 def find_user_folder() -> Path:
-    """Where podeval keeps what it computed for this user: `PODEVAL_CACHE`, else the user's cache folder."""
+    """Return the folder for what podeval computed for this user: `PODEVAL_CACHE`, or the user's cache folder."""
     import platformdirs
 
     return Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval"))

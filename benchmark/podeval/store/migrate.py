@@ -1,4 +1,4 @@
-"""Bring the tables of a database to the version that this podeval knows."""
+"""Upgrades the tables of a database to the version of this podeval."""
 
 import threading
 from pathlib import Path
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
-"""Of PostgreSQL, held while tables change, so that two servers that start together take turns."""
+"""PostgreSQL lock held while tables change, so that two servers that start at once take turns."""
 
 
 def upgrade(engine: Engine, name: str) -> None:
-    """Make or change the tables as this version has them; nothing is done where they are.
+    """Create or upgrade the tables to this version; do nothing if they are current.
 
     Raises:
         StoreUnusable: a newer podeval has changed them.
@@ -26,7 +26,7 @@ def upgrade(engine: Engine, name: str) -> None:
 
     if _version(engine) == _newest():
         return
-    # alembic keeps what it works on in one place for the whole process.
+    # alembic keeps its state in one place for the whole process.
     with _ONE, engine.execution_options(writes=True).begin() as connection:
         if engine.dialect.name != "sqlite":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -38,7 +38,7 @@ def check(engine: Engine, name: str) -> None:
     """Refuse tables of another version.
 
     Raises:
-        StoreUnusable: they are; says what to do.
+        StoreUnusable: they are of another version; the message says what to do.
     """
     version = _version(engine)
     if version != _newest():
@@ -47,7 +47,7 @@ def check(engine: Engine, name: str) -> None:
 
 
 def configuration(connection: Connection | None = None) -> "Config":
-    """Alembic's, for the migrations in this package."""
+    """Return Alembic's configuration for the migrations in this package."""
     from alembic.config import Config
 
     config = Config()

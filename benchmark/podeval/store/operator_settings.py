@@ -1,6 +1,6 @@
-"""What operators decided and set: settings that outlive a restart, and a trail of every decision, only ever added to.
+"""Operators' settings and decisions: settings that survive a restart, and an append-only trail of every decision.
 
-A decision is noted in the transaction that carries it out, so that neither is there without the other.
+A decision is recorded in the transaction that carries it out, so that neither exists without the other.
 """
 
 import secrets
@@ -18,10 +18,10 @@ FREEZABLE = (VOTES, SUBMISSIONS)
 """What an operator can freeze."""
 
 LONGEST_REASON = 1_000
-"""Characters of the reason of a decision."""
+"""Maximum characters of the reason of a decision."""
 
 TAKEN_DOWN = "submission taken down"
-"""The action after which the same is not taken in again."""
+"""The action after which the same submission is not accepted again."""
 
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
@@ -31,7 +31,7 @@ _CHECK_VALUE = "secret.check value"
 
 
 class OperatorSetting(TableBase):
-    """Something an operator set; what is not here is as podeval comes."""
+    """A setting that an operator changed; all others have podeval's defaults."""
 
     __tablename__ = "operator_settings"
 
@@ -49,11 +49,11 @@ class OperatorAction(TableBase):
     number: Mapped[int] = mapped_column(
         BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
-    """In the order in which they were made."""
+    """Increases in the order in which decisions were made."""
     id: Mapped[str] = mapped_column(String(32), unique=True)
     action: Mapped[str] = mapped_column(String(40), index=True)
     subject: Mapped[str] = mapped_column(String(300))
-    """What it was about: the id of a vote, session, voter, submission; the name of a system, dimension, setting."""
+    """What it is about: the id of a vote, session, voter or submission; the name of a system, dimension or setting."""
     reason: Mapped[str] = mapped_column(Text, default="")
     made_by: Mapped[str] = mapped_column(String(100))
     made_at: Mapped[datetime]
@@ -79,7 +79,7 @@ def validate_reason(reason: str) -> str:
 
 
 def note(session: Session, action: str, subject: str, reason: str, by: str, now: datetime) -> None:
-    """Add a decision to the trail; the session has to be a writing one."""
+    """Add a decision to the trail; the session must be a writing one."""
     session.add(
         OperatorAction(
             id=secrets.token_hex(16),
@@ -93,56 +93,56 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
 
 
 def trail(session: Session, *, newest: int = 100, subject: str | None = None) -> list[OperatorAction]:
-    """Read the newest decisions, newest first; about one subject where it is named."""
+    """Read the newest decisions, newest first; about one subject if it is named."""
     query = select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)
     return list(session.scalars(query if subject is None else query.where(OperatorAction.subject == subject)))
 
 
 def frozen(session: Session) -> dict[str, str]:
-    """What is frozen, with the operator's sentence on why."""
+    """Return what is frozen, each with the operator's public sentence that says why."""
     rows = session.execute(_ALL_FROZEN)
     return {name.removeprefix(_FROZEN): str(value) for name, value in rows if value}
 
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
-    """Freeze something with a sentence for everybody; an empty one thaws it."""
+    """Freeze something with a public sentence that says why; an empty sentence unfreezes it."""
     keep_setting(session, _FROZEN + what, sentence, by, now)
 
 
 def closed_dimensions(session: Session) -> frozenset[str]:
-    """Dimensions on which the arena makes no new battles."""
+    """Return the dimensions on which the arena makes no new battles."""
     return frozenset(map(str, _value(session, CLOSED_DIMENSIONS) or ()))
 
 
 def set_closed_dimensions(session: Session, dimensions: frozenset[str], by: str, now: datetime) -> None:
-    """Let the arena make no new battles on these, and on all others again."""
+    """Stop new battles in the arena on these dimensions, and allow them on all others."""
     keep_setting(session, CLOSED_DIMENSIONS, sorted(dimensions), by, now)
 
 
 def votes_goal(session: Session) -> int | None:
-    """How many counted votes the operator wants on each dimension; None where nothing is set."""
+    """Return how many counted votes the operator wants on each dimension; None if no goal is set."""
     votes = _value(session, VOTES_GOAL)
     return int(votes) if votes else None
 
 
 def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
-    """Set it, or take it away."""
+    """Set the goal of counted votes on each dimension, or remove it."""
     keep_setting(session, VOTES_GOAL, votes, by, now)
 
 
 def secret_check(session: Session) -> str | None:
-    """The check value of the service's secret; None where none was kept yet."""
+    """Return the check value of the service's secret; None if none is stored yet."""
     value = _value(session, _CHECK_VALUE)
     return str(value) if value else None
 
 
 def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
-    """Keep it; people are known by this secret from now on."""
+    """Store the check value; from now on, people are identified by this secret."""
     keep_setting(session, _CHECK_VALUE, check, by, now)
 
 
 def set_probe(session: Session, now: datetime) -> None:
-    """Write about as much as a vote with all that comes with it, to see whether it can be."""
+    """Write about as much as a vote does, to test whether writing is possible."""
     keep_setting(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 
@@ -152,5 +152,5 @@ def _value(session: Session, name: str) -> Any:
 
 
 def keep_setting(session: Session, name: str, value: Any, by: str, now: datetime) -> None:
-    """Keep a setting under its name, in place of what was kept there."""
+    """Store a setting under its name, replacing any earlier value."""
     session.merge(OperatorSetting(name=name, value=value, changed_by=by[:100], changed_at=now))

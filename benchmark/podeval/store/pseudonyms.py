@@ -1,11 +1,11 @@
-"""Give persons pseudonyms, and forget them when they ask.
+"""Pseudonyms of persons, and their erasure on request.
 
-A person is known by a keyed hash of who they are, so that they are recognised when they come back. The name under which
-their votes stand in the public log is made with a random key of that person alone. Erasing a person deletes that key
-with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
+A person is identified by a keyed hash of who they are, so that they are recognised when they come back. The name under
+which their votes appear in the public log is made with a random key of that person alone. Erasing a person deletes that
+key with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
 
 The name that a person signed in with is not stored either; a keyed hash of it beside their pseudonym lets an operator
-who was asked by that name erase them.
+who is asked by that name erase them.
 """
 
 import base64
@@ -28,16 +28,16 @@ from podeval.store.tables import (
 )
 
 _NAMED = "="
-"""Begins the pseudonym in a row that leads from a name to a person, whose own row has it without."""
+"""Prefix of the pseudonym in a row that links a name to a person; the person's own row has no prefix."""
 
 
 def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: datetime | None = None) -> str:
-    """Return the pseudonym of a person, which is made at the first visit; the session has to be a writing one.
+    """Return the pseudonym of a person, creating it at the first visit; the session must be a writing one.
 
     Args:
-        session: of the database.
-        secret: of the service.
-        identity: who it is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
+        session: session of the database.
+        secret: the service's secret.
+        identity: who the person is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
         now: the time.
     """
     digest = _digest(secret, identity)
@@ -52,19 +52,19 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
 
 
 def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
-    """Find the pseudonym of a person who was here before."""
+    """Return the pseudonym of a person who was here before; None if they were not."""
     row = session.get(Pseudonym, _digest(secret, identity))
     return row.pseudonym if row else None
 
 
 def remember_name(session: Session, secret: Secret, identity: str, name: str, *, now: datetime | None = None) -> None:
-    """Keep the keyed hash of the name that a person signs in with, in place of an earlier name's; nothing else of it.
+    """Store the keyed hash of the name that a person signs in with, replacing an earlier one; nothing else of the name.
 
     Args:
-        session: of the database, a writing one.
-        secret: of the service.
-        identity: who it is, `issuer:subject`; who has no issuer has no name.
-        name: by which the issuer calls them at present.
+        session: a writing session of the database.
+        secret: the service's secret.
+        identity: who the person is, `issuer:subject`; an identity without an issuer has no name.
+        name: the name that the issuer currently has for them.
         now: the time.
     """
     issuer, _, _ = identity.rpartition(":")
@@ -75,31 +75,33 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
     row = session.get(Pseudonym, digest)
     if row is not None and row.pseudonym == setting:
         return
-    # A name that somebody gave up may be another person's now.
+    # A name that someone gave up may belong to another person now.
     session.execute(delete(Pseudonym).where((Pseudonym.pseudonym == setting) | (Pseudonym.identity == digest)))
     session.add(Pseudonym(identity=digest, key=b"", pseudonym=setting, made_at=now or datetime.now(UTC)))
     session.flush()
 
 
 def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
-    """Find the pseudonym of the person who last signed in by a name; None where nobody did, or they were erased."""
+    """Return the pseudonym of the person who last signed in by a name; None if nobody did, or they were erased."""
     row = session.get(Pseudonym, _name_digest(secret, issuer, name))
     return row.pseudonym.removeprefix(_NAMED) if row else None
 
 
 def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> Erasure:
-    """Forget a person: the key of the pseudonym, the votes, battles and listening sessions, with what hangs on them.
+    """Erase a person: the pseudonym's key, and the votes, battles and listening sessions with all that depends on them.
 
-    What remains is that this pseudonym was erased, so that no import brings its votes back. Files of the public log
-    that were published before hold the votes without comments and without a way to the person; whoever reads them
-    leaves out what is erased.
+    All that remains is the record that this pseudonym was erased, so that no import restores its votes. Files of the
+    public log that were published before hold the votes without comments and without a link to the person; whoever
+    reads them leaves out what is erased.
     """
     erasure = session.get(Erasure, pseudonym)
+    # Delete what the person gave; battles that repeat another first, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))
     sessions = _count_rows(session.execute(delete(ListeningSession).where(ListeningSession.listener == pseudonym)))
     session.execute(delete(Pseudonym).where(Pseudonym.pseudonym.in_((pseudonym, _NAMED + pseudonym))))
+    # Record the erasure.
     if erasure is None:
         erasure = Erasure(pseudonym=pseudonym, erased_at=now or datetime.now(UTC), votes=votes, sessions=sessions)
         session.add(erasure)

@@ -1,6 +1,6 @@
-"""Outputs that the arena plays no more: what listeners heard is gone, or another recording lies in its place.
+"""Retires outputs that the arena can no longer play: the recording that listeners heard is gone, or was replaced.
 
-Their votes stay. Each is noted on the trail, by the rules and not by a person.
+Their votes stay. Each retirement is recorded on the trail as made by the rules, not by a person.
 """
 
 from collections.abc import Collection, Iterable
@@ -18,13 +18,13 @@ from podeval.store.operator_settings import note
 from podeval.store.tables import ArenaOutput
 
 RETIRED = "output retired"
-"""The action on the trail."""
+"""The action recorded on the trail."""
 
 _RULES = "rules"
 
 
 def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> int:
-    """Let no battle play these any more; how many could be played until now. The session has to be a writing one."""
+    """Exclude outputs from new battles; return how many were playable until now. The session must be a writing one."""
     retired = 0
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.id.in_(list(outputs)))):
         if output.active or output.audio:
@@ -35,12 +35,12 @@ def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime)
 
 
 def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> int:
-    """Retire what lay below these folders and is not there any more as it was taken in; how many outputs.
+    """Retire the outputs below these folders whose files are missing or changed; return how many.
 
     Args:
-        database: of the arena.
+        database: the arena's database.
         places: folders of runs.
-        reason: noted with each.
+        reason: recorded with each.
         now: the time.
     """
     folders = tuple(f"{folder.resolve()}/" for folder in places)

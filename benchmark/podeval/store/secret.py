@@ -1,8 +1,8 @@
-"""The secret of a service: what makes its tokens unforgeable and its hashes of persons useless to others.
+"""The secret of a service, which makes its tokens unforgeable and its hashes of persons useless to others.
 
-The database keeps a check value of it, a keyed hash of a constant, which tells nothing of it: with another secret
-everybody would be a new voter, without a word and with votes that count again. So another one is refused, unless an
-operator says that it may be (`podeval admin new-secret`).
+The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With another
+secret everybody would silently become a new voter, whose votes count again. A different secret is therefore refused
+unless an operator allows it (`podeval admin new-secret`).
 """
 
 import base64
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 VARIABLE = "PODEVAL_SECRET"
 FILE_VARIABLE = "PODEVAL_SECRET_FILE"
 SHORTEST = 32
-"""Characters of a secret that is set by hand."""
+"""Minimum characters of a secret that is set by hand."""
 _CHECK = "check value"
 
 
 class SecretLost(BadInput):
-    """The people in a database are known by another secret than the one that is there."""
+    """The people in the database are identified by a different secret from the present one."""
 
 
 class Secret:
-    """A key for keyed hashes, one kind of hash for each purpose.
+    """A key for keyed hashes, with a separate kind of hash for each purpose.
 
     Args:
         key: at least 16 bytes.
@@ -52,11 +52,13 @@ class Secret:
 
     @classmethod
     def of(cls, database: "Database") -> "Secret":
-        """From the environment, or a file named there; for a file of SQLite else from one beside it, which is made.
+        """Read the secret from the environment or a file named there.
+
+        For an SQLite file without one there, the secret is read from a file beside it, which is created if necessary.
 
         Raises:
-            BadInput: it is too short, or there is none and the database is a server.
-            SecretLost: the people in the database are known by another one.
+            BadInput: the secret is too short, or there is none and the database is a server.
+            SecretLost: the people in the database are identified by another secret.
         """
         kept = read_secret(database.url)
         with database.reading() as session:
@@ -70,7 +72,7 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: "Database") -> "Secret":
-        """The same; where it is lost, one of which every use is refused, so that what needs none goes on.
+        """Return the secret as `of` does; if it is lost, return one that refuses every use, so that the rest can go on.
 
         Raises:
             BadInput: see `of`.
@@ -81,28 +83,28 @@ class Secret:
             return _Lost(error)
 
     def _settle(self, session: Session, database: "Database") -> None:
-        """Keep the check value, unless people are known by another one."""
+        """Store the check value, unless people are identified by another secret."""
         if lost := explain_loss(session, database, self._key):
             raise SecretLost(lost)
         operator_settings.set_secret_check(session, self.mark(_CHECK), "podeval", datetime.now(UTC))
 
     def digest(self, purpose: str, *parts: str) -> bytes:
-        """32 bytes that nobody else can compute."""
+        """Return 32 bytes that nobody without the secret can compute."""
         message = b"".join(
             len(part).to_bytes(4, "big") + part for part in (text.encode() for text in (purpose, *parts))
         )
         return hmac.new(self._key, message, hashlib.sha256).digest()
 
     def mark(self, purpose: str, *parts: str) -> str:
-        """A digest in 22 characters that stand in an address."""
+        """Return a digest in 22 characters that are safe in a URL."""
         return base64.urlsafe_b64encode(self.digest(purpose, *parts)[:16]).decode().rstrip("=")
 
     def sign(self, purpose: str, *parts: str) -> str:
-        """Make a token that carries its parts, none of which may hold a dot."""
+        """Return a token that carries its parts, none of which may contain a dot."""
         return ".".join((*parts, self.mark(purpose, *parts)))
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:
-        """Return the parts of a token that this secret signed for this purpose; None where it did not."""
+        """Return the parts of a token that this secret signed for this purpose; None if it did not."""
         if len(token) > 500 or not token.isascii():
             return None
         *parts, mark = token.split(".")
@@ -110,33 +112,34 @@ class Secret:
 
 
 class _Lost(Secret):
-    """Stands where the secret is lost, and says so to whoever asks for anything that is made with it."""
+    """A replacement for a lost secret, which raises the error whenever it is used."""
 
     def __init__(self, error: SecretLost) -> None:
         super().__init__(secrets.token_bytes(32))
         self._error = error
 
     def digest(self, purpose: str, *parts: str) -> bytes:
-        """Nothing: it is refused."""
+        """Raise the error: without the secret there is no digest."""
         raise SecretLost(str(self._error))
 
 
 def renew(database: "Database", reason: str, by: str) -> int:
-    """Take another secret, by which nobody in the database is known; how many people were known by the one before.
+    """Replace the secret, after which nobody in the database is identified; return how many people the old one knew.
 
-    One that comes from the environment is taken as it is; a file beside the database is made anew, the one that was
-    there is kept under a name that says when.
+    A secret from the environment is used as it is; a file beside the database is created anew, and the old one
+    is kept under a name with the time.
 
     Args:
-        database: whose; nothing else may be using it.
+        database: the database, which nothing else may be using.
         reason: why, for the trail.
-        by: who decided it, likewise.
+        by: who decided it, for the trail.
 
     Raises:
         BadInput: the environment holds the secret that the database knows already, or one that is too short.
     """
     now = datetime.now(UTC)
     beside = _beside(database.url)
+    # Take the secret from the environment, or set the old file aside and make a new one.
     if is_set():
         kept = read_secret(database.url)
         assert kept is not None
@@ -147,6 +150,7 @@ def renew(database: "Database", reason: str, by: str) -> int:
         kept = _make_secret(database)
     check = Secret(kept).mark(_CHECK)
 
+    # Make it the database's, unless it is already.
     def work(session: Session) -> int:
         if operator_settings.secret_check(session) == check:
             raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")
@@ -159,15 +163,15 @@ def renew(database: "Database", reason: str, by: str) -> int:
 
 
 def is_set() -> bool:
-    """Whether the secret comes from the environment, so that it outlives the disk of the database."""
+    """Return whether the secret comes from the environment, so that it outlives the disk of the database."""
     return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
 
 
 def read_secret(url: "URL") -> bytes | None:
-    """Read the secret of the service of a database; None where there is none yet.
+    """Read the secret of a database's service; None if there is none yet.
 
     Raises:
-        BadInput: it is too short, or cannot be read.
+        BadInput: the secret is too short, or cannot be read.
     """
     if value := os.environ.get(VARIABLE):
         if len(value) < SHORTEST:
@@ -180,7 +184,7 @@ def read_secret(url: "URL") -> bytes | None:
 
 
 def _make_secret(database: "Database") -> bytes:
-    """Make a secret where there is none: made beside a file of SQLite; that of a server is the operator's to make."""
+    """Create a secret beside an SQLite file if there is none; a server's secret must be set by its operator."""
     if not database.is_sqlite:
         raise BadInput(
             f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
@@ -190,17 +194,17 @@ def _make_secret(database: "Database") -> bytes:
 
 
 def _count_people(session: Session) -> int:
-    """Count the people that a database knows by a secret."""
+    """Count the people whom a database identifies by a secret."""
     return session.scalar(select(func.count()).select_from(Pseudonym)) or 0
 
 
 def explain_loss(session: Session, database: "Database", kept: bytes | None) -> str:
-    """Explain why a secret is not the one that knows the people in a database; empty where it is, or there are none.
+    """Return why a secret is not the one that identifies the people in a database; empty if it is, or nobody is there.
 
     Args:
-        session: of the database.
-        database: itself.
-        kept: the secret that is there, if there is one.
+        session: session of the database.
+        database: the database.
+        kept: the present secret, if there is one.
     """
     if not (people := _count_people(session)):
         return ""
@@ -232,7 +236,7 @@ def _read(file: Path) -> bytes:
 
 
 def _make_key(file: Path) -> bytes:
-    """Make a key in a new file that only its owner reads; of two that make it at once, one wins."""
+    """Create a key in a new file that only its owner can read; if two processes try at once, one wins."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with writing(file):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""The tables of submissions: what was asked for, in which state it is, how it came there, and who works on it."""
+"""The tables of submissions: what was requested, the state it is in, its history, and who works on it."""
 
 from datetime import datetime
 from typing import Any
@@ -20,51 +20,51 @@ STATES = (
     "cancelled",
     "withdrawn",
 )
-"""On the way in their order, then the ends short of it."""
+"""The states of success in order, then the final states of failure."""
 
 _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class SubmissionRow(TableBase):
-    """One submission: the only truth about where it stands. Changed by guarded updates only."""
+    """One submission and its state, which nothing else records; changed by guarded updates only."""
 
     __tablename__ = "submissions"
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, unique=True)
-    """In the order in which they were received, from 1."""
+    """Increases in the order in which submissions were received, from 1."""
     owner: Mapped[str] = mapped_column(String(100), index=True)
     """Who submitted it: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
-    """Whether the submitter was shown to own the model repo."""
+    """Whether the submitter has proved to own the model repo."""
     system: Mapped[str] = mapped_column(String(64), index=True)
     kind: Mapped[str] = mapped_column(String(20))
     digest: Mapped[str] = mapped_column(String(64), index=True)
-    """SHA-256 of what would be run: two with the same one are duplicates."""
+    """SHA-256 of what would be run: two submissions with the same digest are duplicates."""
     document: Mapped[dict[str, Any]]
     place: Mapped[str] = mapped_column(Text, default="")
-    """Folder that a document with files beside it was read from."""
+    """Folder of a document that was read with files beside it."""
     profile: Mapped[str] = mapped_column(String(20), default="embedded")
     pinned: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """What the gate found: commits, sizes, licence, base."""
     state: Mapped[str] = mapped_column(String(20), index=True)
     rule: Mapped[str] = mapped_column(String(40), default="")
-    """Of the gate, that refused it."""
+    """The rule of the gate that refused it."""
     reason: Mapped[str] = mapped_column(Text, default="")
-    """What a person can act on, where it did not go on."""
+    """Why it was stopped, in words a person can act on."""
     priority: Mapped[int] = mapped_column(Integer, default=0)
     attempt: Mapped[int] = mapped_column(Integer, default=0)
-    """How often it was claimed; every change by a worker names it."""
+    """How often it was claimed; every change by a worker names the attempt."""
     failures: Mapped[int] = mapped_column(Integer, default=0)
-    """Claims that did not end by themselves."""
+    """Number of claims that were cut off."""
     items_done: Mapped[int] = mapped_column(Integer, default=0)
     items_total: Mapped[int] = mapped_column(Integer, default=0)
     not_before: Mapped[datetime]
-    """It is not claimed sooner."""
+    """Earliest time of the next claim."""
     submitted_at: Mapped[datetime]
     state_at: Mapped[datetime]
     worked_seconds: Mapped[float] = mapped_column(Float, default=0.0)
-    """Of all its claims together."""
+    """Seconds of work over all claims."""
 
     __table_args__ = (
         CheckConstraint(f"state in ({_STATES})", name="state"),
@@ -80,9 +80,9 @@ class SubmissionHistory(TableBase):
 
     submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     step: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """From 1, without a gap."""
+    """Counts from 1, without gaps."""
     before: Mapped[str] = mapped_column(String(20))
-    """Empty for the first."""
+    """The earlier state; empty for the first."""
     after: Mapped[str] = mapped_column(String(20))
     attempt: Mapped[int] = mapped_column(Integer)
     made_by: Mapped[str] = mapped_column(String(100))
@@ -91,7 +91,7 @@ class SubmissionHistory(TableBase):
 
 
 class Lease(TableBase):
-    """Who works on a submission, and until when that is believed; at most one of each."""
+    """A worker's claim on a submission and when it expires; at most one per submission."""
 
     __tablename__ = "leases"
 
@@ -104,7 +104,7 @@ class Lease(TableBase):
 
 
 class HubJob(TableBase):
-    """One job on the Hub that generates for a submission; what it may cost is set aside before it is started."""
+    """One job on the Hub that generates for a submission; its maximum cost is reserved before it starts."""
 
     __tablename__ = "hub_jobs"
 
@@ -112,21 +112,21 @@ class HubJob(TableBase):
     run: Mapped[str] = mapped_column(String(200), primary_key=True)
     """`<benchmark>/<split>`."""
     round: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """From 1; the next begins where one ended without everything made."""
+    """Counts from 1; a new round begins if one ended before everything was made."""
     job: Mapped[str] = mapped_column(String(100), default="")
-    """Its id on the Hub; empty until the Hub has told it."""
+    """Its id on the Hub; empty until the Hub has returned it."""
     namespace: Mapped[str] = mapped_column(String(100))
-    """Who pays."""
+    """The account that pays."""
     image: Mapped[str] = mapped_column(String(300))
     flavour: Mapped[str] = mapped_column(String(60))
     minutes: Mapped[int] = mapped_column(Integer)
     attempts: Mapped[int] = mapped_column(Integer)
     per_minute: Mapped[float] = mapped_column(Float)
-    """US dollars, by the Hub's price when it was asked for."""
+    """US dollars, by the Hub's price when the job was requested."""
     reserved: Mapped[float] = mapped_column(Float)
-    """US dollars that it costs at most."""
+    """Maximum cost in US dollars."""
     spent: Mapped[float | None] = mapped_column(Float, default=None)
-    """US dollars that it did cost; known when it has ended."""
+    """Actual cost in US dollars; known once the job has ended."""
     stage: Mapped[str] = mapped_column(String(20), default="asked")
     """As the Hub names it, in capitals; `asked` before that."""
     message: Mapped[str] = mapped_column(Text, default="")

@@ -1,7 +1,7 @@
 """The tables of human judgement: what is compared, every battle and vote, every listening test and its answers.
 
-A person appears only as a pseudonym. `pseudonyms` is the one table that leads back to a person; where its row is
-deleted, nothing does. Times are in UTC. What changes here needs a migration in `store/migrations`.
+A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; once its row is
+deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -28,22 +28,22 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
-"""Of a battle: the better side, no difference, neither acceptable, or not judged."""
+"""Outcomes of a battle: the better side, no difference, neither acceptable, or not judged."""
 
 PLAYED_AFTER = timedelta(hours=12)
-"""How long a battle's recordings can be played after it lapsed."""
+"""How long a battle's recordings can still be played after it has lapsed."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
 
 class Moment(TypeDecorator[datetime]):
-    """A time in UTC, also where the database keeps none of its zone."""
+    """A column of times in UTC, also for databases that do not store a time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To UTC; a time without a zone is an error of the program."""
+        """Convert a time to UTC; a time without a zone is a programming error."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -52,14 +52,14 @@ class Moment(TypeDecorator[datetime]):
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """With its zone."""
+        """Return the stored time with its zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class TableBase(DeclarativeBase):
-    """All tables; constraints have names, so that migrations can refer to them."""
+    """Base class of all tables; constraints have names, so that migrations can refer to them."""
 
     metadata = MetaData(
         naming_convention={
@@ -96,20 +96,20 @@ class ArenaItem(TableBase):
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     benchmark: Mapped[str] = mapped_column(String(100), default="")
     dimension: Mapped[str] = mapped_column(String(100), index=True)
-    """What its battles are judged on."""
+    """The dimension on which its battles are judged."""
     capability: Mapped[str] = mapped_column(String(200), default="")
     language: Mapped[str] = mapped_column(String(20), default="")
     title: Mapped[str] = mapped_column(Text, default="")
     instructions: Mapped[str] = mapped_column(Text, default="")
     """The rules of judgement shown to the listener."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
-    """What was asked, turn by turn: `{"text": …, "audio": …}`."""
+    """The user's turns: `{"text": …, "audio": …}`."""
     active: Mapped[bool] = mapped_column(Boolean, default=True)
     added_at: Mapped[datetime]
 
 
 class ArenaOutput(TableBase):
-    """What one system made of one item."""
+    """One system's output for one item."""
 
     __tablename__ = "outputs"
 
@@ -117,13 +117,13 @@ class ArenaOutput(TableBase):
     system: Mapped[str] = mapped_column(ForeignKey("systems.id"))
     item: Mapped[str] = mapped_column(ForeignKey("items.id"), index=True)
     audio: Mapped[str] = mapped_column(Text)
-    """Path or address of the recording; empty where only its votes are known."""
+    """Path or address of the recording; empty if only its votes are known."""
     sha256: Mapped[str] = mapped_column(String(64), default="")
     seconds: Mapped[float] = mapped_column(Float)
     loudness: Mapped[float | None] = mapped_column(Float)
     """Integrated, LUFS."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
-    """Where its turns lie in the recording, `[start, end]` in seconds."""
+    """The turns' times in the recording, `[start, end]` in seconds."""
     active: Mapped[bool] = mapped_column(Boolean, default=True)
     added_at: Mapped[datetime]
 
@@ -141,15 +141,15 @@ class Battle(TableBase):
     output_a: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     output_b: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     low: Mapped[str] = mapped_column(ForeignKey("systems.id"))
-    """The pair without its sides: the first of its two systems in order of their names."""
+    """The pair regardless of sides: the first of its two systems in order of their names."""
     high: Mapped[str] = mapped_column(ForeignKey("systems.id"))
     dimension: Mapped[str] = mapped_column(String(100))
     capability: Mapped[str] = mapped_column(String(200), default="")
     purpose: Mapped[str] = mapped_column(String(10), default="rating")
-    """`rating`, or `gold`: an earlier battle of this voter again, sides exchanged, to see whether the choice stands."""
+    """`rating`, or `gold`: a repeat of this voter's earlier battle with the sides exchanged, to test consistency."""
     repeats: Mapped[str | None] = mapped_column(ForeignKey("battles.id", ondelete="CASCADE"))
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Decided pair, item, sides and excerpt."""
+    """Seed of the choice of pair, item, sides and excerpt."""
     pairing: Mapped[str] = mapped_column(String(40))
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
@@ -166,14 +166,14 @@ class Battle(TableBase):
 
 
 class Vote(TableBase):
-    """The one answer to a battle."""
+    """The only answer to a battle."""
 
     __tablename__ = "votes"
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    """In the order in which they were recorded."""
+    """Increases in the order in which votes were recorded."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
-    """Chosen by the sender, so that a second post of the same vote is known as one."""
+    """Chosen by the sender, so that a second post of the same vote is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
     voter: Mapped[str] = mapped_column(String(40), index=True)
     outcome: Mapped[str] = mapped_column(String(10))
@@ -183,17 +183,17 @@ class Vote(TableBase):
     """Share of the excerpt that was played at least once, 0 to 1."""
     heard_b: Mapped[float] = mapped_column(Float, default=0.0)
     seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
-    """Time that side was playing."""
+    """Seconds that this side was playing."""
     seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     elapsed: Mapped[float | None] = mapped_column(Float)
-    """Seconds from serving to voting; null where the clock was set back between them."""
+    """Seconds from serving to voting; null if the clock was set back between them."""
     origin: Mapped[str] = mapped_column(String(40), default="")
     """Keyed hash of where the vote came from; never published."""
     recorded_at: Mapped[datetime]
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Who decided it: empty, `rules`, or a person whom the rules do not overrule."""
+    """Who decided its standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
     __table_args__ = (
         CheckConstraint("outcome in ('a', 'b', 'tie', 'both_bad', 'skip')", name="outcome"),
@@ -204,7 +204,7 @@ class Vote(TableBase):
 
 
 class ListeningTest(TableBase):
-    """A listening test with its whole design."""
+    """A listening test with its complete design."""
 
     __tablename__ = "listening_tests"
 
@@ -212,15 +212,15 @@ class ListeningTest(TableBase):
     name: Mapped[str] = mapped_column(String(200))
     kind: Mapped[str] = mapped_column(String(40))
     design: Mapped[dict[str, Any]]
-    """The document it was made from."""
+    """The document that the test was created from."""
     digest: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the design; answers are only pooled where it is equal."""
+    """SHA-256 of the design; answers are pooled only if it is equal."""
     created_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
 
 
 class ListeningSession(TableBase):
-    """One listener's way through one test."""
+    """One listener's session in one test."""
 
     __tablename__ = "listening_sessions"
 
@@ -230,7 +230,7 @@ class ListeningSession(TableBase):
     place: Mapped[int] = mapped_column(Integer)
     """Row of the balanced assignment, from 0."""
     pages: Mapped[list[Any]] = mapped_column(default=list)
-    """What is shown in which order."""
+    """What is shown, in order."""
     seed: Mapped[int] = mapped_column(BigInteger)
     origin: Mapped[str] = mapped_column(String(40), default="")
     """Keyed hash of where it came from; never published."""
@@ -260,13 +260,13 @@ class ListeningRating(TableBase):
     page: Mapped[str] = mapped_column(String(100))
     item: Mapped[str] = mapped_column(String(200), default="")
     stimulus: Mapped[str] = mapped_column(String(200))
-    """System, anchor or reference, by name."""
+    """The name of a system, anchor or reference."""
     scale: Mapped[str] = mapped_column(String(100), default="")
-    """What was rated, where a page asks for more than one thing."""
+    """What was rated, if a page asks for more than one thing."""
     value: Mapped[float] = mapped_column(Float)
     heard: Mapped[float | None] = mapped_column(Float)
     seconds: Mapped[float | None] = mapped_column(Float)
-    """Spent on the page."""
+    """Seconds spent on the page."""
     saved_at: Mapped[datetime]
 
     __table_args__ = (
@@ -295,7 +295,7 @@ class ListeningAnswer(TableBase):
 
 
 class Flag(TableBase):
-    """Something noticed or decided about a vote or a listening session; never changed, never removed by a rule."""
+    """An observation or decision about a vote or a listening session; never changed, and never removed by a rule."""
 
     __tablename__ = "flags"
 
@@ -304,7 +304,7 @@ class Flag(TableBase):
     vote: Mapped[str | None] = mapped_column(ForeignKey("votes.id", ondelete="CASCADE"), index=True)
     session: Mapped[str | None] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str] = mapped_column(String(10))
-    """`signal`: a rule saw something; `excluded`, `counted`: the standing that it has from now on."""
+    """`signal`: a rule noticed something; `excluded`, `counted`: the standing from then on."""
     rule: Mapped[str] = mapped_column(String(40), default="")
     points: Mapped[float] = mapped_column(Float, default=0.0)
     detail: Mapped[str] = mapped_column(Text, default="")
@@ -318,20 +318,20 @@ class Flag(TableBase):
 
 
 class Pseudonym(TableBase):
-    """The way from a person to the name in the public log; deleting the row deletes the way."""
+    """The link from a person to their name in the public log; deleting the row deletes the link."""
 
     __tablename__ = "pseudonyms"
 
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """Keyed hash of who it is; the key is the service's secret and not in the database."""
+    """Keyed hash of the person's identity; the key is the service's secret and not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
-    """Random, of this person alone."""
+    """A random key for this person alone."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     made_at: Mapped[datetime]
 
 
 class Erasure(TableBase):
-    """A pseudonym whose person asked to be forgotten; nothing of it is taken in again."""
+    """A pseudonym whose person asked to be forgotten; none of its records are imported again."""
 
     __tablename__ = "erasures"
 
@@ -342,7 +342,7 @@ class Erasure(TableBase):
 
 
 class MirrorFile(TableBase):
-    """A file of the public log on the Hub: planned under its final name, then there."""
+    """A file of the public log on the Hub: first planned under its final name, then uploaded."""
 
     __tablename__ = "mirror_files"
 
@@ -350,11 +350,11 @@ class MirrorFile(TableBase):
     repo: Mapped[str] = mapped_column(String(200), primary_key=True)
     planned_at: Mapped[datetime]
     commit: Mapped[str | None] = mapped_column(String(40))
-    """Of the commit with which it came; null while it is not known to be there."""
+    """The commit that added the file; null until the file is known to be on the Hub."""
 
 
 class Mirrored(TableBase):
-    """Which file of the public log holds a record; a record is in one file only."""
+    """The file of the public log that holds a record; a record is in one file only."""
 
     __tablename__ = "mirrored"
 

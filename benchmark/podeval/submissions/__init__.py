@@ -1,4 +1,4 @@
-"""How a submission becomes a row of the board: the gate, the queue, the worker, the sandbox, publishing, takedown."""
+"""Submissions, from the gate to the board: the queue, the worker, the sandbox, publishing, takedown."""
 
 __all__ = [
     "benchmark_entries",

@@ -12,14 +12,14 @@ from podeval.systems.adapters.outputs import SCRIPT
 from podeval.systems.submission import Submission
 
 ENDINGS = {"voice": AUDIO_ENDINGS, "write": SCRIPT, "respond": AUDIO_ENDINGS}
-"""Kinds of files that an item's output may be, by track."""
+"""Allowed endings of an output's file, by track."""
 
 TASKS = {
     "voice": ("text-to-speech", "podcast"),
     "write": ("script-writer",),
     "respond": ("speech-to-speech",),
 }
-"""Which tasks of a model do a track."""
+"""Tasks of a model that are suitable for a track."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class RunEntry:
 
     @property
     def folder(self) -> str:
-        """Where its outputs lie in a repo or folder of outputs."""
+        """Folder of its outputs in a repo or folder of outputs."""
         return f"{self.benchmark}/{self.split}"
 
     def items(self, data: Path | None = None) -> tuple[Item, ...]:
         """Return the items, in order.
 
         Raises:
-            BadInput: they are rows of a dataset that is built first; says the command.
+            BadInput: they are rows of a dataset that has to be built first; the message gives the command.
         """
         return items_of(benchmarks.get(self.benchmark), self.split, data).items
 
@@ -47,7 +47,7 @@ class RunEntry:
 def entries(document: Submission) -> tuple[RunEntry, ...]:
     """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
-    Splits for listening tests are spoken on request, and not entered.
+    Splits for listening tests are generated on request, and not entered.
     """
     runs = []
     for entered in document.benchmarks:
@@ -82,6 +82,6 @@ def expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[st
 
 
 def outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
-    """Return the folder of an entry's outputs: `<benchmark>/<split>`; an only entry may use the root."""
+    """Return the folder of an entry's outputs, `<benchmark>/<split>`; an only entry may use the root."""
     inside = any(name.startswith(f"{entry.folder}/") for name in files)
     return "" if alone and not inside else f"{entry.folder}/"

@@ -23,7 +23,7 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import contents_and_marks, delete_facts
 
 KEPT = timedelta(days=7)
-"""For a retry to go on from, and for another spot check of the same."""
+"""Time for which files are kept for a retry or for another spot check."""
 
 LOGS = "logs"
 SPOT_CHECK = "spot-"
@@ -34,13 +34,13 @@ _LOCK, _REMOVED = ".lock", ".removed"
 
 
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
-    """Remove files that are not needed any more; returns the names of the folders that lost some.
+    """Remove files that are not needed any more, and return the names of the folders that lost some.
 
-    A folder that somebody works in is left, and so is what belongs to no submission of the queue. Killed in between,
-    the next call ends it.
+    A folder that is in use is left, and so are folders that belong to no submission of the queue. If the process is
+    killed in between, the next call finishes the work.
 
     Args:
-        queue: whose submissions.
+        queue: queue of the submissions.
         work: folder of submissions at work, on this machine.
         now: the time.
     """
@@ -93,7 +93,7 @@ def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
 
 
 def _remove(folder: Path, kept: Iterable[str]) -> bool:
-    """Remove the contents of a folder except some names; returns whether there was anything to remove."""
+    """Remove the contents of a folder except some names; return whether there was anything to remove."""
     if not _list_folder(folder, *kept):
         return False
     aside = folder / _REMOVED

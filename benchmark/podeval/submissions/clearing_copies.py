@@ -28,13 +28,13 @@ from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.taken_down import TakenDown, write_beside
 
 EMPTIED = "[taken down]"
-"""What stands in a listening test in the place of a text."""
+"""Text that replaces a deleted text in a listening test."""
 
 SILENT = "/taken-down"
-"""Path of no recording, in a listening test in the place of one."""
+"""Path that replaces that of a deleted recording in a listening test."""
 
 _SHOWN = ("text", "prompt", "criteria", "instructions", "aspect", "consent")
-"""What a design shows in words; ids, which answers refer to, stay."""
+"""Fields of a design with visible text; ids, which answers refer to, stay."""
 
 Words = Callable[[str], str]
 
@@ -44,13 +44,13 @@ _TAG = re.compile(r"<[^<>]*>")
 def clear_copies(
     copies: Iterable[Copy], content: SpokenContent, takedown: TakenDown, places: Collection[str]
 ) -> Iterator[str]:
-    """Clear every copy on this machine; yields a message for each that held content or that a person has to look after.
+    """Clear every copy on this machine; yield a message for each that held content or needs a person's attention.
 
     Args:
-        copies: what is listed.
-        content: what was said.
+        copies: the listed copies.
+        content: the taken-down content.
         takedown: the decision.
-        places: where its runs are, or were, as `benchmark/split/system`.
+        places: present or former places of its runs, as `benchmark/split/system`.
     """
     for copy in copies:
         path = Path(copy.place)
@@ -73,10 +73,10 @@ def clear_copies(
 
 
 def clear_file(path: Path, content: SpokenContent) -> str:
-    """Empty the words of a file that quote what was said, or delete it where it has no words of its own to keep.
+    """Empty the texts in a file that quote the content, or delete a file that has no other texts to keep.
 
     Returns:
-        What was done; empty where it holds nothing of it.
+        What was done, in words; empty where the file holds nothing of the content.
     """
     kind = path.suffix.lower()
     if kind[1:] in AUDIO_ENDINGS:
@@ -101,7 +101,7 @@ def clear_file(path: Path, content: SpokenContent) -> str:
 
 
 def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Iterator[str]:
-    """Empty texts of listening tests, votes and answers that quote the content; yields messages on what is left.
+    """Empty texts of listening tests, votes and answers that quote the content; yield messages on what is left.
 
     Answers and figures stay, and with them the digest of the design under which they were given.
     """
@@ -149,7 +149,7 @@ def played_in_battles(database: Database, content: SpokenContent, board: Path) -
 
 
 def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
-    """Delete the recordings below a folder that are the same and no run's output; adds what their files are known by.
+    """Delete recordings below a folder that hold the content and are no run's output; add their digests to the content.
 
     Runs' outputs are deleted with their runs.
     """

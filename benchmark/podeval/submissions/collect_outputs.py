@@ -42,11 +42,11 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,250}")
 
 @dataclass(frozen=True)
 class Intake:
-    """Takes outputs in for one run.
+    """The intake of the outputs of one run.
 
     Attributes:
-        folder: of the run.
-        bounds: what a recording may be.
+        folder: folder of the run.
+        bounds: limits for a recording.
         trusted: whether files may be decoded without isolation.
     """
 
@@ -55,10 +55,10 @@ class Intake:
     trusted: bool = False
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """Read new whole lines of a folder's log; returns them and the position of the next. More may be left to read.
+        """Read new whole lines of a folder's log; return them and the position of the next. More may be left to read.
 
         Raises:
-            BadInput: the log is no plain file, or larger than a log can be, or a line of it is.
+            BadInput: the log is not a plain file, or it or one of its lines is larger than allowed.
         """
         content, size = _read_file(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
         if size > _LOG_MOST:
@@ -75,8 +75,8 @@ class Intake:
         """Store the outputs of these items, or the reason why there are none.
 
         Args:
-            lines: items with the line of each.
-            out: where the process wrote.
+            lines: items with the log line of each.
+            out: folder to which the process wrote.
             clean: a new folder for the decoded copies.
         """
         audio = {name: file for item, line in lines for name, file in _audio_files(item, line).items()}
@@ -176,14 +176,14 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _parse_lines(content: bytes) -> Iterator[Generated]:
-    """Parse the well-formed lines; others count as not written."""
+    """Yield the well-formed lines; others count as not written."""
     for line in content.splitlines():
         with contextlib.suppress(ValueError, ValidationError, RecursionError):
             yield Generated.model_validate(json.loads(line))
 
 
 def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
-    """Read a plain file from a position up to a limit; returns the content and the file's size."""
+    """Read a plain file from a position up to a limit; return the content and the file's size."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -202,7 +202,7 @@ def _read_script(path: Path) -> str:
     """Read the text of a script.
 
     Raises:
-        BadInput: it is larger than any script that is read.
+        BadInput: it is larger than the limit for scripts.
     """
     content, size = _read_file(path, 0, MOST_BYTES)
     if size > MOST_BYTES:
@@ -211,12 +211,12 @@ def _read_script(path: Path) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Whether an output's file may be called so: no path, nothing hidden."""
+    """Tell whether a name is allowed for an output's file: no path, nothing hidden."""
     return _NAME.fullmatch(name) is not None
 
 
 def _is_plain_file(out: Path, name: str) -> bool:
-    """Whether a name is that of a plain file in a folder."""
+    """Tell whether a name is that of a plain file in a folder."""
     if not is_name(name):
         return False
     try:
@@ -232,20 +232,20 @@ def list_file_names(line: Generated) -> list[str]:
 
 
 def _audio_files(item: Item, line: Generated) -> dict[str, str]:
-    """Return the audio files of a line, by the name that each copy gets."""
+    """Return the audio files of a line, by the name of each copy."""
     turns = {turn.id for turn in item.user}
     answers = {f"{item.id}.{answer.turn}": answer.audio for answer in line.answers if answer.turn in turns}
     return ({item.id: line.audio} if line.audio else {}) | answers
 
 
 def _is_right(one: Transcoded, clean: Path) -> bool:
-    """Whether a report names an existing file and has possible figures."""
+    """Tell whether a report names an existing file and has possible figures."""
     plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _is_plain_file(clean, str(one.file))
     return plain and math.isfinite(one.seconds) and one.seconds > 0
 
 
 def _adopt(copy: Path, outputs: Path) -> str:
-    """Move a copy into the run's outputs, synced, as ours."""
+    """Move a copy into the run's outputs, synced and owned by this user."""
     outputs.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(copy, os.O_RDONLY | os.O_NOFOLLOW)
     try:
@@ -267,7 +267,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; none if one of them is impossible."""
+    """Return the times of turns; return none if one of them is impossible."""
     times = [(turn.start, turn.end) for turn in line.turns]
     longest = (seconds or 0.0) + 1.0
     if not all(0 <= start <= end <= longest for start, end in times):

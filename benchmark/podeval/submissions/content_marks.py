@@ -1,8 +1,8 @@
 """Digests of sound and of words, by which taken-down content is recognised after it was deleted.
 
 A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
-same content; one sample that differs makes another one. A script's or an answer's is of its words, whatever their case
-and punctuation; what is shorter than `LEAST_WORDS` may be said by anybody and has none, and neither has silence.
+same content; one different sample makes another digest. The digest of a script or an answer is of its words, whatever
+their case and punctuation; texts shorter than `LEAST_WORDS`, which anybody may say, have none, and neither has silence.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, Operator
 from podeval.submissions.rules import Refusal, SubmissionRefused
 
 LEAST_WORDS = 40
-"""Words from which a text is known again; characters, in a language without spaces, count as words."""
+"""Fewest words of a text that gets a digest; in a language without spaces, characters count as words."""
 
 _SETTING = "taken down content."
 _FRAMES = 2**18
 
 
 def marks_of(run: RunFolder, output: Output) -> set[str]:
-    """Compute the digests of what a system made for one item."""
+    """Compute the digests of a system's output for one item."""
     files = [output.audio, *(answer.audio for answer in output.answers)]
     paths = [run.outputs / Path(name).name for name in files if name]
     marks = {sound_mark(path) for path in paths if path.is_file()}
@@ -41,7 +41,7 @@ def marks_of(run: RunFolder, output: Output) -> set[str]:
 
 
 def marks_of_run(run: RunFolder) -> set[str]:
-    """Compute the digests of everything that a system made in a run."""
+    """Compute the digests of all outputs of a run."""
     return {mark for output in outputs_of(run) for mark in marks_of(run, output)}
 
 
@@ -55,7 +55,7 @@ def outputs_of(run: RunFolder) -> Iterator[Output]:
 
 
 def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:
-    """Keep the digests of what was taken down with a submission, beside those that are kept already."""
+    """Store the digests of content taken down with a submission, beside those that are stored already."""
     name = _SETTING + submission
     row = session.get(OperatorSetting, name)
     kept = set(row.value) if row is not None else set()
@@ -63,7 +63,7 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
 
 
 def taken_down_marks(database: Database) -> dict[str, str]:
-    """Return the submission that each digest was taken down with."""
+    """Return for each digest the submission with which it was taken down."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     with database.reading() as session:
         rows = list(session.scalars(query))
@@ -71,15 +71,15 @@ def taken_down_marks(database: Database) -> dict[str, str]:
 
 
 def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
-    """Pass items on as their outputs come, unless one of them was taken down before.
+    """Yield items as their outputs come; refuse the run if an output was taken down before.
 
     Args:
-        database: of the submissions.
-        run: where the outputs lie.
+        database: database of the submissions.
+        run: folder of the run with the outputs.
         items: items whose outputs are there.
 
     Raises:
-        SubmissionRefused: by the rule `taken_down`; what was made is not measured.
+        SubmissionRefused: by the rule `taken_down`; the outputs are not measured.
     """
     marks = taken_down_marks(database)
     for item in items:
@@ -124,9 +124,9 @@ def sound_mark(path: Path) -> str:
 
 
 def _read_flac_statement(path: Path) -> bytes:
-    """Rate, channels, bits, length and MD5 of the samples, as a FLAC file's first block states them; empty elsewhere.
+    """Return rate, channels, bits, length and MD5 of the samples from a FLAC file's first block; empty for other files.
 
-    What is kept as an output was encoded by us, so the statement is true and the file need not be decoded to its end.
+    We encode every output that is kept, so the block is true and the file need not be decoded to its end.
     """
     with path.open("rb") as file:
         start = file.read(42)

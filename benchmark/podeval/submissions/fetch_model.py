@@ -1,4 +1,4 @@
-"""Fetching of a submission's files: once, at the pinned commit, completely, and readable for the sandbox."""
+"""Fetch a submission's files: once, at the pinned commit, completely, and readable for the sandbox."""
 
 import os
 import shutil
@@ -25,15 +25,15 @@ def fetch(
     """Fetch the files of a submission and of the model that it adapts; files that are there are not fetched again.
 
     Args:
-        document: of the submission.
-        pinned: what the gate let through.
-        folder: of the submission on this machine.
+        document: document of the submission.
+        pinned: the commits that passed the gate.
+        folder: folder of the submission on this machine.
         document_folder: folder of the document, where it names files beside it.
 
     Raises:
-        BadInput: they cannot be had; says why.
-        SubmissionRefused: they are not what the gate saw.
-        MachineFault: a folder that the gate saw is not on this machine.
+        BadInput: the files cannot be had; the message says why.
+        SubmissionRefused: they are not those that the gate checked.
+        MachineFault: a folder that the gate checked is not on this machine.
     """
     source = document.source
     match source:
@@ -87,7 +87,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
 
 
 def _copy(source: Path, folder: Path, content: str) -> None:
-    """Copy the plain files of a folder as the gate saw them; links that were added later are not followed."""
+    """Copy the plain files of a folder as the gate checked them; links that were added later are not followed."""
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)

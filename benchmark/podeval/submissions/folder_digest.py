@@ -12,7 +12,7 @@ def folder_digest(folder: Path) -> str:
     """Compute the SHA-256 of the names and contents of all files below a folder, whatever its path.
 
     Raises:
-        SubmissionRefused: there is no such folder, or something in it is a link or no plain file.
+        SubmissionRefused: there is no such folder, or it holds a link or something that is not a plain file.
     """
     files = {name: _file_digest(folder / name) for name in supplied_outputs.list_files(folder)}
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()

@@ -41,12 +41,12 @@ class GateLimits:
     """The limits of what this board can run and store.
 
     Attributes:
-        weight_bytes: of a model and its base together.
-        parameters: of both together.
-        files: in a repo.
-        other_bytes: of what a model and its base are fetched with beside the weights: configs, tokenizers, voices.
-        output_bytes: of supplied outputs together.
-        output_file_bytes: of one of them.
+        weight_bytes: weights of a model and its base together.
+        parameters: number of parameters of both together.
+        files: number of files in a repo.
+        other_bytes: files that are fetched beside the weights of a model and its base: configs, tokenizers, voices.
+        output_bytes: supplied outputs together.
+        output_file_bytes: one supplied output.
     """
 
     weight_bytes: int = 160 * 10**9
@@ -59,12 +59,12 @@ class GateLimits:
 
 @dataclass(frozen=True)
 class PinnedSource:
-    """The repos and commits that passed the gate; they are stored with the submission, and exactly they are run.
+    """The repos and commits that passed the gate; they are stored with the submission, and only they are run.
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
         parameters, weight_bytes: of both together, by the headers of the weights.
-        content: of a supplied folder, a digest of what is in it.
+        content: digest of the content of a supplied folder.
     """
 
     repo: str = ""
@@ -83,13 +83,13 @@ class PinnedSource:
 
 @dataclass(frozen=True)
 class Gate:
-    """Checks submissions before they are queued.
+    """The gate, which checks submissions before they are queued.
 
     Attributes:
-        limits: of this board.
+        limits: limits of this board.
         api: the Hub's client; by default one with the token that is logged in.
         local: whether outputs may come from folders of this machine.
-        data: where the datasets of benchmarks are built.
+        data: folder of built datasets.
     """
 
     limits: GateLimits = field(default_factory=GateLimits)
@@ -101,7 +101,7 @@ class Gate:
         """Check a submission by every rule.
 
         Args:
-            document: valid.
+            document: a valid document.
             document_folder: its folder, where it names files beside it.
 
         Raises:
@@ -220,7 +220,7 @@ class Gate:
 
 
 def _count_other_bytes(repo: RepoFacts) -> int:
-    """Count the bytes that are fetched of a model's repo beside its weights."""
+    """Count the bytes of the files that are fetched from a model's repo beside its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     others = (name for name in repo.files if name not in repo.weights)
@@ -229,7 +229,7 @@ def _count_other_bytes(repo: RepoFacts) -> int:
 
 
 def check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
-    """Check the rules that hold for models and for outputs."""
+    """Check the rules that apply to models and to outputs."""
     if repo.private:
         yield Refusal("readable", f"{repo.repo} is private; make it public")
     if repo.gated:

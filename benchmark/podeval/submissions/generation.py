@@ -32,10 +32,10 @@ from podeval.systems.adapters.presets import copy_voices, preset
 from podeval.text.redaction import redact_line
 
 TICK = 0.2
-"""Seconds between two looks at what was made."""
+"""Seconds between two checks for new outputs."""
 
 FALLS = 3
-"""How often a model may fall before what it has not made counts as not made."""
+"""Number of crashes after which missing outputs count as failed."""
 
 VOICES = "voices"
 """Folder of reference voices beside the items."""
@@ -59,16 +59,16 @@ class Unusable(PodevalError):
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """How models are run on this machine.
+    """The settings by which models are run on this machine.
 
     Attributes:
         command: the program that generates, given its job file.
-        limits: of the box; its time is added up from the items'.
-        bounds: what a recording may be.
+        limits: limits of the sandbox; its time is the sum over the items.
+        bounds: limits for a recording.
         item_seconds: an item that takes longer has failed.
         trusted: run models without isolation; for models the operator vouches for.
         gpu: let them use the GPU.
-        threads: that a model may compute with on the CPU; None takes what there is.
+        threads: CPU threads that a model may use; None for all.
         voices: recordings of reference voices, for settings that give a model voices (LFS-Bench, Table 7).
     """
 
@@ -82,7 +82,7 @@ class GenerationSettings:
     voices: Path | None = None
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
-        """Copy the reference voices beside the items if the benchmark's settings want some; returns their folder."""
+        """Copy the reference voices beside the items if the benchmark's settings need some; return their folder."""
         if self.voices is None or not preset(preset_of(entry)).reference_voices:
             return None
         copy_voices(self.voices, asks / VOICES)
@@ -90,28 +90,28 @@ class GenerationSettings:
 
 
 class Runner(Protocol):
-    """Starts a model, whose outputs are put into the run's folder."""
+    """The interface of what starts a model and collects its outputs in the run's folder."""
 
     def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Collect outputs that earlier starts left behind; yields each item whose output is then in the folder."""
+        """Collect outputs that earlier starts left behind; yield each item whose output is then in the folder."""
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
-        """Start the model once, until it ends; yields each item whose output is in the folder, returns how it ended.
+        """Start the model once; yield each item whose output is in the folder, and return how the model ended.
 
         Raises:
             Unusable: the model cannot be run.
             OursFailed: an item could not be made by our fault.
-            MachineFault: this machine cannot run any.
+            MachineFault: this machine cannot run any model.
         """
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One run's outputs, made by a model.
+    """The generation of one run's outputs by a model.
 
     Attributes:
-        folder: of the run.
-        intake: takes in what the model leaves behind.
+        folder: folder of the run.
+        intake: collects what the model leaves behind.
         rounds: where and how the model is started.
     """
 
@@ -120,12 +120,12 @@ class Generation:
     rounds: Runner
 
     def outputs(self, items: Sequence[Item]) -> Iterator[Item]:
-        """Make the missing outputs; yields each item as soon as its output is in the folder.
+        """Make the missing outputs; yield each item as soon as its output is in the folder.
 
         Raises:
             Unusable: the model cannot be run.
             OursFailed: an item could not be made by our fault.
-            MachineFault: this machine cannot run any.
+            MachineFault: this machine cannot run any model.
         """
         yield from (item for item in items if self.folder.output(item.id) is not None)
         yield from self.rounds.recover(self._list_missing(items), self.intake)
@@ -140,7 +140,7 @@ class Generation:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def _blame(self, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
-        """Mark items as failed after a crash: the one it crashed on, or all if no more outputs came; yields them."""
+        """Mark items as failed after a crash, the one it crashed on, or all if no more outputs came; yield them."""
         if ended.failure is None:
             reason, failed = "the system ended without handing back anything for it", left
         else:
@@ -154,16 +154,16 @@ class Generation:
 
 @dataclass(frozen=True)
 class SandboxRunner:
-    """Starts a model in a sandbox on this machine.
+    """The runner that starts a model in a sandbox on this machine.
 
     Attributes:
-        entry: what was entered.
+        entry: the run entry.
         work: an empty folder of this attempt.
-        model, base: the files of the model, and of what it adapts.
-        task: of the adapter.
+        model, base: the files of the model, and of the model that it adapts.
+        task: task of the adapter.
         making: how models are run here.
-        check: called often; raises where the work has to end.
-        seed: of the generation.
+        check: called often; raises when the work has to end.
+        seed: seed of the generation.
     """
 
     entry: RunEntry
@@ -176,11 +176,11 @@ class SandboxRunner:
     seed: int = 0
 
     def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """See `Runner`: outputs of a sandbox are collected at once, so nothing is left behind."""
+        """Yield nothing: outputs of a sandbox are collected at once, so none are left behind; see `Runner`."""
         return iter(())
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
-        """See `Runner`."""
+        """Start the model in a sandbox; see `Runner`."""
         # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
         work = self.work.resolve()
         folder = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)

@@ -9,11 +9,11 @@ from podeval.submissions.queue import Claim, LeaseLost, Queue
 
 
 class Heartbeat:
-    """The progress of a claim's work, and whether the claim still holds.
+    """The progress of a claim's work, and whether the claim is still valid.
 
     Args:
-        claim: whose.
-        lease_seconds: after which a claim that was not renewed may be another worker's.
+        claim: the claim.
+        lease_seconds: time after which a claim that was not renewed may be another worker's.
     """
 
     def __init__(self, claim: Claim, lease_seconds: float) -> None:
@@ -25,10 +25,10 @@ class Heartbeat:
         self._claim, self._lease_seconds = claim, lease_seconds
 
     def check(self) -> None:
-        """Stop the work if the claim does not hold any more.
+        """Stop the work if the claim is not valid any more.
 
         Raises:
-            LeaseLost: it does not, or may not.
+            LeaseLost: the claim is not valid, or may not be.
         """
         if self.lost is not None:
             raise self.lost

@@ -1,8 +1,8 @@
 """Generation with an untrusted model on the Hub: as a job in its own container, with outputs fetched as they come.
 
-A job belongs to a round of a submission's run, which the ledger keeps: a worker that is started again finds the round
-that is open, and follows its job. What the bucket holds is as untrusted as what a sandbox leaves behind, and goes
-through the same intake.
+A job belongs to a round of a submission's run, which the ledger records: a worker that is started again finds the open
+round, and follows its job. The content of the bucket is as untrusted as what a sandbox leaves behind, and goes through
+the same intake.
 """
 
 import shutil
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from huggingface_hub import JobInfo
 
 MOST_ROUNDS = 9
-"""Jobs of one run; a model that needs more will not be done."""
+"""Most jobs of one run; a model that needs more is given up."""
 
 SILENCE_SECONDS = 1_800.0
-"""How long the Hub may not answer before a worker gives the submission back; the job goes on meanwhile."""
+"""Seconds without an answer of the Hub after which a worker gives the submission back; the job goes on meanwhile."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
 _LOG_MOST = 2**20
@@ -49,10 +49,10 @@ class OnTheHub:
     """The settings and the ledger by which a worker runs models on the Hub.
 
     Attributes:
-        jobs: where, on what, for how long.
-        ledger: of all jobs, with the budget.
+        jobs: settings of jobs: where, on what, for how long.
+        ledger: ledger of all jobs, with the budget.
         pause: seconds between two looks at a job.
-        log: is told what a job prints, without secrets.
+        log: called with what a job prints, without secrets.
     """
 
     jobs: HfJobs
@@ -61,10 +61,10 @@ class OnTheHub:
     log: Callable[[str], None] = field(default=lambda line: None)
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
-        """Stop jobs of submissions that nobody works on any more, and settle their cost; returns the jobs' ids.
+        """Stop jobs of submissions that nobody works on any more, and settle their cost; return the jobs' ids.
 
         Args:
-            under_way: whether a submission is queued or being worked on.
+            under_way: tells whether a submission is queued or being worked on.
         """
         stopped = []
         for row in self.ledger.under_way():
@@ -83,11 +83,11 @@ class OnTheHub:
         return stopped
 
     def delete_taken_down(self) -> list[str]:
-        """Delete the results and items of jobs whose submissions were taken down; returns the submissions' ids.
+        """Delete the results and items of jobs whose submissions were taken down; return the submissions' ids.
 
         Raises:
-            HubUnavailable: the Hub does not answer; the next call ends it.
-            BadInput: the token may not.
+            HubUnavailable: the Hub does not answer; the next call finishes the work.
+            BadInput: the token lacks the permission.
         """
         deleted = []
         for id in self.ledger.list_taken_down(self.jobs.namespace):
@@ -105,19 +105,19 @@ class OnTheHub:
 
 @dataclass(frozen=True)
 class HubRounds:
-    """Starts a model as a job; see `generation.Runner`.
+    """The runner that starts a model as a job on the Hub; see `generation.Runner`.
 
     Attributes:
         hub: how jobs are run.
         submission: its id.
-        entry: what was entered.
+        entry: the run entry.
         work: an empty folder of this attempt.
-        logs: folder for what jobs print.
+        logs: folder for the jobs' output.
         model, base: repos with their commits, as `{"repo", "revision"}`.
-        task: of the adapter.
-        making: limits; its box is not used.
-        check: called often; raises where the work has to end.
-        seed: of the generation.
+        task: task of the adapter.
+        making: limits; its sandbox is not used.
+        check: called often; raises when the work has to end.
+        seed: seed of the generation.
     """
 
     hub: OnTheHub
@@ -134,11 +134,11 @@ class HubRounds:
 
     @property
     def run(self) -> str:
-        """Return the name of the run within the submission."""
+        """Name of the run within the submission."""
         return self.entry.folder
 
     def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """See `generation.Runner`: what earlier jobs of this submission handed over."""
+        """Collect what earlier jobs of this submission handed over; see `generation.Runner`."""
         for row in self.hub.ledger.rounds(self.submission, self.run):
             if row.ended_at is None:
                 continue
@@ -154,12 +154,12 @@ class HubRounds:
             shutil.rmtree(folder, ignore_errors=True)
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
-        """See `generation.Runner`: one job, until it ends.
+        """Run one job until it ends; see `generation.Runner`.
 
         Raises:
-            BudgetSpent: there is no money for it now.
+            BudgetSpent: there is not enough money for it now.
             TooExpensive: there never will be.
-            HubUnavailable: the Hub does not answer for long; the job goes on.
+            HubUnavailable: the Hub has not answered for long; the job goes on.
         """
         jobs, ledger = self.hub.jobs, self.hub.ledger
         # Reserve the cost, then find or start the job.
@@ -222,7 +222,7 @@ class HubRounds:
             self.check()
 
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
-        """Return the job of a round, found again or started."""
+        """Return the job of a round, either found again or newly started."""
         jobs = self.hub.jobs
         job = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
         if job is None:
@@ -252,7 +252,7 @@ class HubRounds:
         return job
 
     def _push_asks(self, missing: Sequence[Item]) -> tuple[str, str]:
-        """Push the items to the dataset of asks; returns the commit and the folder in it."""
+        """Push the items to the dataset of asks; return the commit and the folder in it."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
         write_asks(self.entry, missing, local)

@@ -1,8 +1,8 @@
 """The public record of submissions and results on the Hub, from which a new server can start.
 
-`requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold what a run's
-folder holds but its audio. Both are only added to (`hub.commits`), but the results of what was taken down are deleted,
-also from the repo's history.
+`requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold a run's
+folder without its audio. Both are only added to (`hub.commits`), except that the results of taken-down submissions are
+deleted, also from the repo's history.
 """
 
 import json
@@ -27,10 +27,10 @@ from podeval.submissions.states import LEASED
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
-"""Figures that do not change any more in an end that nothing follows but a withdrawal."""
+"""Figures that are final in a last state, which only a withdrawal can follow."""
 
 _MOST = 200
-"""Files of one commit."""
+"""Most files of one commit."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class HubRecord:
     """The Hub's copy of a queue and of a board.
 
     Attributes:
-        queue: whose submissions.
-        requests: where each change of state goes.
-        results: where finished runs go.
+        queue: queue of the submissions.
+        requests: repo for changes of state.
+        results: repo for finished runs.
     """
 
     queue: Queue
@@ -48,7 +48,7 @@ class HubRecord:
     results: AppendOnly
 
     def push(self) -> int:
-        """Send every change of state that is not on the Hub; returns how many.
+        """Send every change of state that is not on the Hub; return how many.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends it.
@@ -65,10 +65,10 @@ class HubRecord:
         return len(new)
 
     def push_results(self, board: Path) -> int:
-        """Send every finished run of the board that is not on the Hub; returns how many.
+        """Send every finished run of the board that is not on the Hub; return how many.
 
-        A run is sent under its submission's name, so that a later one of the same system is another. What was taken
-        down is deleted first.
+        A run is sent under its submission's name, so that a later one of the same system is another. Results of
+        taken-down submissions are deleted first.
         """
         self.delete_taken_down()
         sent, (_, paths) = 0, self.results.files()
@@ -85,7 +85,7 @@ class HubRecord:
         return sent
 
     def delete_taken_down(self) -> int:
-        """Delete the results of taken-down submissions, from the repo's history too; returns how many files."""
+        """Delete the results of taken-down submissions, from the repo's history too; return how many files."""
         query = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         with self.queue.database.reading() as session:
             taken_down = set(session.scalars(query))
@@ -98,12 +98,12 @@ class HubRecord:
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
-        """Insert the submissions that this database does not have; returns how many.
+        """Insert the submissions that this database does not have; return how many.
 
-        One that a worker held is queued: that worker's folder is not known here.
+        One that a worker held is queued, because that worker's folder is not known here.
 
         Raises:
-            BadInput: a file there is no record of a change.
+            BadInput: a file there does not record a change.
             HubUnavailable: the Hub does not answer.
         """
         steps: dict[str, list[str]] = defaultdict(list)
@@ -120,7 +120,7 @@ class HubRecord:
         return count
 
     def read_back_results(self, board: Path) -> int:
-        """Write the newest results of each system that the board's folder lacks; returns how many files."""
+        """Write the newest results of each system that the board's folder lacks; return how many files."""
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
         commit, paths = self.results.files()
@@ -182,7 +182,7 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
 
 
 def _take_in(records: list[dict[str, Any]], session: Session) -> int:
-    """Insert a submission with its history, unless it exists by now or a step is missing; returns how many."""
+    """Insert a submission with its history, unless it exists by now or a step is missing; return how many."""
     last = records[-1]
     kept = {key: value for record in records for key, value in record["submission"].items()}
     if session.get(SubmissionRow, kept["id"]) is not None:

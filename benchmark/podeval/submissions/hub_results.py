@@ -1,4 +1,4 @@
-"""Results of a job in a bucket, fetched bit by bit: only requested items, within limits, under plain names."""
+"""Fetch the results of a job from a bucket as they come: only requested items, within limits, under plain names."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _LINE_MOST = 2**20
 
 
 class TooMuch(Unusable):
-    """A job handed over more than outputs can be; it was stopped."""
+    """A job handed over more than the limit for outputs; it was stopped."""
 
 
 class FetchedResults:
@@ -29,11 +29,11 @@ class FetchedResults:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Why items, or all of them, were not made, by our fault."""
+        """Reasons why items were not made by our fault."""
         self.refused = ""
         """Why the model cannot be run."""
         self.end: dict[str, Any] = {}
-        """How the generation said it ended; empty where it could not say."""
+        """The generation's own report of how it ended; empty where there is none."""
         self._results, self._asked, self._seed, self._left = results, items, seed, most
         out.mkdir(parents=True, exist_ok=True)
 
@@ -41,10 +41,10 @@ class FetchedResults:
         """Fetch items that got a line since the last look, with their files in `out`.
 
         Args:
-            final: nothing more will come, so that files which are missing stay so.
+            final: nothing more will come, so files that are missing stay missing.
 
         Raises:
-            TooMuch: their files are larger than outputs can be.
+            TooMuch: their files are larger than the limit for outputs.
             HubUnavailable: the Hub does not answer; nothing is lost.
         """
         sizes = self._results.files()
@@ -71,7 +71,7 @@ class FetchedResults:
         return new
 
     def _fetch_line(self, name: str, size: int) -> Generated | None:
-        """Fetch a line; None if it is not valid."""
+        """Fetch a line; return None if it is not valid."""
         file = self.out.parent / "line.json"
         try:
             self._results.fetch(name, size, file)

@@ -33,7 +33,7 @@ _IN_ORDER = select(HubJob).order_by(HubJob.asked_at, HubJob.submission, HubJob.r
 
 
 class BudgetSpent(PodevalError):
-    """A job could cost more than is left; nothing was started. It is no fault of the submission."""
+    """A job could cost more than is left of the budget; nothing was started. The submission is not at fault."""
 
 
 class TooExpensive(PodevalError):
@@ -45,9 +45,9 @@ class Ledger:
     """All jobs of a database, and the budget that they must not exceed together.
 
     Attributes:
-        database: of the queue.
-        budget: US dollars, of all jobs that were ever started from this database.
-        clock: what time it is.
+        database: database of the queue.
+        budget: US dollars, for all jobs that were ever started from this database.
+        clock: returns the time.
     """
 
     database: Database
@@ -55,7 +55,7 @@ class Ledger:
     clock: Clock = lambda: datetime.now(UTC)
 
     def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
-        """Reserve the highest cost of a run's next round; returns the open round if there is one already.
+        """Reserve the highest cost of a run's next round; return the open round if there is one already.
 
         Raises:
             TooExpensive: it could cost more than the budget.
@@ -156,8 +156,8 @@ class JobCost:
     """The highest cost of a submission if no job crashes.
 
     Attributes:
-        runs: each a job.
-        each: US dollars of one.
+        runs: number of runs, each of which is a job.
+        each: US dollars for one job.
     """
 
     runs: tuple[str, ...]
@@ -165,15 +165,15 @@ class JobCost:
 
     @property
     def total(self) -> float:
-        """Return the sum over all runs, in US dollars."""
+        """Sum over all runs, in US dollars."""
         return self.each * len(self.runs)
 
 
 def estimate(document: Submission, jobs: HfJobs) -> JobCost:
-    """Estimate the highest cost of a submission at the Hub's present prices; nothing if its source is no model.
+    """Estimate the highest cost of a submission at the Hub's present prices; no runs if its source is not a model.
 
     Raises:
-        BadInput: there is no such machine.
+        BadInput: there is no machine of this name.
         HubUnavailable: the Hub does not answer.
     """
     if not isinstance(document.source, Model):

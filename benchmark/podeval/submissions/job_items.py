@@ -1,14 +1,14 @@
-"""The task of a model for each item of a run, written as a folder that adapters read inside a sandbox."""
+"""Write the task of a model for each item of a run, as a folder that adapters read inside a sandbox."""
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 from podeval.benchmarks.benchmark import Item
+from podeval.runs.asks import prompt_of
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.systems.adapters.job import Job
-from podeval.systems.ask import Ask, JobTurn, RecordedUserTurn, Reference
+from podeval.systems.ask import Ask, RecordedUserTurn, Reference
 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
 """Settings of generation by benchmark, as the papers have them; of others, the model's own."""
@@ -22,7 +22,7 @@ def preset_of(entry: RunEntry) -> str:
 
 
 def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
-    """Write the items with their recordings; returns the file of items."""
+    """Write the items with their recordings; return the file of items."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
     file = folder / ITEMS
@@ -31,7 +31,7 @@ def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
 
 
 def write_job(path: Path, job: Job) -> Path:
-    """Write a job as the program that generates reads it."""
+    """Write a job in the form that the generating program reads; return its path."""
     path.write_text(job.model_dump_json(exclude_none=True), encoding="utf-8")
     return path
 
@@ -40,8 +40,7 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
     """Return one item as a task for a model."""
     match entry.track:
         case "voice" if item.script is not None:
-            spoken = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
-            return Ask(id=item.id, language=item.language, script=spoken, voices=_voices(item, folder))
+            return Ask(id=item.id, language=item.language, script=item.script.turns, voices=_voices(item, folder))
         case "write":
             return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
     turns = tuple(
@@ -49,14 +48,6 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
         for turn in item.user
     )
     return Ask(id=item.id, language=item.language, user=turns)
-
-
-def prompt_of(item: Item) -> str:
-    """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
-    if item.instruction:
-        return "\n\n".join([item.instruction, *item.sources])
-    request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
-    return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:

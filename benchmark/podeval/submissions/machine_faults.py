@@ -23,7 +23,7 @@ from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.sandbox import ExitInfo, NoIsolation, Running, SandboxSpec
 
 LEAST_FREE = 512 * 2**20
-"""Bytes of the disk below which no box works, as the sandbox has it."""
+"""Free bytes of the disk below which no sandbox works."""
 
 _ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM, errno.EAGAIN}
@@ -36,7 +36,7 @@ class MachineFault(PodevalError):
     """This machine cannot run the submission; the message tells its operator what to do.
 
     Attributes:
-        everything: whether it can do nothing else either.
+        everything: whether it cannot run any other submission either.
     """
 
     def __init__(self, sentence: str, *, everything: bool = False) -> None:
@@ -49,7 +49,7 @@ class OursFailed(PodevalError):
 
 
 def machine_fault(error: BaseException) -> MachineFault | None:
-    """Return an error as a fault of this machine; None if it is none."""
+    """Return an error as a fault of this machine; None if it is not one."""
     match error:
         case MachineFault():
             return error
@@ -71,24 +71,24 @@ def require_isolation(what: str) -> None:
     """Refuse if no sandbox can be opened.
 
     Args:
-        what: is not done without one, as a clause.
+        what: the work that needs one, as a clause.
 
     Raises:
-        MachineFault: says what is missing.
+        MachineFault: the message says what is missing.
     """
     if (why := sandbox.explain_missing_isolation()) is not None:
         raise MachineFault(f"{what} without isolation: {why}")
 
 
 def require_disk(folder: Path, held: int = 0) -> None:
-    """Refuse if the disk has too little room for any sandbox, which this sandbox did not cause.
+    """Refuse if the disk has too little room for any sandbox, for which this sandbox is not the cause.
 
     Args:
-        folder: on the disk.
-        held: bytes of it that the box itself holds.
+        folder: a folder on the disk.
+        held: bytes of it that the sandbox itself holds.
 
     Raises:
-        MachineFault: says how little is left.
+        MachineFault: the message says how little is left.
     """
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE and held < LEAST_FREE:
@@ -103,12 +103,12 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
     """Check the machine for faults before a program in a sandbox is blamed for how it ended.
 
     Args:
-        ended: how.
-        folder: that the box wrote to.
+        ended: how the program ended.
+        folder: folder to which the sandbox wrote.
         kills_before: `memory_kills()` before it was started.
 
     Raises:
-        MachineFault: the disk is full without it, or boxes do not work here any more.
+        MachineFault: the disk is full for other reasons, or sandboxes do not work here any more.
         OursFailed: the machine ran out of memory.
     """
     if ended.failure is None:
@@ -160,10 +160,10 @@ def memory_kills() -> int:
 
 
 def require_weights(entry: RunEntry, profile: str) -> None:
-    """Refuse to measure if none of the models is installed that a run's metrics need; some may be missing.
+    """Refuse to measure if none of the models that a run's metrics need is installed; some may be missing.
 
     Raises:
-        MachineFault: with the command that helps.
+        MachineFault: the message gives the command that helps.
     """
     uses = benchmarks.get(entry.benchmark).metrics(entry.track, entry.split)
     jobs = {job for use in uses for job in catalogue.get(use.name).jobs(use.parameters)}
@@ -175,11 +175,11 @@ def require_weights(entry: RunEntry, profile: str) -> None:
 class Rests:
     """Submissions that a worker returned because of its machine and leaves alone, for longer each time.
 
-    Another worker may take them at once, and so may this one once it was started anew.
+    Another worker may claim them at once, and so may this one after a restart.
 
     Args:
         first, longest: seconds of the first rest and of the longest.
-        clock: monotonic seconds.
+        clock: returns monotonic seconds.
     """
 
     def __init__(
@@ -189,13 +189,13 @@ class Rests:
         self._until: dict[str, tuple[float, float]] = {}
 
     def begin(self, id: str) -> None:
-        """Leave a submission alone, twice as long as the last time."""
+        """Leave a submission alone for a while, twice as long as the last time."""
         _, last = self._until.get(id, (0.0, 0.0))
         seconds = min(self._longest, 2 * last or self._first)
         self._until[id] = (self._clock() + seconds, seconds)
 
     def end(self, id: str) -> None:
-        """Treat a submission as any other again."""
+        """Stop leaving a submission alone."""
         self._until.pop(id, None)
 
     def now(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""What an operator decides about submissions: queued again, cancelled, withdrawn, or taken down.
+"""An operator's decisions about submissions: queued again, cancelled, withdrawn, or taken down.
 
-Nothing is deleted but what is taken down; the board follows at once. Each decision has a reason and a name, and is
-noted on the trail in the transaction that carries it out.
+Only taken-down content is deleted; the board follows at once. Each decision has a reason and a name, and is noted on
+the trail in the transaction that carries it out.
 """
 
 import logging
@@ -22,18 +22,18 @@ Clock = Callable[[], datetime]
 _LOG = logging.getLogger("podeval.submissions")
 
 IN_HISTORY = service.OPERATOR.name
-"""Who decided, as everybody reads it in a submission's history; the trail has the name."""
+"""Author of decisions in a submission's public history; the trail has the name."""
 
 
 class SubmissionModeration:
     """An operator's decisions about submissions; may be used by any number of threads.
 
     Args:
-        queue: of submissions.
+        queue: queue of submissions.
         board: folder of runs.
-        rebuild: makes the board's tables anew.
-        retired: is called after recordings were deleted, so that nobody of this process plays them.
-        clock: the time in UTC.
+        rebuild: builds the board's tables again.
+        retired: called after recordings were deleted, so that this process stops playing them.
+        clock: returns the time in UTC.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class SubmissionModeration:
         return self._queue.get(id)
 
     def take_down(self, id: str, reason: str, by: str, tell: Callable[[str], None] = _LOG.warning) -> SubmissionRow:
-        """Take a submission off the board and delete what it said; figures and history stay, it is not taken again.
+        """Take a submission off the board and delete its content, for good; figures and history stay.
 
-        `tell` is given a sentence for each copy elsewhere that was cleared, or that a person has to look after.
+        `tell` is called with a sentence for each copy elsewhere that was cleared or needs a person's attention.
 
         Raises:
             BadInput: there is no such submission.
@@ -95,11 +95,11 @@ class SubmissionModeration:
         return self._queue.get(id)
 
     def settle(self) -> None:
-        """Take off the board what is withdrawn, also where an earlier decision was killed in between."""
+        """Take withdrawn submissions off the board, also where an earlier decision was killed in between."""
         service.settle(self._queue, self._board)
         self._rebuild(self._board)
 
     def _note(self, action: str, subject: str, reason: str, by: str) -> Callable[[Session], None]:
-        """Return what notes a decision on the trail, to be done in the transaction that carries it out."""
+        """Return a function that notes a decision on the trail, for the transaction that carries it out."""
         now = self._clock()
         return lambda session: operator_settings.note(session, action, subject, reason, by, now)

@@ -26,14 +26,14 @@ CHANNEL = "podeval"
 TASK = "podeval.look"
 
 LISTEN_AGAIN_SECONDS = 2.0
-"""Between two tries to listen to a server that does not answer."""
+"""Seconds between two attempts to listen to a server that does not answer."""
 
 
 class Dispatch:
-    """Wakes workers for the submissions that wait in a queue on PostgreSQL.
+    """The dispatcher that wakes workers for the submissions that wait in a queue on PostgreSQL.
 
     Args:
-        queue: on PostgreSQL; procrastinate's tables are made in its database where they are not there.
+        queue: a queue on PostgreSQL; procrastinate's tables are made in its database where they are missing.
 
     Raises:
         BadInput: the queue is on SQLite, or procrastinate is not installed.
@@ -53,7 +53,7 @@ class Dispatch:
         self._make_tables()
 
     def announce(self) -> int:
-        """Wake a worker for every waiting submission that is not announced; returns how many."""
+        """Wake a worker for every waiting submission that is not announced; return how many."""
         from procrastinate.exceptions import AlreadyEnqueued
 
         count = 0
@@ -74,8 +74,8 @@ class Dispatch:
         """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
-            worker: on the same queue.
-            wait: for more until stopped by a signal; without it, it ends when nothing is announced.
+            worker: a worker on the same queue.
+            wait: wait for more until stopped by a signal; without it, return when nothing is announced.
         """
         self._receiver(worker).run_worker(queues=[CHANNEL], concurrency=1, wait=wait, delete_jobs="always")
 

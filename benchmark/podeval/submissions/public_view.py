@@ -13,11 +13,11 @@ _WORKER = re.compile(r"[^\s:]+:\d+")
 
 
 def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
-    """Return a submission as plain data for everybody.
+    """Return the public facts of a submission as plain data.
 
     Args:
-        row: which.
-        standing: where it stands in the queue, if it is there.
+        row: the submission.
+        standing: its position in the queue, if it is there.
     """
     document = row.document
     pinned = row.pinned or {}
@@ -51,7 +51,7 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
 
 
 def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
-    """Return changes of state as plain data for everybody; workers' names are left out."""
+    """Return the public facts of changes of state as plain data; workers' names are left out."""
     return [
         {
             "state": step.after,
@@ -65,7 +65,7 @@ def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
 
 
 def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) -> dict[str, Any]:
-    """Return a submission's jobs with their cost and its pull requests on the Hub as plain data for everybody.
+    """Return the public facts of a submission's jobs, with their cost, and of its pull requests as plain data.
 
     `at_most` and `spent` are US dollars; `spent` is None while a job runs.
     """

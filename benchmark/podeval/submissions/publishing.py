@@ -1,4 +1,4 @@
-"""Publishing of a finished run: it is copied to the board completely or not at all, and its predecessor is kept."""
+"""Publish a finished run: it is copied to the board completely or not at all, and its predecessor is kept."""
 
 import shutil
 from pathlib import Path
@@ -8,14 +8,14 @@ from podeval.store.files import lock_folder
 
 
 def publish(run: RunFolder, board: Path) -> Path:
-    """Copy a run to the board's folder; doing it again changes nothing.
+    """Copy a run to the board's folder; copying it again changes nothing. Return its path there.
 
     Args:
-        run: finished.
+        run: a finished run.
         board: folder of runs.
 
     Raises:
-        DiskFull: no space; the board is as it was.
+        DiskFull: there is no space; the board is unchanged.
     """
     relative = run.path.relative_to(run.runs)
     target = board / relative
@@ -31,7 +31,7 @@ def publish(run: RunFolder, board: Path) -> Path:
 
 
 def take_down(run: RunFolder) -> bool:
-    """Move a run off the board, where it is kept aside; returns whether it was on the board."""
+    """Move a run off the board and keep it aside; return whether it was on the board."""
     with lock_folder(run.runs, wait=True):
         if not run.path.exists():
             return False

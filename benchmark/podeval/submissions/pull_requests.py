@@ -7,7 +7,7 @@ opened twice.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.hub import eval_results
 from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
-from podeval.runs.run_folder import RunFolder, RunSummary
+from podeval.runs.hub_figures import hub_figures
+from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import HubProposal, SubmissionRow
 from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.queue import Queue
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
-"""Of the board, where `PODEVAL_BOARD_URL` names no other."""
+"""Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
 
 _APART = timedelta(minutes=10)
-"""Between two tries of the same; who tries it has it for so long."""
+"""Time between two attempts at a proposal, for which one worker holds it."""
 
 
 def forms_of(document: Submission) -> tuple[str, ...]:
@@ -55,29 +55,8 @@ def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
             continue
         for summary in run.summaries():
             if summary.profile == row.profile:
-                figures += _figures(summary)
+                figures += hub_figures(summary)
     return figures
-
-
-def _figures(summary: RunSummary) -> Iterator[HubFigure]:
-    plan = summary.plan
-    benchmark = benchmarks.get(plan.benchmark)
-    path, _, revision = plan.dataset.partition("@")
-    commit = revision if len(revision) == 40 and set(revision) <= set("0123456789abcdef") else None
-    for dimension in benchmark.dimensions:
-        if plan.track not in dimension.tracks:
-            continue
-        metric, _, key = dimension.main.partition(".")
-        for whole in summary.metrics:
-            value = whole.keys.get(key) if (whole.metric, whole.slice, whole.rankable) == (metric, "", True) else None
-            if value is None:
-                continue
-            note = f"{summary.profile} profile, protocol {whole.protocol}, {whole.scored} items"
-            if value.low is not None and value.high is not None:
-                note += f", 95 % interval {value.low:.4g} to {value.high:.4g}"
-            task = eval_results.task_of(plan.split, dimension.name)
-            about = (benchmark.name, path, task, dimension.main, round(value.mean, 6), summary.created[:10])
-            yield HubFigure(*about, note=note, revision=commit)
 
 
 @dataclass(frozen=True)
@@ -85,10 +64,10 @@ class Proposals:
     """The proposals of a board, waiting and opened.
 
     Attributes:
-        queue: of the submissions.
-        board: folder of runs that are shown.
+        queue: queue of the submissions.
+        board: folder of the runs on the board.
         api: the Hub's client, with a token that may open pull requests.
-        clock: what time it is.
+        clock: returns the time.
     """
 
     queue: Queue
@@ -113,13 +92,13 @@ class Proposals:
         return self._read(HubProposal.submission == id)
 
     def settle_all(self) -> list[HubProposal]:
-        """Open every waiting proposal; returns those that still wait because the Hub did not answer."""
+        """Open every waiting proposal; return those that still wait because the Hub did not answer."""
         for waiting in self._read(HubProposal.state == "waiting"):
             self.settle(waiting)
         return self._read(HubProposal.state == "waiting")
 
     def settle(self, waiting: HubProposal) -> None:
-        """Open one proposal, unless another worker does."""
+        """Open one proposal, unless another worker does so."""
         if not self._take(waiting):
             return
         row = self.queue.get(waiting.submission)
@@ -145,10 +124,10 @@ class Proposals:
             self._record(waiting, "open" if url else "there", url=url or "", digest=digest)
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose results now, also in forms that were refused or not asked for at first; returns the proposals.
+        """Propose results now, also in forms that were refused or not asked for at first; return the proposals.
 
         Raises:
-            BadInput: the submission is not published, its source is no model, or no form is named.
+            BadInput: the submission is not published, its source is not a model, or no form is named.
         """
         row = self.queue.get(id)
         if row.state != "published":

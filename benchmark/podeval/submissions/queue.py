@@ -5,32 +5,32 @@ lease that its worker keeps alive and that is taken back when it lapses. The cod
 """
 
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
-from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue_order import QueuePosition, last_position, list_positions, order_submissions
+from podeval.store.submission_tables import Lease, SubmissionRow
+from podeval.submissions.queue_order import order_submissions
+from podeval.submissions.queue_reader import QueueReader
 from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
 from podeval.submissions.states import LEASED, change_state, get_row, note_step
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]
 """What else happens in the transaction of a change."""
-Row = TypeVar("Row")
 
 _CLOCKS_AGREE = timedelta(minutes=1)
-"""How far the clocks of workers may be apart."""
+"""Largest difference between the clocks of workers."""
 
 
 class LeaseLost(PodevalError):
-    """This worker's claim is not valid any more: it was cancelled, or taken back after it fell silent."""
+    """This worker's claim is not valid any more: the submission was cancelled, or the claim was taken back."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Claim:
     worker: str
 
 
-class Queue:
+class Queue(QueueReader):
     """The queue of submissions; any number of threads and processes may use it on one database."""
 
     def __init__(
         self, database: Database, policy: Policy | None = None, *, clock: Clock = lambda: datetime.now(UTC)
     ) -> None:
-        self.database = database
+        super().__init__(database)
         self.policy = policy or Policy()
         self._clock = clock
 
@@ -66,11 +66,11 @@ class Queue:
         """Store a document as a new submission; when this returns, it is on the disk.
 
         Args:
-            document: valid, as plain data.
-            owner: who submits it.
-            profile: whose models measure it.
+            document: a valid document, as plain data.
+            owner: name of the submitter.
+            profile: profile whose models measure it.
             document_folder: folder of the document, where it names files beside it.
-            priority: higher ones are worked on first.
+            priority: submissions of higher priority are worked on first.
             owner_proven: whether the submitter was shown to own what is submitted.
             quotas: whether the owner's quotas apply.
 
@@ -128,7 +128,7 @@ class Queue:
         """Claim the next submission for this worker alone; None if there is none. Lapsed claims are taken back first.
 
         Args:
-            worker: who works on it.
+            worker: name of the worker.
             without: submissions that it leaves to others.
         """
         now = self._clock()
@@ -197,13 +197,13 @@ class Queue:
         self.database.write(change)
 
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
-        """Give a claimed submission back to the queue; returns its new state.
+        """Give a claimed submission back to the queue; return its new state.
 
         Args:
-            claim: which.
+            claim: the claim.
             reason: why it is not done.
-            failed: whether that counts as a failure, after so many of which it is given up.
-            pause: seconds before it can be claimed again, where it does not.
+            failed: whether that counts as a failure; after a number of failures the submission is given up.
+            pause: seconds before it can be claimed again, where it does not count.
 
         Raises:
             LeaseLost: the claim is not valid any more.
@@ -218,7 +218,7 @@ class Queue:
         return self.database.write(back)
 
     def sweep(self) -> list[str]:
-        """Take back every claim whose worker fell silent; returns the ids of the submissions."""
+        """Take back every claim whose worker fell silent; return the ids of the submissions."""
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 
@@ -226,13 +226,13 @@ class Queue:
         """Cancel a submission that is not published; its worker notices at its next beat.
 
         Args:
-            id: of the submission.
-            by: who stops it.
+            id: id of the submission.
+            by: who cancels it.
             reason: shown with it.
-            also: done in the same transaction.
+            also: runs in the same transaction.
 
         Raises:
-            BadInput: there is none, or it cannot be cancelled any more.
+            BadInput: there is no such submission, or it cannot be cancelled any more.
         """
 
         def stop(session: Session) -> SubmissionRow:
@@ -252,13 +252,13 @@ class Queue:
         """Queue a failed or cancelled submission once more; its finished items are kept.
 
         Args:
-            id: of the submission.
+            id: id of the submission.
             by: who wants it.
             reason: kept in its history.
-            also: done in the same transaction.
+            also: runs in the same transaction.
 
         Raises:
-            BadInput: there is none, it never passed the gate, or it is in another state.
+            BadInput: there is no such submission, it never passed the gate, or it is in another state.
         """
         now = self._clock()
 
@@ -275,41 +275,6 @@ class Queue:
             return change_state(session, id, row.state, "queued", self._clock(), by=by, reason=reason, **anew)
 
         return self.database.write(again)
-
-    def get(self, id: str) -> SubmissionRow:
-        """Return a submission.
-
-        Raises:
-            BadInput: there is none.
-        """
-        return self._read(lambda session: [get_row(session, id)])[0]
-
-    def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
-        """List submissions, newest first."""
-        query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
-        query = query.where(SubmissionRow.owner == owner) if owner else query
-        query = query.where(SubmissionRow.state.in_(states)) if states else query
-        return self._read(lambda session: list(session.scalars(query)))
-
-    def history(self, id: str) -> list[SubmissionHistory]:
-        """List every change of a submission's state, in order."""
-        self.get(id)
-        query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._read(lambda session: list(session.scalars(query)))
-
-    def leases(self) -> list[Lease]:
-        """List the leases: which worker works on which submission."""
-        return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
-
-    def standings(self) -> dict[str, QueuePosition]:
-        """List the position and estimate of every queued submission, in order."""
-        with self.database.reading() as session:
-            return list_positions(session)
-
-    def end(self) -> QueuePosition:
-        """Return the last position that a submission would get now."""
-        with self.database.reading() as session:
-            return last_position(session)
 
     def admit(
         self,
@@ -330,13 +295,6 @@ class Queue:
             refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
             if quotas:
                 refuse_too_many(session, owner, now, self.policy)
-
-    def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Read rows that stay readable after the session is over."""
-        with self.database.reading() as session:
-            result = rows(session)
-            session.expunge_all()
-        return result
 
     def _require_claim(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
         lease, row = session.get(Lease, claim.id), get_row(session, claim.id)
@@ -359,7 +317,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten times that a clock which was ahead has put far into the future, so that nothing waits for them."""
+        """Shorten times that a fast clock has put far into the future, so that nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

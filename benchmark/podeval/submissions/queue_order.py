@@ -1,4 +1,4 @@
-"""The order of the queue (by priority, then every owner in turn, then first come), and how long it takes."""
+"""The order of the queue (by priority, then owners in turn, then first come), and estimates of waiting times."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from podeval.submissions.quotas import OPEN
 from podeval.submissions.states import LEASED
 
 _LATEST = 20
-"""Published submissions whose work tells how long others will take."""
+"""Number of the latest published submissions from which waiting times are estimated."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class QueuedSubmission:
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """Where a submission in the queue stands: `position` from 1, `seconds` until it is done, where that is known."""
+    """The position of a submission in the queue from 1, and the seconds until it is done, where that is known."""
 
     position: int
     seconds: float | None
@@ -36,11 +36,11 @@ class QueuePosition:
 def sort_by_turn(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
     """Sort submissions into the order in which they will be claimed.
 
-    An owner's second submission waits for everybody's first: who has more running or ahead comes later.
+    An owner's second submission waits for everybody's first: an owner with more running or ahead comes later.
 
     Args:
-        waiting: what can be claimed.
-        running: how many each owner has under way.
+        waiting: submissions that can be claimed.
+        running: number of submissions each owner has under way.
     """
     turns: Counter[str] = Counter(running)
     rounds: dict[str, int] = {}
@@ -55,8 +55,8 @@ def estimate(position: int, durations: Sequence[float], workers: int) -> float |
     """Estimate the seconds until a submission is done, by how long others took; None if none is done yet.
 
     Args:
-        position: in the queue, from 1.
-        durations: seconds that earlier submissions took, of work alone.
+        position: position in the queue, from 1.
+        durations: seconds of work that earlier submissions took.
         workers: how many work at the same time.
     """
     if not durations:
@@ -66,7 +66,7 @@ def estimate(position: int, durations: Sequence[float], workers: int) -> float |
 
 
 def order_submissions(session: Session, rows: Iterable[SubmissionRow]) -> list[QueuedSubmission]:
-    """Sort queued submissions into the order of claims, considering what is being worked on."""
+    """Sort queued submissions into the order of claims, considering those being worked on."""
     running = Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
     return sort_by_turn((QueuedSubmission(row.id, row.owner, row.priority, row.number) for row in rows), running)
 

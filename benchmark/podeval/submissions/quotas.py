@@ -25,9 +25,9 @@ class Policy:
     """The settings of the queue that an operator can change.
 
     Attributes:
-        lease_seconds: a worker that says nothing for so long is taken for dead.
-        failures_allowed: claims in a row that end without a finished item, before it is given up.
-        pause_seconds: before it is tried again after one, doubled with each.
+        lease_seconds: a worker that is silent for so long is considered dead.
+        failures_allowed: claims in a row that end without a finished item, before the submission is given up.
+        pause_seconds: pause before it is tried again after the first, doubled with each.
         open_per_owner: submissions of one owner under way.
         day_per_owner: submissions of one owner in 24 hours.
         most_waiting: submissions of all owners under way.
@@ -42,14 +42,14 @@ class Policy:
 
 
 def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
-    """Compute the SHA-256 of what would be run and measured, whoever asks for it and whatever its name.
+    """Compute the SHA-256 of what would be run and measured, whoever submits it and whatever its name.
 
     A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
     or the system, and changed ones are another submission.
 
     Args:
-        document: valid, as plain data.
-        profile: whose models measure it.
+        document: a valid document, as plain data.
+        profile: profile whose models measure it.
         document_folder: folder of the document, where it names a folder beside it.
     """
     source = {key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by")}

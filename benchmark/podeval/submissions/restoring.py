@@ -1,4 +1,4 @@
-"""Takedowns that are repeated when a backup is restored.
+"""Repeat takedowns when a backup is restored.
 
 The decisions come from the replaced database, from the file beside the backup, and from the backup's own database. The
 content is deleted from the unpacked files before they are moved into place.
@@ -23,8 +23,8 @@ class RestoredTakedowns:
     """Takedowns that a backup does not have, repeated in its unpacked files.
 
     Args:
-        folder: of the backup.
-        database: that is replaced.
+        folder: folder of the backup.
+        database: the database that is replaced.
 
     Raises:
         BadInput: the file beside the backup is damaged.
@@ -46,7 +46,7 @@ class RestoredTakedowns:
 
     @property
     def submissions(self) -> list[str]:
-        """List the submissions that are not restored."""
+        """The submissions that are not restored."""
         return sorted(self._done)
 
 

@@ -27,7 +27,7 @@ RULES = {
     "audio": "every recording can be decoded, and its length and rate are sane",
     "script": "every script can be read as one",
 }
-"""Every rule of the gate, and what it asks."""
+"""Every rule of the gate, and what it requires."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class SubmissionRefused(BadInput):
 
     @property
     def rule(self) -> str:
-        """Return the first broken rule."""
+        """The first broken rule."""
         return self.refusals[0].rule
 
     @property
     def reason(self) -> str:
-        """Return every broken rule and what to change, a line each."""
+        """Every broken rule and what to change, one on each line."""
         return "\n".join(map(str, self.refusals))

@@ -23,7 +23,7 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
 
     Args:
         works: seconds and work by name.
-        log: is told what went wrong; the work is try_work again at its next time.
+        log: called with what went wrong; the work is tried again at its next time.
 
     Raises:
         BadInput: APScheduler is not installed.

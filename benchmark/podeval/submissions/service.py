@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("podeval.submissions")
 
 GATE = "gate"
-"""Who changes states on behalf of the gate."""
+"""Author of state changes on behalf of the gate."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class Submitter:
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Whether a repo belongs to them or to one of their organisations."""
+        """Tell whether a repo belongs to them or to one of their organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
 OPERATOR = Submitter("operator")
-"""Whoever runs this installation."""
+"""The submitter who runs this installation."""
 
 
 def hub_submitter(api: "HfApi | None" = None) -> Submitter:
     """Return who is logged in to the Hub, as the Hub says.
 
     Raises:
-        BadInput: nobody is.
+        BadInput: nobody is logged in.
         HubUnavailable: the Hub does not answer.
     """
     from huggingface_hub import HfApi
@@ -66,12 +66,12 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
 
 @dataclass(frozen=True)
 class SubmissionService:
-    """Accepts submissions.
+    """The service that accepts submissions.
 
     Attributes:
-        queue: where they go.
-        gate: which looks them over.
-        closed: why none are taken at the moment; empty where they are.
+        queue: queue of accepted submissions.
+        gate: the gate that checks them.
+        closed: why none are accepted at the moment; empty where they are.
         board: folder of runs; the systems in it that no submission made keep their ids.
     """
 
@@ -122,15 +122,15 @@ class SubmissionService:
         """Accept a submission; when this returns, it is queued, or received if the Hub is down.
 
         Args:
-            document: valid.
-            submitter: who submits it.
+            document: a valid document.
+            submitter: the submitter.
             document_folder: folder of the document, where it names files beside it.
-            profile: whose models measure it.
-            priority: higher ones are worked on first.
+            profile: profile whose models measure it.
+            priority: submissions of higher priority are worked on first.
 
         Raises:
-            SubmissionRefused: with every broken rule; it is in the list as refused, unless it is a duplicate or over
-                a quota.
+            SubmissionRefused: with every broken rule; it is listed as refused, unless it is a duplicate or over a
+                quota.
             BadInput: there is no such profile.
         """
         self._require_room(document, submitter)
@@ -156,7 +156,7 @@ class SubmissionService:
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
         """Check a received submission at the gate, and queue it.
 
-        A worker may be looking at it as well: the first to say so decides, and that is what the other one returns.
+        A worker may be checking it as well: the first to finish decides, and the other returns that decision.
 
         Raises:
             SubmissionRefused: it is refused, and kept as such.
@@ -241,15 +241,15 @@ def withdraw(
 ) -> list[RunFolder]:
     """Withdraw a published submission from the board; its runs are kept aside and its history stays.
 
-    Killed in between, the board still shows what is withdrawn: `settle` ends it.
+    If the process is killed in between, the board still shows it until `settle` is called.
 
     Args:
-        queue: where it is.
-        id: of the submission.
+        queue: queue of the submission.
+        id: id of the submission.
         by: who wants it.
         board: folder of runs.
         reason: shown with it.
-        also: done in the transaction that withdraws it.
+        also: runs in the transaction that withdraws it.
 
     Raises:
         BadInput: it is not published.
@@ -262,7 +262,7 @@ def withdraw(
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
-    """Move every run of withdrawn submissions off the board; returns those that were still there."""
+    """Move every run of withdrawn submissions off the board; return those that were still there."""
     rows = queue.all(states=("withdrawn",))
     runs = [run for row in rows for run in _take_off_board(row, board)]
     _silence(queue, rows, board)
@@ -270,7 +270,7 @@ def settle(queue: Queue, board: Path) -> list[RunFolder]:
 
 
 def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
-    """Retire the arena's outputs of submissions that are not on the board any more; their votes stay."""
+    """Retire the arena's outputs of submissions that are no longer on the board; their votes stay."""
     places = {
         RunFolder(board, entry.benchmark, entry.split, document.system.id).path
         for document in (Submission.model_validate(row.document) for row in rows)

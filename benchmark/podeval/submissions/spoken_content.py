@@ -15,10 +15,10 @@ from podeval.store.files import read_lines
 from podeval.submissions.content_marks import marks_of_run, outputs_of, sound_mark
 
 LEAST_QUOTED = 24
-"""Letters of a whole passage by which a text is known to quote it, whatever its case, spaces and punctuation."""
+"""Fewest letters of a whole passage that count as a quote, whatever their case, spaces and punctuation."""
 
 LEAST_COPIED = 40
-"""Letters in a row that are no coincidence, where the words are the system's own; `_STRIDE` more are always noticed."""
+"""Fewest consecutive letters of the system's own words that count as a quote; `_STRIDE` more are always noticed."""
 
 _STRIDE = 10
 _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
@@ -26,11 +26,11 @@ _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
 
 @dataclass
 class SpokenContent:
-    """The content of runs.
+    """The content of runs: recordings, texts, and the digests by which both are recognised.
 
     Attributes:
-        marks: digests by which it is known again.
-        contents: SHA-256 of the recordings' files, which cached facts are found by.
+        marks: digests by which it is recognised.
+        contents: SHA-256 of the recordings' files, by which cached facts are found.
         texts: passages that judges, readers and listeners may have been shown.
         own_words: those of them that are the system's own words, and not the benchmark's.
         records: keys of exchanges with judges, as far as results name them.
@@ -67,7 +67,7 @@ class SpokenContent:
         self.__dict__.pop("_stretches", None)
 
     def is_quoted_in(self, text: str) -> bool:
-        """Whether a text quotes a whole passage, or a stretch of the system's own words."""
+        """Tell whether a text quotes a whole passage, or a stretch of the system's own words."""
         letters = _letters(text)
         for start in range(len(letters) - LEAST_QUOTED + 1):
             passages = self._openings.get(letters[start : start + LEAST_QUOTED], ())
@@ -78,13 +78,13 @@ class SpokenContent:
         return False
 
     def is_shown_in(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line of judges' records is about the content."""
+        """Tell whether a line of judges' records is about the content."""
         if line["key"][:16] in self.records:
             return True
         return self.is_quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
 
     def is_heard_in(self, path: Path) -> bool:
-        """Whether a file is one of the recordings, or has its samples."""
+        """Tell whether a file is one of the recordings, or has its samples."""
         if not self.contents and not self.marks:
             return False
         return content_hash(path) in self.contents or sound_mark(path) in self.marks - {""}

@@ -1,10 +1,10 @@
-"""Spot checks of supplied outputs: some are made again with the public model that is said to have made them.
+"""Spot checks of supplied outputs: some are generated again with the public model that is said to have made them.
 
-Items drawn at random are generated in the sandbox with several seeds, and both are measured alike. Were the supplied
-outputs another draw of the same model, their figures would differ from the generated ones as those differ among
+Items drawn at random are generated in the sandbox with several seeds, and both are measured alike. If the supplied
+outputs were another draw of the same model, their figures would differ from the generated ones as those differ among
 themselves: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)), where d is an item's supplied
-figure less the mean of its generated ones, and s the standard deviation between seeds, pooled over the items; t has
-n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below `store.spot_checks.LEVEL` the
+figure less the mean of its generated ones, and s the standard deviation between seeds, pooled over the items; t has n ·
+(k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below `store.spot_checks.LEVEL` the
 outputs differ.
 """
 
@@ -34,22 +34,22 @@ from podeval.submissions.generation import Generation, GenerationSettings, Sandb
 from podeval.systems.submission import Model, Outputs, Submission
 
 _SAME = 1e-6
-"""Of a figure, relative: what is nearer counts as equal where a model always says the same."""
+"""Relative difference below which figures count as equal, where a model always gives the same output."""
 
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """Generates some of a submission's outputs again, and compares them.
+    """The spot check of a submission, which generates some of its outputs again and compares them.
 
     Attributes:
-        board: folder of runs that are shown.
-        work: folder for what is generated, on a local disk.
-        fetch: gets the files of a model: document, what the gate pinned, folder.
-        gate: which the stated model has to pass.
+        board: folder of the runs on the board.
+        work: folder for generated outputs, on a local disk.
+        fetch: fetches the files of a model: document, what the gate pinned, folder.
+        gate: the gate that the stated model has to pass.
         making: how models are run here.
         data: folder of built datasets.
-        seeds: with which each item is made.
-        log: is told what happens.
+        seeds: seeds with which each item is generated.
+        log: called with what happens.
     """
 
     board: Path
@@ -62,19 +62,19 @@ class SpotCheck:
     log: Callable[[str], None] = lambda line: None
 
     def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[SpotCheckReport]:
-        """Check a published submission; returns a report for each of its runs, which is stored in the run's folder.
+        """Check a published submission; return a report for each of its runs, which is stored in the run's folder.
 
         Args:
-            row: of the submission.
-            items: how many are drawn of each run.
-            seed: of the draw.
+            row: the submission.
+            items: number of items drawn from each run.
+            seed: seed of the draw.
 
         Raises:
-            BadInput: it is no published submission of outputs, or names no model that made them.
+            BadInput: it is not a published submission of outputs, or names no model that made them.
             SubmissionRefused: the model it names does not pass the gate.
             Unusable: the model cannot be run.
             OursFailed: an item could not be made for want of memory or of a library here.
-            MachineFault: this machine cannot run the model; says what is missing.
+            MachineFault: this machine cannot run the model; the message says what is missing.
         """
         if items < 1 or len(self.seeds) < 2:
             raise BadInput("a spot check needs at least one item, and two seeds to know how a model varies")
@@ -176,8 +176,8 @@ def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[Key
     """Compare every key that all results have, by metric and key; p-values are adjusted over all keys.
 
     Args:
-        supplied: of the supplied outputs.
-        generated: of what the model makes, a mapping for each seed.
+        supplied: figures of the supplied outputs.
+        generated: figures of the generated outputs, a mapping for each seed.
     """
     both = set(supplied).intersection(*map(set, generated))
     places = sorted({(metric, key) for _, metric, key in both})
@@ -233,7 +233,7 @@ def _holm(values: Sequence[float]) -> list[float]:
 def _measure(
     benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
-    """Measure items with the metrics that need no judge; returns the values of scored items."""
+    """Measure items with the metrics that need no judge; return the values of scored items."""
     uses = tuple(use for use in benchmark.metrics(entry.track) if not catalogue.get(use.name).asks)
     values: dict[tuple[str, str, str], float] = {}
     for item in items:
@@ -250,7 +250,7 @@ def _measure(
 
 
 _OF_THE_MACHINE = ("rtf",)
-"""Figures that say how fast a machine was, and nothing of what was said."""
+"""Figures that measure the speed of a machine and not the outputs."""
 
 
 def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:

@@ -22,13 +22,13 @@ NEXT: dict[str, tuple[str, ...]] = {
     "cancelled": ("queued",),
     "withdrawn": (),
 }
-"""Which state may follow which."""
+"""States that may follow each state."""
 
 WAITS = "waits for the board's machine, by no fault of its own"
-"""How the history of a submission begins to say that its operator has something to mend."""
+"""Beginning of a reason in the history that asks for the operator's action."""
 
 OURS = "the board's machine could not do it, by no fault of the submission"
-"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
+"""Beginning of a reason in the history that an attempt failed through no fault of the submission."""
 
 LEASED = ("running", "measured")
 """States in which a worker holds it."""
@@ -49,13 +49,13 @@ def change_state(
     """Change a state, guarded by the state that it had, and write its line of history.
 
     Args:
-        session: of the transaction.
-        id: of the submission.
-        before: the state that it has to be in.
-        after: the state that it gets.
+        session: session of the transaction.
+        id: id of the submission.
+        before: the required present state.
+        after: the new state.
         now: the time.
         by: who changes it.
-        attempt_held: the attempt that it has to be at; None where any will do.
+        attempt_held: the required attempt; None for any.
         reason: shown with it.
         changes: further columns.
 
@@ -82,7 +82,7 @@ def get_row(session: Session, id: str) -> SubmissionRow:
     """Return a submission within a session.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such submission.
     """
     row = session.get(SubmissionRow, id)
     if row is None:
@@ -103,5 +103,5 @@ def note_step(
 
 
 def waits_for_operator(row: SubmissionRow) -> bool:
-    """Whether a submission is in the queue again because a worker's machine was at fault."""
+    """Tell whether a submission is in the queue again because a worker's machine was at fault."""
     return row.state == "queued" and row.reason.startswith(WAITS)

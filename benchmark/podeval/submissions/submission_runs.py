@@ -31,19 +31,19 @@ Fetch = Callable[..., tuple[Path, Path | None]]
 
 @dataclass(frozen=True)
 class SubmissionRuns:
-    """Makes and measures what one submission asks for.
+    """The runs that one submission asks for, made and measured by a worker.
 
     Attributes:
-        row: of the submission.
-        document: what was submitted.
-        folder: of the submission at work, on this machine.
-        pulse: of the claim; is told how far the work is, and raises where it has to end.
-        database: of the submissions.
+        row: the submission.
+        document: its document.
+        folder: folder of the submission at work, on this machine.
+        pulse: heartbeat of the claim; gets the progress of the work, and raises when it has to end.
+        database: database of the submissions.
         making: how models are run here.
         executor: where measuring is done.
         data: folder of built datasets.
-        bench: who judges.
-        fetch: how files are got.
+        bench: the judge.
+        fetch: fetches files.
         hub: runs models as jobs on the Hub; None runs them here.
     """
 
@@ -124,11 +124,11 @@ class SubmissionRuns:
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation in which a submission is run.
 
-        A model, and whatever strangers hand in, is kept in a box. What lies in a folder of the operator's own is no
-        stranger's, as only the command line takes it: where there is no box, a process with limits of its own reads it.
+        A model, and whatever strangers supply, runs in a sandbox. A folder of the operator's own, which only the
+        command line accepts, is trusted: without a sandbox, a process with limits of its own reads it.
 
         Raises:
-            MachineFault: it needs a box, and there is none here.
+            MachineFault: a sandbox is needed, and there is none here.
         """
         source, making = self.document.source, self.making
         if making.trusted:
@@ -166,7 +166,7 @@ class SubmissionRuns:
 
 
 class _ClaimProgress:
-    """Passes the progress of a run on to the claim's heartbeat."""
+    """The listener that passes the progress of a run on to the claim's heartbeat."""
 
     def __init__(self, pulse: Heartbeat, before: int) -> None:
         self._pulse, self._before = pulse, before
@@ -206,7 +206,7 @@ def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
     """Refuse to publish a system that made nothing at all.
 
     Raises:
-        Unusable: with the reason it has on its first item.
+        Unusable: with the reason on its first item.
     """
     outputs = [run.output(item.id) for item in items]
     if all(output is None or output.failed for output in outputs):

@@ -1,4 +1,4 @@
-"""Checks of supplied outputs by their names and sizes, before any of them is decoded."""
+"""Check supplied outputs by their names and sizes, before any of them is decoded."""
 
 import os
 import re
@@ -25,18 +25,18 @@ class Sizes(Protocol):
 
     @property
     def output_bytes(self) -> int:
-        """Return the limit for all files together."""
+        """The limit for all files together."""
 
     @property
     def output_file_bytes(self) -> int:
-        """Return the limit for one file."""
+        """The limit for one file."""
 
 
 def list_files(folder: Path) -> dict[str, int]:
-    """List the sizes of the files below a local folder, by path.
+    """Return the sizes of the files below a local folder, by path.
 
     Raises:
-        SubmissionRefused: there is no such folder, or something in it is a link or no plain file.
+        SubmissionRefused: there is no such folder, or it holds a link or something that is not a plain file.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise SubmissionRefused(
@@ -62,14 +62,14 @@ def refusals(
     data: Path | None,
     read: Callable[[str], bytes],
 ) -> Iterator[Refusal]:
-    """List every rule that names and sizes of supplied outputs break.
+    """Yield every rule that names and sizes of supplied outputs break.
 
     Args:
         files: size by path.
         entered: the runs that are asked for.
         sizes: limits.
-        data: where datasets are built.
-        read: the content of a small file.
+        data: folder of built datasets.
+        read: returns the content of a small file.
     """
     if odd := [name for name in files if not _PLAIN.fullmatch(name) or ".." in name.split("/")]:
         message = f"{odd[0][:100]!r} is no plain path (letters, digits, dot, dash, underscore; no ..)"
@@ -144,7 +144,7 @@ def _check_manifest(
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """List everything below a folder, without following links."""
+    """Yield everything below a folder, without following links."""
     count = 0
     for root, folders, names in os.walk(folder, followlinks=False):
         for name in (*folders, *names):

@@ -2,7 +2,7 @@
 
 They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache, in
 judges' records and in the copies that podeval's commands made (`clearing_copies`); on the disk and in the cache of
-every worker, and where its jobs ran, as soon as a worker looks (`cleanup`, `hub_generation`); in the Hub's record with
+every worker, and where its jobs ran, at a worker's next check (`cleanup`, `hub_generation`); in the Hub's record with
 the next push (`hub_record`); in a backup when it is restored (`restoring`). Figures, history and votes stay, as does
 the decision with its reason. The content is recognised by its digests (`content_marks`) and not accepted again. Copies
 that readers made are beyond reach.
@@ -51,7 +51,7 @@ from podeval.submissions.taken_down import TakenDown, keep_takedown
 from podeval.systems.submission import Submission
 
 REASON = "taken down"
-"""What stands in the place of a reason that may quote what was said."""
+"""Text that replaces a reason that may quote the content."""
 
 Tell = Callable[[str], None]
 
@@ -64,21 +64,21 @@ _KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
 def take_down(
     queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
 ) -> int:
-    """Take a submission down, whatever its state; returns how many runs lost their content.
+    """Take a submission down, whatever its state; return how many runs lost their content.
 
-    Killed in between, the same call again ends it.
+    If the process is killed in between, the same call finishes the work.
 
     Args:
-        queue: where it is.
-        id: of the submission.
+        queue: queue of the submission.
+        id: id of the submission.
         by: who decides; on the trail, not in the public history.
         board: folder of runs.
         reason: shown with it.
         now: the time.
-        tell: is given a sentence for each copy outside the board: what became of it, or what is left to do.
+        tell: called with a sentence for each copy outside the board: what was done to it, or what is left to do.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such submission.
     """
     row = queue.get(id)
     marks = (mark for mark, other in taken_down_marks(queue.database).items() if other == id)
@@ -119,7 +119,7 @@ def take_down_again(queue: Queue, decision: TakenDown, board: Path) -> None:
 
 
 def _content_of(row: SubmissionRow, decision: TakenDown, board: Path) -> SpokenContent:
-    """Collect the content of a submission's runs, as far as it is left, and what the decision says of it."""
+    """Collect the content of a submission's runs, as far as it is left, and what the decision recorded of it."""
     content = SpokenContent(set(decision.marks), set(decision.contents))
     for folder in _boards(board):
         for run in _own_runs(row, folder):
@@ -128,7 +128,7 @@ def _content_of(row: SubmissionRow, decision: TakenDown, board: Path) -> SpokenC
 
 
 def _boards(board: Path) -> list[Path]:
-    """List the folder of runs, and those in it that a restore replaced."""
+    """Return the folder of runs, and the folders in it that a restore replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 
@@ -149,7 +149,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
 
 
 def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Path, tell: Tell) -> int:
-    """Delete the content from the cache, judges' records, tables and runs; returns how many runs held some."""
+    """Delete the content from the cache, judges' records, tables and runs; return how many runs held some."""
     for sentence in empty_quotes(queue.database, content, board):
         tell(sentence)
     delete_other_recordings(board, content)
@@ -168,7 +168,7 @@ def _folder_of_list(queue: Queue, board: Path) -> Path | None:
 
 
 def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
-    """Describe what a takedown does not change: replaced databases, and the Hub."""
+    """Yield sentences on what a takedown does not change: replaced databases, and the Hub."""
     file = Path(str(queue.database.url.database))
     replaced = [path for why in ("before", "damaged") for path in file.parent.glob(f"{file.name}.{why}-*")]
     for path in sorted(replaced) if queue.database.is_sqlite else ():
@@ -200,9 +200,9 @@ def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
 
 
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
-    """Delete the content of a submission's runs, on the board and set aside; returns how many runs held some.
+    """Delete the content of a submission's runs, on the board and set aside; return how many runs held some.
 
-    An earlier run of the same system that is set aside loses them too, where any of it is the same.
+    An earlier run of the same system that is set aside loses it too, where any of it is the same.
     """
     deleted = 0
     with lock_folder(board, wait=True):
@@ -217,7 +217,7 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
 
 
 def _leave_figures(run: RunFolder) -> None:
-    """Delete all of a run except its plan, its figures and their protocols."""
+    """Delete everything of a run except its plan, its figures and their protocols."""
     for path in sorted(run.path.iterdir()):
         if path.is_dir() and (path / "results.jsonl").exists():
             for inside in path.iterdir():

@@ -15,7 +15,7 @@ from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.submissions.content_marks import keep_marks, taken_down_marks
 
 ENDING = ".taken-down.jsonl"
-"""Of the file beside a backup, after the backup's own name."""
+"""Ending of the file beside a backup, after the backup's own name."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class TakenDown:
         submission: its id.
         reason: shown with it.
         by: who decided.
-        at: when, ISO 8601.
-        marks: digests by which its content is known again.
+        at: time of the decision, ISO 8601.
+        marks: digests by which its content is recognised.
         contents: SHA-256 of its recordings' files, where they are known.
     """
 
@@ -40,7 +40,7 @@ class TakenDown:
 
 
 def keep_takedown(session: Session, decision: TakenDown) -> None:
-    """Store a decision with its digests; doing it again changes nothing. The session has to be writing."""
+    """Store a decision with its digests; storing it again changes nothing. The session must be a writing one."""
     now = datetime.fromisoformat(decision.at)
     same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == decision.submission)
     if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == now).limit(1)) is None:
@@ -69,7 +69,7 @@ def write_beside(backup: Path, decision: TakenDown) -> None:
     """Write a decision beside a backup that was made before it.
 
     Raises:
-        BadInput: nothing can be written there.
+        BadInput: the folder cannot be written to.
         DiskFull: there is no space.
     """
     if decision not in read_beside(backup):
@@ -80,7 +80,7 @@ def read_beside(backup: Path) -> list[TakenDown]:
     """Read the decisions that were written beside a backup.
 
     Raises:
-        BadInput: the file is damaged; names the line.
+        BadInput: the file is damaged; the message names the line.
     """
     file = _file_beside(backup)
     try:
@@ -93,7 +93,7 @@ def read_beside(backup: Path) -> list[TakenDown]:
 
 
 def merge_takedowns(*parts: Iterable[TakenDown]) -> list[TakenDown]:
-    """Merge decisions into one a submission, with all digests of its content."""
+    """Merge decisions into one for each submission, with all digests of its content."""
     kept: dict[str, TakenDown] = {}
     for each in (decision for part in parts for decision in part):
         other = kept.get(each.submission, each)

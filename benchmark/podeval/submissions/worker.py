@@ -1,6 +1,6 @@
 """The worker: it claims submissions one by one, generates their outputs in a sandbox, measures and publishes them.
 
-It can be killed at any moment: its claim lapses, and the next worker that claims the submission goes on from the
+It can be killed at any moment: its claim lapses, and the next worker that claims the submission resumes from the
 outputs and measurements in the submission's folder. Only one process at a time may hold that folder.
 """
 
@@ -42,10 +42,10 @@ from podeval.systems.submission import Submission
 _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
-"""After which a submission is tried again that there was no money for."""
+"""Seconds after which a submission is tried again for which there was no money."""
 
 EVERYTHING = "everything"
-"""Among what a worker leaves alone: whatever there is, as its machine can do nothing at the moment."""
+"""Key in `rests` for all submissions, when the machine can run none at the moment."""
 
 _TICK = 0.2
 
@@ -57,26 +57,26 @@ def worker_name() -> str:
 
 @dataclass
 class Worker:
-    """Works on the submissions of a queue.
+    """The worker of a queue of submissions.
 
     Attributes:
-        queue: where they are.
-        folder: of submissions at work, on this machine; a path from the working folder is made whole.
-        board: folder of runs that are shown.
-        refresh: is called with the board's folder after a run was published.
+        queue: the queue.
+        folder: folder of submissions at work, on this machine; a relative path is made absolute.
+        board: folder of the runs on the board.
+        refresh: called with the board's folder after a run was published.
         making: how models are run here.
         executor: where measuring is done.
         data: folder of built datasets.
-        bench: who judges.
-        fetch: how files are got.
-        name: as others see it.
-        log: is told what happens.
-        look_over: is called where there is nothing to do: looks at what was received while the Hub was down.
+        bench: the judge.
+        fetch: fetches files.
+        name: name of the worker in the queue.
+        log: called with what happens.
+        look_over: called when there is nothing to do; checks what was received while the Hub was down.
         hub: runs models as jobs on the Hub; None runs them here.
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
-        fault: of this machine, for which the last submission was given back; None where there was none.
+        fault: the fault of this machine because of which the last submission was given back; None where there was none.
         at_work: the submission that it works on.
-        rests: submissions that this machine could not do, and leaves alone for a while.
+        rests: submissions that this machine could not run, and leaves alone for a while.
     """
 
     queue: Queue
@@ -101,7 +101,7 @@ class Worker:
         self.folder = self.folder.resolve()
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
-        """Work until told to stop; waits if there is nothing to do or the database does not answer."""
+        """Work until told to stop; wait if there is nothing to do or the database does not answer."""
         while not stopped():
             try:
                 worked = self.once()
@@ -119,10 +119,10 @@ class Worker:
             _sleep(pause, stopped)
 
     def once(self) -> str | None:
-        """Work on the next submission; returns its id, or None if there is none.
+        """Work on the next submission; return its id, or None if there is none.
 
-        Where this machine cannot do it, it is queued again, `fault` says why, and the next call takes another one; none
-        is taken for a while where it can do nothing at all.
+        If this machine cannot run it, it is queued again, `fault` says why, and the next call takes another one; if the
+        machine cannot run any, none is taken for a while.
         """
         self.fault, resting = None, self.rests.now()
         claim = None if EVERYTHING in resting else self.queue.claim(self.name, without=resting)
@@ -177,7 +177,7 @@ class Worker:
     def catch_up(self) -> None:
         """Finish what is left undone on the Hub: stop jobs of ended submissions, open pull requests with results.
 
-        What the Hub does not answer to is left for the next time.
+        What fails because the Hub does not answer is left for the next time.
         """
         if self.hub is not None:
             try:
@@ -240,7 +240,7 @@ class Worker:
     def _publish(
         self, claim: Claim, row: SubmissionRow, document: Submission, runs: list[RunFolder], pulse: Heartbeat
     ) -> None:
-        """Publish measured runs, and note which pull requests their submitter asked for."""
+        """Publish measured runs, and store which pull requests their submitter asked for."""
         # Every item is measured.
         self.queue.beat(claim, done=pulse.done, total=pulse.total)
         self.queue.advance(claim, "running", "measured")

@@ -1,3 +1,13 @@
 """Systems that speak: the contract, the built-in baselines, and the control systems that guard the board."""
 
-__all__ = ["adapters", "ask", "registry", "speech", "submission", "submission_reading"]
+__all__ = [
+    "adapters",
+    "ask",
+    "own_outputs",
+    "python_file",
+    "registry",
+    "servers",
+    "speech",
+    "submission",
+    "submission_reading",
+]

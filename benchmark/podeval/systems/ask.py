@@ -5,12 +5,14 @@ It is the same for every system, wherever it runs, and as JSON it is a line of a
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from podeval.errors import BadInput
-from podeval.text.script import Script
+from podeval.text.script import Script, Turn
 
 ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
+LONGEST_NAME = 200
+"""Characters of a speaker's name in a job."""
 
 
 class JobPart(BaseModel):
@@ -19,11 +21,10 @@ class JobPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class JobTurn(JobPart):
-    """One turn of a script."""
-
-    speaker: Annotated[str, Field(max_length=200)]
-    text: str
+def _refuse_long_name(turn: Turn) -> Turn:
+    if len(turn.speaker) > LONGEST_NAME:
+        raise ValueError(f"the name of a speaker has at most {LONGEST_NAME} characters, not {len(turn.speaker)}")
+    return turn
 
 
 class Reference(JobPart):
@@ -50,7 +51,7 @@ class Ask(JobPart):
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
     language: Literal["en", "zh"] = "en"
-    script: Annotated[tuple[JobTurn, ...], Field(min_length=1)] | None = None
+    script: Annotated[tuple[Annotated[Turn, AfterValidator(_refuse_long_name)], ...], Field(min_length=1)] | None = None
     prompt: Annotated[str, Field(min_length=1)] | None = None
     user: Annotated[tuple[RecordedUserTurn, ...], Field(min_length=1)] | None = None
     voices: dict[str, Reference] = {}
@@ -70,4 +71,4 @@ class Ask(JobPart):
         """
         if self.script is None:
             raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
-        return Script.parse([turn.model_dump() for turn in self.script])
+        return Script.parse(self.script)

@@ -7,11 +7,13 @@ from podeval.errors import BadInput
 from podeval.systems.controls import RepeatedSentence, ShuffledVoices, Silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
+from podeval.systems.kokoro import Kokoro
 from podeval.systems.speech import SpeakingSystem
 
 SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
     HibariPiper.name: HibariPiper,
     EspeakNg.name: EspeakNg,
+    Kokoro.name: Kokoro,
     Silence.name: Silence,
     RepeatedSentence.name: lambda: RepeatedSentence(HibariPiper()),
     ShuffledVoices.name: lambda: ShuffledVoices(HibariPiper()),

@@ -2,7 +2,9 @@
 
 __all__ = [
     "alignment",
+    "content_differences",
     "dialogue_segments",
+    "labels",
     "language",
     "lexical_diversity",
     "longest",
@@ -10,7 +12,10 @@ __all__ = [
     "podcast_request",
     "redaction",
     "script",
+    "script_alignment",
     "script_format",
+    "short_names",
+    "speaker_errors",
     "terminal_safe",
     "text_file",
     "tokens",

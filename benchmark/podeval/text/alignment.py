@@ -1,18 +1,18 @@
-"""Who speaks when in a generated dialogue: its script against the transcriber's word times.
+"""Who speaks when in a generated dialogue, found by aligning its script with the transcriber's word times.
 
-The script's words are known, so they are aligned (minimum edit distance over words, Chinese over characters, numbers
-as they are said) with the words that were heard, and every turn takes the time of its own words. Nothing is learned
-from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+The script's words are known, so they are aligned (minimum edit distance over words, over characters for Chinese,
+numbers as they are spoken) with the transcribed words, and every turn takes the time of its own words. Nothing is
+inferred from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
 
-What goes wrong in generated speech is handled so:
-- A turn is heard if at least a fifth of its words are; the others are left out and counted. By less, common
-  words of a skipped turn would claim pieces of its neighbours.
-- Fewer than three words that agree but lie beyond more than five foreign words (a hallucination, an ad-lib)
-  do not stretch a turn.
-- Words at a turn's edge that were not heard extend it by their expected length, into the pause at most.
-- A repeated sentence keeps one of its copies; the other belongs to nobody unless it lies inside the turn.
+Errors of generated speech are handled as follows:
+- A turn counts as heard if at least a fifth of its words are; other turns are left out and counted. With a lower
+  threshold, common words of a skipped turn would claim parts of its neighbours.
+- Fewer than three matching words that are separated from the rest by more than five foreign words (a hallucination,
+  an ad-lib) do not stretch a turn.
+- Unheard words at a turn's edge extend it by their expected length, at most into the pause.
+- Of a repeated sentence one copy is used; the other belongs to no turn unless it lies inside the turn.
 
-Below a `coverage` of one half the alignment is a guess: the audio says something else, the transcriber
+With a `coverage` below one half the alignment is a guess: the audio says something else, the transcriber
 failed, or the language is wrong. Do not use its turns then.
 """
 
@@ -43,7 +43,7 @@ _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _NUMBER = re.compile(r"(?<![^\W_])\d{1,3}(?:,\d{3})+(?!\d)|(?<![a-z\d])\d+(?![a-z\d])", re.ASCII)
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SAID = {"en": " point ", "zh": "点"}
-"""How the point of a number is said."""
+"""How the decimal point of a number is spoken."""
 _APOSTROPHE = re.compile("['\u2018\u2019\u02bc]")
 
 
@@ -52,11 +52,11 @@ class AlignedTurn:
     """A turn of the script as it was spoken.
 
     Attributes:
-        index: Position of the turn in the script, from 0.
-        speaker: Name in the script.
-        start: Seconds.
-        end: Seconds.
-        matched: Share of the turn's words that were heard, 0..1.
+        index: position of the turn in the script, from 0.
+        speaker: name in the script.
+        start: seconds.
+        end: seconds.
+        matched: share of the turn's words that were heard, 0..1.
     """
 
     index: int
@@ -68,12 +68,12 @@ class AlignedTurn:
 
 @dataclass(frozen=True)
 class Alignment:
-    """A script laid over time.
+    """A script aligned with the time of a recording.
 
     Attributes:
-        turns: The turns that were heard, in order, not overlapping.
-        missing: Positions in the script of the turns that were not.
-        coverage: Share of the script's words that were heard in the turns above, 0..1.
+        turns: the turns that were heard, in order and without overlap.
+        missing: positions in the script of the turns that were not heard.
+        coverage: share of the script's words that were heard in the turns above, 0..1.
     """
 
     turns: tuple[AlignedTurn, ...]
@@ -82,12 +82,14 @@ class Alignment:
 
     @property
     def trusted(self) -> bool:
-        """Whether enough of the script was heard for the times to be used."""
+        """Whether enough of the script was heard for the times to be usable."""
         return self.coverage >= TRUSTED_COVERAGE
 
 
 @dataclass(frozen=True)
-class _Word:
+class HeardWord:
+    """A word as it is compared, with the seconds at which it is heard."""
+
     text: str
     start: float
     end: float
@@ -95,7 +97,7 @@ class _Word:
 
 @dataclass(frozen=True)
 class _Extent:
-    """A heard turn: the words it spans and, in characters, what is missing before and after them."""
+    """The extent of a heard turn: its range of words, and how many characters are missing before and after them."""
 
     index: int
     start: float
@@ -108,25 +110,27 @@ class _Extent:
 def speaker_turns(
     script: Script, words: Iterable[tuple[str, float, float]], duration: float | None = None
 ) -> Alignment:
-    """Find the times of a script's turns.
+    """Return the times of a script's turns.
 
     Args:
-        script: What was to be spoken, in English or Chinese.
-        words: What was heard: text, start and end in seconds, as a transcriber gives them.
-        duration: Seconds of audio, so that a last word that was not heard has its place; the end of the last
-            heard word if not given.
+        script: the text that was to be spoken, in English or Chinese.
+        words: the transcribed words: text, start and end in seconds.
+        duration: duration of the audio in seconds, which makes room for a last word that was not heard; by default the
+            end of the last transcribed word.
 
     Raises:
         CannotScore: the script holds no words.
         BadInput: a word's times are not finite numbers in order.
     """
+    # Words of the script, and their partners among the heard words.
     language = detect_language(script.text)
     turns = [words_of(turn.text, language) for turn in script.turns]
     written = [word for turn in turns for word in turn]
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")
-    heard_words = _split_timed_words(words, language)
-    partners = _match_words(written, [word.text for word in heard_words])
+    heard_words = split_timed_words(words, language)
+    partners = match_words(written, [word.text for word in heard_words])
+    # Where each turn lies.
     extents: list[_Extent] = []
     offset = 0
     for index, turn in enumerate(turns):
@@ -134,6 +138,7 @@ def speaker_turns(
         offset += len(turn)
         if extent is not None:
             extents.append(extent)
+    # Times, with room for words at the edges that were not heard.
     aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / len(turns[at.index]))
         for at in _extend_to_unheard_words(extents, heard_words, duration)
@@ -149,7 +154,7 @@ def speaker_turns(
 def words_of(text: str, language: str = "en") -> list[str]:
     """Split a text into words as they are compared: lower case, no punctuation, simplified characters for Chinese.
 
-    Numbers are the words they are said by, in `language`, so that `25.` and `Twenty five.` are equal.
+    Numbers are spelt out in `language`, so that `25.` and `Twenty five.` are equal.
     """
     plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
     plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
@@ -163,9 +168,13 @@ def _say_number(digits: str, language: str) -> str:
     return say_number(digits, language)
 
 
-def _split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:
-    """The heard words in time, split as the script's are, each part with its share of the word's time."""
-    timed: list[_Word] = []
+def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:
+    """Split heard words as the script's are, each part with its share of the word's time; in order of time.
+
+    Raises:
+        BadInput: a word's times are not finite numbers in order.
+    """
+    timed: list[HeardWord] = []
     for text, start, end in words:
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
@@ -173,13 +182,13 @@ def _split_timed_words(words: Iterable[tuple[str, float, float]], language: str)
         size, done = sum(map(len, parts)), 0
         for part in parts:
             begins, ends = (start + (end - start) * at / size for at in (done, done + len(part)))
-            timed.append(_Word(part, begins, ends))
+            timed.append(HeardWord(part, begins, ends))
             done += len(part)
     return sorted(timed, key=lambda word: (word.start, word.end))
 
 
-def _match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
-    """Per written word the heard word in its place, the same or another; None where none was heard."""
+def match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
+    """Find per written word the heard word in its place, the same or another; None where none was heard."""
     partners: list[int | None] = [None] * len(written)
     for edit in Levenshtein.opcodes(written, heard_words):
         if edit.tag in ("equal", "replace"):
@@ -188,9 +197,9 @@ def _match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int
 
 
 def _find_extent(
-    index: int, turn: Sequence[str], partners: Sequence[int | None], heard_words: Sequence[_Word]
+    index: int, turn: Sequence[str], partners: Sequence[int | None], heard_words: Sequence[HeardWord]
 ) -> _Extent | None:
-    """Where a turn lies, or None if too little of it was heard."""
+    """Return the extent of a turn, or None if too little of it was heard."""
     chain = _drop_strays(
         [(position, partner) for position, partner in enumerate(partners) if partner is not None],
         lambda pair: turn[pair[0]] == heard_words[pair[1]].text,
@@ -204,7 +213,8 @@ def _find_extent(
 
 
 def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
-    """The pairs of places and partners without the few at either end that lie beyond foreign words."""
+    """Drop from either end of a chain of matches the few that lie beyond foreign words."""
+    # Runs of pairs with few foreign words between them.
     runs: list[list[tuple[int, int]]] = []
     for pair in chain:
         if runs and (pair[1] - runs[-1][-1][1]) - (pair[0] - runs[-1][-1][0]) <= _FOREIGN_WORDS:
@@ -213,6 +223,7 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
             runs.append([pair])
     if len(runs) < 2:
         return chain
+    # From the first to the last run with enough words that agree.
     weights = [sum(map(agrees, run)) for run in runs]
     core = weights.index(max(weights))
     kept = [at for at, weight in enumerate(weights) if weight >= _ANCHOR_WORDS or at == core]
@@ -220,9 +231,9 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
 
 
 def _extend_to_unheard_words(
-    extents: Sequence[_Extent], heard_words: Sequence[_Word], duration: float | None
+    extents: Sequence[_Extent], heard_words: Sequence[HeardWord], duration: float | None
 ) -> list[_Extent]:
-    """The turns with the words missing at their edges: as long as such words are, up to the pause."""
+    """Extend the turns by the usual length of the words missing at their edges, at most up to the pause."""
     if not extents:
         return []
     pace = median((word.end - word.start) / len(word.text) for word in heard_words)
@@ -232,12 +243,12 @@ def _extend_to_unheard_words(
         tail, head = before.tail * pace, after.head * pace
         pause = after.start - before.end
         if pause < 0:
-            # The transcriber's words overlap; the turns meet halfway.
+            # If the transcriber's words overlap, the turns meet halfway.
             ends.append(max(starts[-1], before.end + pause / 2))
             starts.append(ends[-1])
         else:
             scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
-            # Rounding may take the two past each other, and a word longer than the next turn past its own start.
+            # Rounding may move the two past each other, and a word longer than the next turn past its own start.
             ends.append(max(starts[-1], before.end + tail * scale))
             starts.append(max(ends[-1], after.start - head * scale))
     last = extents[-1]

@@ -1,10 +1,11 @@
-"""How long a script is to be, read from a request in English or Chinese, and whether that is meant exactly.
+"""Reads how long a script should be from a request in English or Chinese, and whether that length is strict.
 
-Understood are minutes, hours, words and characters (字) in digits or words, ranges of them, at least, at most and their
-like. A length is read only where it is the podcast's: by its noun (`a ten-minute podcast`, `五分钟的播客`), as its
-size (`keep it under 5 minutes`, `时长控制在5到8分钟`), or alone (`About ten minutes, please.`). Lengths of other
-things (`eight hours of sleep`, `a 40-hour week`, `每天8小时`, `a 30-second intro`) are passed over. A request with two
-different lengths, or with one whose meaning is open, says nothing certain, so that none is taken.
+It understands minutes, hours, words and characters (字) in digits or words, ranges of them, "at least", "at most"
+and the like. A length counts only if it is the podcast's: because of its noun (`a ten-minute podcast`,
+`五分钟的播客`), as its size (`keep it under 5 minutes`, `时长控制在5到8分钟`), or because it stands alone
+(`About ten minutes, please.`). Lengths of other things (`eight hours of sleep`, `a 40-hour week`, `每天8小时`,
+`a 30-second intro`) are ignored. No length is returned for a request that gives two different ones, or one whose
+meaning is unclear.
 """
 
 import re
@@ -26,15 +27,15 @@ _UNITS = {
     r"seconds?\b|secs?\b|秒钟?": 1 / 60,
     r"刻钟": 15.0,
 }
-"""Minutes by one of each."""
+"""Minutes per unit, by pattern."""
 _LEAST_WORDS = 30
 """Fewer words or characters than this are a phrase (`in five words`, `四字成语`), not a script."""
 
 _NEAR = 200
-"""Characters of its clause that are looked at on either side of a length."""
+"""Number of characters of the clause that are examined on either side of a length."""
 
 _EITHER_END = 10_000
-"""Characters of a request that are looked through at its beginning and at its end; what lies between is material."""
+"""Number of characters examined at the beginning and at the end of a request; the rest is material."""
 
 _UNIT = "|".join(_UNITS)
 _FRACTIONS = {"half": 0.5, "半": 0.5, "quarter": 0.25, "three": 0.75, "an": 1.0}
@@ -48,7 +49,7 @@ _LENGTH = re.compile(
     re.IGNORECASE,
 )
 _NO_NUMBER = re.compile(r"[\d,]{10,}")
-"""Digits that are no length: phone numbers, ids. They would also be tried in every way they can be cut into numbers."""
+"""Digits that are not a length, such as phone numbers and ids; splitting them into numbers would take too long."""
 _QUOTED = re.compile(r"“[^”]{0,200}”|\"[^\"]{0,200}\"|《[^》]{0,200}》|「[^」]{0,200}」")
 _CLAUSE_END = re.compile(r"[!?;。、\n()]|[,.](?!\d)|:(?=\s|[^\x00-\x7f])")
 
@@ -108,7 +109,7 @@ _ITS_OWN = re.compile(
     r"(?:\b(?:in|into|as|for|make|write|create|produce|generate|record|want|need)\s+(?:me\s+)?an?\s*|的)$", re.I
 )
 
-# What a clause that is about the podcast's length alone is made of.
+# The words of a clause that is about nothing but the podcast's length.
 _LEAD = frozenset(
     re.findall(
         r"\S+",
@@ -153,20 +154,20 @@ _Meaning = Literal["asked", "other", "unclear"]
 
 @dataclass(frozen=True)
 class _Mention:
-    """A length in a text, what its clause says before and after it, and the rest of the sentence."""
+    """A length mentioned in a text, with its clause before and after it, and the rest of the sentence."""
 
     minutes: Minutes
     before: str
     after: str
     rest: str
     certain: bool
-    """Whether it is a length at all: `an hour` may be a rate."""
+    """Whether it is certainly a length: `an hour` may be a rate."""
 
 
 def read_requested_length(request: str) -> Minutes | None:
-    """Read the length that a request asks for, in minutes; None where it says none, several, or nothing certain.
+    """Return the length that a request asks for, in minutes; None if it asks for none, for several, or is unclear.
 
-    Words become minutes at 150, characters at 300 a minute.
+    Words are converted at 150 a minute, characters at 300 a minute.
     """
     lengths: dict[_Meaning, set[Minutes]] = {"asked": set(), "other": set(), "unclear": set()}
     for mention in _find_mentions(request):
@@ -175,7 +176,7 @@ def read_requested_length(request: str) -> Minutes | None:
 
 
 def is_length_strict(request: str) -> bool:
-    """Whether a request says of its length, and not of something else, that it is meant exactly."""
+    """Return whether a request says that its length, and not something else, is meant exactly."""
     for mention in _find_mentions(request):
         if _classify_mention(mention) == "asked":
             before = _STRICT_BEFORE.search(mention.before)
@@ -187,7 +188,7 @@ def is_length_strict(request: str) -> bool:
 
 
 def _simplify_request(request: str) -> str:
-    """The text with signs of one width, single spaces, and nothing of what stands in quotes."""
+    """Return the text with characters of one width, single spaces, and everything in quotes removed."""
     if len(request) > 2 * _EITHER_END:
         request = f"{request[:_EITHER_END]}\n{request[-_EITHER_END:]}"
     text = _NO_NUMBER.sub("…", unicodedata.normalize("NFKC", re.sub(r"(?<=\d) ?½", ".5", request)))
@@ -224,12 +225,14 @@ def _apply_bound(bound: str, least: float, most: float) -> tuple[float, float]:
 
 
 def _classify_mention(mention: _Mention) -> _Meaning:
-    """Whether a length is the podcast's, something else's, or one of both."""
+    """Return whether a length is the podcast's, something else's, or could be either."""
     before, after = mention.before, mention.after
     leads = _only_leads_in(before)
     about = _TOPIC.search(before)
+    # The length of a part, such as an introduction, is not the podcast's.
     if _PART_BEFORE.search(before) or _PART_AFTER.match(after):
         return "other"
+    # Phrases that make the length the podcast's.
     if _OF_A_PODCAST.match(after + mention.rest.partition(".")[0]) and (not about or _ITS_OWN.search(before)):
         return "asked"
     if leads and (_OF_A_TALK.match(after) or _TO_TELL.match(after)):
@@ -240,13 +243,14 @@ def _classify_mention(mention: _Mention) -> _Meaning:
     ending = after[tail.end() :].strip() if tail else after
     if leads and (not ending or (_SUBJECT.search(before) and _GOES_ON.match(ending))):
         return "asked"
+    # Phrases that make it the length of something else.
     if about or _OF_SOMETHING.match(after) or not mention.certain:
         return "other"
     return "unclear"
 
 
 def _only_leads_in(before: str) -> bool:
-    """Whether the words before a length say nothing but that it is one."""
+    """Return whether the words before a length do nothing but introduce it."""
     words = re.findall(r"[a-z'’]+", before.lower().replace("’", "'"))
     chinese = re.sub(r"[A-Za-z'’-]+", "", before)
     return all(word in _LEAD or _NOUN_ALONE.fullmatch(word) for word in words) and bool(
@@ -255,7 +259,7 @@ def _only_leads_in(before: str) -> bool:
 
 
 def _read_minutes(match: re.Match[str]) -> Minutes | None:
-    """What a length amounts to; None where it is none: no number, or a phrase of a few words."""
+    """Convert a length to minutes; None if it is not a length: no number, or an idiom such as "a few words"."""
     factor = _find_factor(match["unit"])
     last = _read_amount(match["last"])
     if last is None:

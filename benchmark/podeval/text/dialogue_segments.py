@@ -1,8 +1,8 @@
-"""Where a conversation changes hands: clips around the turns of a diarised transcript, and a selection among them.
+"""Speaker changes in a conversation: clips around them, cut by a diarised transcript, and a random selection of clips.
 
-A diarised transcript has one line a segment, in order of time: `[Speaker NAME] [start-end]: text`, times in seconds.
+A diarised transcript has one line per segment, in order of time: `[Speaker NAME] [start-end]: text`, times in seconds.
 A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for listening
-tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples come out the same.
+tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples are reproduced.
 """
 
 import math
@@ -18,13 +18,13 @@ from podeval.text.longest import MOST_WORDS, refuse_more
 from podeval.text.tokens import HAN
 
 MOST_SECONDS, BACK, FORWARD = 10.0, 3, 2
-"""A side of a clip ends with the segment that makes it longer than this, or after so many before and after the turn."""
+"""One side of a clip ends when it exceeds these seconds, or has this many segments before or after the change."""
 
 SELECTED, MIN_SECONDS, MAX_SECONDS = 2, 15.0, 25.0
-"""How many clips are selected and how long they are: the number of PodEval's code, the lengths of its paper."""
+"""Number and duration of selected clips: the number of PodEval's code, the durations of its paper."""
 
 PAUSE, LONGEST = 0.5, 30.0
-"""Silence between words that ends a segment, and what a segment never exceeds (Whisper's window), seconds."""
+"""The silence between words that ends a segment, and the maximum of a segment (Whisper's window), seconds."""
 
 FORM = "[Speaker NAME] [start-end]: text"
 
@@ -41,7 +41,7 @@ _NO_SPACE = re.compile(rf"(?<={_UNSPACED}) | (?={_UNSPACED})|(?<=[^\W\d_]) (?=-[
 
 @dataclass(frozen=True)
 class Utterance:
-    """Words said in one breath; times in seconds."""
+    """A continuous piece of speech, not yet attributed to a speaker; times in seconds."""
 
     text: str
     start: float
@@ -58,20 +58,21 @@ class Segment:
     text: str
 
     def to_line(self) -> str:
-        """The segment as a line of a diarised transcript, without its line end."""
+        """Return the segment as a line of a diarised transcript, without a line end."""
         return f"[Speaker {self.speaker}] [{self.start:.2f}-{self.end:.2f}]: {' '.join(self.text.split())}".rstrip()
 
 
 @dataclass(frozen=True)
 class DialogueClip:
-    """A stretch of a conversation in which one speaker hands over to another.
+    """A passage of a conversation in which one speaker hands over to another.
 
     Attributes:
-        number: from 1, in order of time among all clips of the transcript.
-        start: seconds, as is `end`.
-        first_speaker: who speaks before the turn.
-        second_speaker: who speaks after it.
-        text: of both, joined by one space.
+        number: position among all clips of the transcript in order of time, from 1.
+        start: seconds.
+        end: seconds.
+        first_speaker: the speaker before the change.
+        second_speaker: the speaker after it.
+        text: the words of both, joined by one space.
     """
 
     number: int
@@ -83,17 +84,17 @@ class DialogueClip:
 
     @property
     def duration(self) -> float:
-        """Seconds, without the dust of a subtraction of floats."""
+        """Duration in seconds, without the rounding error of the subtraction."""
         return round(self.end - self.start, 6)
 
     @property
     def file_name(self) -> str:
-        """PodEval's name for the clip's audio; what a file system could stumble over is replaced."""
+        """PodEval's name for the clip's audio file; characters that are unsafe in file names are replaced."""
         speakers = f"{_make_file_safe(self.first_speaker)}-{_make_file_safe(self.second_speaker)}"
         return f"dialog_{self.number}_{speakers}_{self.start:.2f}-{self.end:.2f}.wav"
 
     def to_json(self) -> dict[str, object]:
-        """The clip as PodEval publishes it, without number and file name."""
+        """Return the clip as PodEval publishes it, without number and file name."""
         return {
             "time_range": {"start": self.start, "end": self.end},
             "first_speaker": self.first_speaker,
@@ -104,15 +105,15 @@ class DialogueClip:
 
 @dataclass(frozen=True)
 class Selection:
-    """Clips chosen by length.
+    """Clips selected by duration.
 
     Attributes:
-        clips: the chosen ones, in order of time.
-        requested: how many were wanted.
-        eligible: how many have a length within the limits; the chosen ones are drawn from these.
-        min_seconds: the limits as they were in the end, after widening.
-        max_seconds: the upper one.
-        seed: of the draw.
+        clips: the selected clips, in order of time.
+        requested: how many were asked for.
+        eligible: how many clips have a duration within the limits; the selection is drawn from these.
+        min_seconds: the lower limit that was finally used, after widening.
+        max_seconds: the upper limit that was finally used, after widening.
+        seed: seed of the draw.
     """
 
     clips: tuple[DialogueClip, ...]
@@ -123,7 +124,7 @@ class Selection:
     seed: int
 
     def to_json(self) -> dict[str, object]:
-        """Everything but the clips."""
+        """Return everything except the clips as plain data."""
         return {
             "asked": self.requested,
             "found": self.eligible,
@@ -134,10 +135,11 @@ class Selection:
 
 
 def parse_diarised(text: str) -> list[Segment]:
-    """Parse the segments of a diarised transcript; blank lines, a byte order mark and any line ends are fine.
+    """Parse the segments of a diarised transcript; blank lines, a byte order mark and any line ends are accepted.
 
     Raises:
-        BadInput: no lines, or one that is not of the form, ends before it starts, or is out of order; says which.
+        BadInput: there are no lines, or a line is malformed, ends before it starts, or is out of order; the message
+            names the line.
     """
     segments: list[Segment] = []
     # Not splitlines(): what it takes for a line end may stand inside a text.
@@ -169,18 +171,18 @@ def _parse_line(line: str, number: int) -> Segment:
 
 
 def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
-    """Join words to segments as Whisper makes them: they end with a sentence, before a pause, or at 30 s.
+    """Join words to utterances as Whisper does: they end with a sentence, before a pause, or after 30 s.
 
     Args:
-        words: (text, start, end), punctuation with its word.
+        words: (text, start, end) in seconds, with punctuation attached to its word.
 
     Raises:
-        BadInput: more words than are told apart (`podeval.text.longest`).
+        BadInput: there are more words than podeval reads (`podeval.text.longest`).
     """
     segments: list[Utterance] = []
     pending: list[str] = []
     start = end = 0.0
-    # A word heard beyond the end of its piece may come before words of the next piece.
+    # A word transcribed beyond the end of its chunk may come before words of the next chunk.
     ordered = sorted(words, key=lambda word: word[1])
     refuse_more(len(ordered), MOST_WORDS, "words")
     for text, begins, ends in ordered:
@@ -197,21 +199,23 @@ def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance
 def attribute_to_speakers(
     spoken: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
 ) -> tuple[list[Segment], list[Utterance]]:
-    """Give each utterance to the speaker whose turns overlap it longest.
+    """Attribute each utterance to the speaker whose turns overlap it longest.
 
     Args:
-        spoken: what was said, in order of time.
-        turns: (speaker, start, end); turns of several speakers may overlap.
+        spoken: the utterances, in order of time.
+        turns: (speaker, start, end) in seconds; turns of several speakers may overlap.
 
     Returns:
-        The segments with their speakers, and the utterances that overlap no turn. Of speakers with the same overlap
-        the one who began first has it.
+        The segments with their speakers, and the utterances that overlap no turn. If several speakers overlap an
+        utterance equally, it goes to the one who began first.
     """
+    # Sorted starts and the longest turn bound the search for overlapping turns.
     ordered = sorted(turns, key=lambda turn: turn[1])
     starts = [start for _, start, _ in ordered]
     longest = max((end - start for _, start, end in ordered), default=0.0)
     segments, nobody = [], []
     for utterance in spoken:
+        # Seconds of overlap by speaker.
         shares: dict[str, float] = {}
         near = slice(bisect_left(starts, utterance.start - longest), bisect_left(starts, utterance.end))
         for speaker, start, end in ordered[near]:
@@ -230,18 +234,18 @@ def cut_dialogue_clips(
 ) -> list[DialogueClip]:
     """Cut a clip around every change of speaker.
 
-    Before the turn come the speaker's last segments: nearest first they are added until together they are longer
-    than `most_seconds` or there are `back` of them. After it come the next speaker's first segments, in the same way
-    and at most `forward`. Both sides have at least one. Empty texts add nothing to the clip's text.
+    Before the change come the speaker's last segments: they are added from the nearest backwards until together they
+    are longer than `most_seconds` or there are `back` of them. After it come the next speaker's first segments, by the
+    same rule and at most `forward`. Both sides have at least one. Empty texts add nothing to the clip's text.
 
     Args:
-        segments: in order of time.
-        most_seconds: of a side; the segment that passes it is kept.
-        back: most segments before the turn. PodEval's comment says 2, its code takes 3.
-        forward: most segments after it.
+        segments: segments in order of time.
+        most_seconds: limit for one side; the segment that exceeds it is kept.
+        back: maximum number of segments before the change. PodEval's comment says 2, its code takes 3.
+        forward: maximum number of segments after it.
 
     Raises:
-        BadInput: a limit that leaves nothing.
+        BadInput: a limit leaves no segment.
     """
     if back < 1 or forward < 1 or not most_seconds >= 0:
         raise BadInput(f"a clip needs at least one segment a side, not {back} and {forward} in {most_seconds:g} s")
@@ -265,7 +269,7 @@ def cut_dialogue_clips(
 
 
 def explain_no_clips(segments: Sequence[Segment]) -> str | None:
-    """Say why a transcript has no change of speaker, as a sentence; None where it has one."""
+    """Return a sentence that says why a transcript has no change of speaker; None if it has one."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
         return "there is no speech that belongs to a speaker; turn-taking needs at least two speakers"
@@ -282,15 +286,15 @@ def select_clips(
     max_seconds: float = MAX_SECONDS,
     seed: int = 0,
 ) -> Selection:
-    """Draw clips of a preset length; where fewer are to be had than asked for, all of them are taken.
+    """Draw clips whose duration is within limits; if there are no more than asked for, all of them are taken.
 
-    While too few fit, the limits move apart by 1 s each, as long as the lower one is above 5 s and the upper one
-    below 35 s. The draw is without replacement; the same clips, limits and seed give the same draw.
-    PodEval draws without a seed and ends in an error where too few remain; its code begins with 10 to 30 s, its paper
-    speaks of 15 to 25 s.
+    While too few fit, the limits are widened by 1 s each, as long as the lower one is above 5 s and the upper one
+    below 35 s. The draw is without replacement; the same clips, limits and seed give the same selection.
+    PodEval draws without a seed and fails if too few clips remain; its code starts from 10 to 30 s, its paper
+    says 15 to 25 s.
 
     Raises:
-        BadInput: fewer than one clip asked for, or limits that nothing can meet.
+        BadInput: fewer than one clip is asked for, or no duration can meet the limits.
     """
     if count < 1:
         raise BadInput(f"at least one clip has to be selected, not {count}")
@@ -314,12 +318,12 @@ def _ends_sentence(word: str) -> bool:
 
 
 def _join_words(words: Sequence[str], start: float, end: float) -> Utterance:
-    """With times of two digits, as a transcript keeps them."""
+    """Join words to one utterance, with times rounded to two decimals as in a transcript."""
     text = words[0] if len(words) == 1 and " " not in words[0] else _NO_SPACE.sub("", " ".join(words))
     return Utterance(text, round(float(start), 2), round(float(max(start, end)), 2))
 
 
 def _make_file_safe(name: str) -> str:
-    """At most 60 bytes of letters, digits, underscores, dots and dashes, never a leading dot or dash."""
+    """Reduce a name to at most 60 bytes of letters, digits, underscores, dots and dashes; no dot or dash in front."""
     plain = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return plain.encode()[:60].decode("utf-8", "ignore") or "_"

@@ -1,12 +1,13 @@
-"""The language that a text is written in: known, several at once, or said to be unknown.
+"""Identifies the language that a text is written in: one, several, or unknown.
 
-A text is cut into sentences, short ones joined until there is enough to go by, and each sentence has a language:
-Chinese and Japanese by their characters, the others by py3langid, a model of 140 languages that is data of its package
-(no network, no chance: equal texts have equal answers). A sentence that it is unsure of goes with the text as a whole.
+A text is split into sentences, and short ones are joined until there is enough evidence. Each sentence gets a language:
+Chinese and Japanese by their characters, the others by py3langid, a model of 140 languages that is part of its package
+(no network, deterministic). A sentence that the model is unsure of gets the language of the text as a whole.
 Shares are of words; two Chinese or Japanese characters count as one word.
 
-A handful of words tells little: where less than half of a text can be told, or all of it is fewer than four different
-words in letters that many languages share, its language is None, and nobody may take it for English.
+A handful of words is weak evidence: the language is None, and must not be taken for English, if less than half of a
+text can be identified, or if the whole text is fewer than four different words in an alphabet that many languages
+share.
 """
 
 import re
@@ -35,17 +36,17 @@ from podeval.text.tokens import (
 )
 
 MAIN_SHARE = 0.75
-"""A text is in a language if at least this share of its words is; else it is in several."""
+"""Minimum share of a text's words in a language for the text to be in that language, not in several."""
 NOTED_SHARE = 0.1
-"""Another language's share of the words from which on it is spoken of."""
+"""Minimum share of the words for another language to be mentioned."""
 
 _SURE = 0.5
-"""The model's confidence from which on a sentence counts; below it, 0.3 % of real English sentences are misread."""
+"""Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are misread."""
 _SENTENCE_WORDS = 6
-"""Words that a sentence has at least: shorter ones are joined to the next."""
+"""Minimum words of a sentence: shorter ones are joined to the next."""
 _LONGEST_SENTENCE = 40
 _FEWEST_WORDS = 4
-"""Different words that say something of their language, in letters that many languages share."""
+"""Minimum number of different words to identify a language in an alphabet that many languages share."""
 _SURE_OF_FEW = 0.6
 _FEW_WORDS = 20
 _READ_AT_ONCE = 20_000
@@ -57,11 +58,11 @@ _CJK = re.compile(rf"[{HAN}{KANA}]+")
 _WORD = re.compile(rf"[^\W\d_{HAN}{KANA}]+(?:['\u2019][^\W\d_{HAN}{KANA}]+)*")
 _ASCII_WORD = re.compile("[A-Za-z][A-Za-z']*")
 _UNSPACED_LETTERS = 5
-"""Letters of one word where no spaces set words apart, as in Thai."""
+"""Assumed letters per word in languages without spaces, such as Thai."""
 _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
-"""Words by Chinese or Japanese ones from which on the latter are mere names in the sentence."""
+"""Ratio of other words to Chinese or Japanese ones from which the latter are merely names in the sentence."""
 _NO_LANGUAGE = "zxx"
 _DIALECTS = {"ary": "ar", "arz": "ar", "nn": "no", "wuu": "zh", "yue": "zh", "uzs": "uz"}
 
@@ -78,16 +79,16 @@ NAMES = MappingProxyType(
         "zh": "Chinese",
     }
 )  # fmt: skip
-"""English names by code (ISO 639), of the languages that are likely here."""
+"""English names of likely languages by their ISO 639 codes."""
 
 
 @dataclass(frozen=True)
 class IdentifiedLanguage:
-    """What languages a text is written in.
+    """The languages that a text is written in.
 
     Attributes:
-        code: ISO 639 code of the language; `mul` for several, none with most of the words; None if unknown.
-        shares: Share of the words by language, the largest first; what could not be told is left out.
+        code: ISO 639 code of the language; `mul` if there are several and none has most of the words; None if unknown.
+        shares: share of the words by language, the largest first; unidentified words are left out.
     """
 
     code: str | None
@@ -95,13 +96,13 @@ class IdentifiedLanguage:
 
     @property
     def noted(self) -> dict[str, float]:
-        """The shares worth a note: rounded, of every language with a tenth of the words or more, where several are."""
+        """The shares to report if there are several languages: rounded, for each with at least a tenth of the words."""
         large = {code: round(share, 3) for code, share in self.shares.items() if share >= NOTED_SHARE}
         return large if len(large) > 1 else {}
 
     @property
     def words(self) -> str:
-        """The language as a sentence goes on with it: `English`, `English, 21 % of it French`, `no known language`."""
+        """The language as part of a sentence: `English`, `English, 21 % of it French`, `no known language`."""
         if self.code is None:
             return "a language that cannot be told"
         parts = [f"{share:.0%} {language_name(code)}" for code, share in self.noted.items()]
@@ -111,7 +112,7 @@ class IdentifiedLanguage:
         return language_name(self.code) + (f", {' and '.join(rest)}" if rest else "")
 
     def is_in(self, language: str) -> bool | None:
-        """Whether the text is in the language; None where that is not known."""
+        """Return whether the text is in the language; None if the text's language is unknown."""
         return None if self.code is None else self.code == language
 
 
@@ -119,13 +120,14 @@ _UNKNOWN = IdentifiedLanguage(None, MappingProxyType({}))
 
 
 def language_name(code: str) -> str:
-    """The English name of a language, by its code."""
+    """Return the English name of a language, given its code."""
     return NAMES.get(code, f"the language {code}")
 
 
 @lru_cache(maxsize=16)
 def identify_language(text: str) -> IdentifiedLanguage:
-    """Identify the languages that a text is written in; the module's docstring says how."""
+    """Identify the languages that a text is written in; the module's docstring describes the method."""
+    # Words by language, sentence by sentence; of a very long text, only some sentences.
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
     for sentence in islice(_split_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):
@@ -137,13 +139,17 @@ def identify_language(text: str) -> IdentifiedLanguage:
     total = sum(weights.values()) + unsure
     if not total:
         return _UNKNOWN
+    # Sentences that are unsure go with the text as a whole.
     if unsure and (code := _identify_whole_text(text)) is not None:
         weights[code] += unsure
     return _decide_language(weights, total)
 
 
 def read_as(text: str) -> Language | Literal["other"] | None:
-    """Decide as which language a text is read: `en` or `zh`, also where both are mixed, or `other`; None if unknown."""
+    """Return as which language a text is tokenised: `en` or `zh`, or `other`; None if unknown.
+
+    A mixture of English and Chinese is tokenised as the one with more words.
+    """
     written = identify_language(text)
     if written.code == "mul" and written.noted.keys() <= {"en", "zh"}:
         return detect_language(text)
@@ -153,13 +159,15 @@ def read_as(text: str) -> Language | Literal["other"] | None:
 
 
 def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
-    """Tokenise a text and say in which language it was cut; another one by `auto` is `other` and cut as English is.
+    """Tokenise a text and return the tokens with the language by whose rules they were cut.
 
-    A text too short for its language to be told is cut by its letters: Chinese, or else as English.
+    With `auto`, a text in another language is reported as `other` and cut as English is; a text too short to identify
+    is cut according to its characters, as Chinese or otherwise as English.
 
     Raises:
-        CannotScore: punctuation alone, or by `auto` a language that puts no spaces between words and is not Chinese.
-        BadInput: a language that is not read, or more text than is read (`podeval.text.longest`).
+        CannotScore: the text is punctuation alone or, with `auto`, in a language other than Chinese that puts no spaces
+            between words.
+        BadInput: the language is not supported, or the text is longer than podeval reads (`podeval.text.longest`).
     """
     refuse_longer(len(text))
     if language != "auto":
@@ -185,7 +193,7 @@ def _decide_language(weights: Mapping[str, float], total: float) -> IdentifiedLa
 
 
 def _split_sentences(text: str) -> Iterator[str]:
-    """Pieces of the text of at least six words where it has them, and of forty at most."""
+    """Yield pieces of the text of at least six words, where it has them, and at most forty."""
     parts: list[str] = []
     weight = length = 0.0
     for match in _SENTENCE.finditer(text):
@@ -217,7 +225,7 @@ def _count_words(text: str) -> float:
 
 
 def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
-    """The languages of one sentence with its words in each: one, unless characters and letters are much mixed."""
+    """Yield the languages of one sentence with the words in each: one language, unless scripts are thoroughly mixed."""
     words = _count_words(sentence)
     characters = _weigh_words(sentence) - words
     if not characters:
@@ -239,13 +247,13 @@ def _identify_by_model(text: str, sure: float) -> str | None:
     if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
     code, confidence = _load_model().classify(text)
-    # Letters of few languages leave little doubt, however few the words.
+    # An alphabet of few languages leaves little doubt, however few the words.
     certain = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
     return _DIALECTS.get(code, code) if certain else None
 
 
 def _identify_whole_text(text: str) -> str | None:
-    """The language of the different words of a text taken together, for the sentences that say too little alone."""
+    """Identify the language of a text's different words taken together, for sentences too short on their own."""
     words = dict.fromkeys(_CJK.sub(" ", text[:_READ_AT_ONCE]).split())
     return _identify_by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
 

@@ -1,8 +1,8 @@
-"""How rich a text's words are: distinct-n, MATTR, information density. Pure functions over tokens.
+"""Lexical diversity: distinct-n, MATTR, information density, as pure functions over tokens.
 
-The two windowed measures slide one token at a time and cost O(N) for any window: a token (or n-gram) is
-distinct in exactly those windows that hold it but not its previous occurrence, so each adds one to a run of
-window starts.
+The two windowed measures slide one token at a time and cost O(N) for any window: a token (or n-gram) counts as
+distinct in exactly those windows that contain it but not its previous occurrence, so each adds one to a contiguous
+range of window starts.
 
 Sources: distinct-n, Li et al. 2016; MATTR, Covington and McFall 2010; windows and entropy as PodEval uses
 them.
@@ -21,18 +21,18 @@ Values = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
 
 WINDOW = 100
-"""Window of the papers' figures, in tokens."""
+"""Window in tokens for the papers' figures."""
 
 
 @dataclass(frozen=True, eq=False)
 class WindowedRichness:
-    """A share of distinct items, over sliding windows.
+    """The share of distinct tokens or n-grams in sliding windows.
 
     Attributes:
-        value: Mean over windows, 0..1.
-        windows: The share in each window, indexed by the window's first token.
-        window: Tokens per window; the whole text where it is shorter than asked for.
-        short: Whether the text is shorter than the window, so that the value is of one smaller window.
+        value: mean over windows, 0..1.
+        windows: the share in each window, indexed by the window's first token.
+        window: tokens per window; the length of the text if it is shorter than the window asked for.
+        short: whether the text is shorter than the window, so that the value is that of one smaller window.
     """
 
     value: float
@@ -43,12 +43,12 @@ class WindowedRichness:
 
 @dataclass(frozen=True)
 class InformationDensity:
-    """Entropy of a text's words.
+    """The entropy of a text's words.
 
     Attributes:
         bits: Shannon entropy of the unigram distribution, bits per token; grows with the text's length.
-        normalised: `bits` by its upper bound, log2 of the token count, 0..1; None for a single token.
-        tokens: How many tokens were left after the stop words.
+        normalised: `bits` divided by its upper bound, log2 of the token count, 0..1; None for a single token.
+        tokens: how many tokens are left without the stop words.
     """
 
     bits: float
@@ -59,18 +59,18 @@ class InformationDensity:
 def distinct_n(
     tokens: Sequence[str], n: int = 2, window: int = WINDOW, *, short_is_zero: bool = False
 ) -> WindowedRichness:
-    """Distinct n-grams by all n-grams of a window, mean over windows of `window` tokens at every token.
+    """Compute distinct n-grams divided by all n-grams of a window, averaged over the windows that start at every token.
 
     Args:
-        tokens: The text's tokens.
-        n: Length of an n-gram.
-        window: Window in tokens; it holds `window - n + 1` n-grams.
-        short_is_zero: Score a text shorter than the window 0, as PodEval's code does, rather than as one
+        tokens: the text's tokens.
+        n: length of an n-gram.
+        window: window in tokens; it holds `window - n + 1` n-grams.
+        short_is_zero: score a text shorter than the window 0, as PodEval's code does, rather than as one
             window.
 
     Raises:
-        CannotScore: fewer than n tokens.
-        BadInput: n below 1, or a window smaller than n.
+        CannotScore: there are fewer than n tokens.
+        BadInput: n is below 1, or the window is smaller than n.
     """
     if n < 1 or window < n:
         raise BadInput(
@@ -85,11 +85,11 @@ def distinct_n(
 
 
 def mattr(tokens: Sequence[str], window: int = WINDOW) -> WindowedRichness:
-    """Moving-average type-token ratio: types by tokens, mean over windows of `window` tokens at every token.
+    """Compute the moving-average type-token ratio: types divided by tokens, averaged over windows at every token.
 
     Raises:
-        CannotScore: no token.
-        BadInput: a window below 1.
+        CannotScore: there are no tokens.
+        BadInput: the window is below 1.
     """
     if window < 1:
         raise BadInput(f"MATTR needs a window of at least 1 token, not {window}")
@@ -99,7 +99,7 @@ def mattr(tokens: Sequence[str], window: int = WINDOW) -> WindowedRichness:
 
 
 def information_density(tokens: Sequence[str], stop_words: Set[str] = frozenset()) -> InformationDensity:
-    """Shannon entropy, in bits, of the tokens that are not stop words.
+    """Compute the Shannon entropy, in bits, of the tokens that are not stop words.
 
     Raises:
         CannotScore: no token is left.
@@ -114,7 +114,7 @@ def information_density(tokens: Sequence[str], stop_words: Set[str] = frozenset(
 
 
 def _number_ngrams(tokens: Sequence[str], n: int) -> _Ids:
-    """A number per n-gram, equal for equal n-grams."""
+    """Return an integer for each n-gram, equal for equal n-grams."""
     vocabulary: dict[str, int] = {}
     words = np.array([vocabulary.setdefault(token, len(vocabulary)) for token in tokens], dtype=np.int64)
     grams = words
@@ -125,16 +125,19 @@ def _number_ngrams(tokens: Sequence[str], n: int) -> _Ids:
 
 
 def _distinct_shares(items: _Ids, window: int) -> Values:
-    """Distinct items by `window`, for every window of that many items."""
+    """Return the number of distinct items divided by `window`, for every window of that many items."""
+    # The previous occurrence of each item, -1 for the first.
     order = np.argsort(items, kind="stable")
     repeats = items[order[1:]] == items[order[:-1]]
     previous = np.full(items.size, -1, dtype=np.int64)
     previous[order[1:][repeats]] = order[:-1][repeats]
 
+    # The first and last window in which each item counts as distinct.
     positions = np.arange(items.size)
     starts = items.size - window + 1
     first = np.maximum(np.maximum(previous + 1, positions - window + 1), 0)
     last = np.minimum(positions, starts - 1)
+    # Sum these ranges over the windows.
     counted = first <= last
     change = np.bincount(first[counted], minlength=starts + 1) - np.bincount(last[counted] + 1, minlength=starts + 1)
     return np.asarray(np.cumsum(change)[:starts] / window, dtype=np.float64)

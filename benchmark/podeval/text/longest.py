@@ -1,7 +1,7 @@
-"""How much text is read: what no script of ten hours of speech comes near is refused in a sentence, before it costs.
+"""Limits on the length of texts: anything far beyond ten hours of speech is refused before it costs time.
 
-Words are told apart by NLTK and jieba, and made alike by OpenAI's normaliser, which take their time by the word, the
-mark and the sentence rather than by the character. So each of these has a limit.
+NLTK and jieba, which tokenise, and OpenAI's normaliser take time per word, punctuation mark and sentence rather than
+per character, so each of these counts has its own limit.
 """
 
 import re
@@ -9,19 +9,19 @@ import re
 from podeval.errors import BadInput
 
 LONGEST = 600_000
-"""Characters of a script that are read: ten hours of English, more than thirty of Chinese."""
+"""Maximum characters of a script: ten hours of English, more than thirty of Chinese."""
 MOST_BYTES = 4 * LONGEST
-"""What a file of them takes at most, as UTF-8; with room for the marks of JSON."""
+"""Maximum bytes of a file with such a script, as UTF-8, with room for JSON syntax."""
 MOST_WORDS = 100_000
-"""Words that are told apart: eleven hours of speech."""
+"""Maximum number of words: eleven hours of speech."""
 MOST_MARKS = 60_000
-"""Punctuation marks and symbols among them."""
+"""Maximum number of punctuation marks and symbols."""
 MOST_SENTENCES = 15_000
-"""Sentences among them: of seven words each, for eleven hours."""
+"""Maximum number of sentences: of seven words each, for eleven hours."""
 MOST_NUMBERS = 40_000
-"""Numbers in digits among them."""
+"""Maximum number of numbers in digits."""
 MOST_CHINESE = 200_000
-"""Characters of a Chinese text that are cut into words, spaces aside: eleven hours of speech."""
+"""Maximum characters of a Chinese text to be cut into words, without spaces: eleven hours of speech."""
 
 _WORD = re.compile(r"[\w'\u2019]+")
 _MARK = re.compile(r"[^\w\s]")
@@ -34,14 +34,14 @@ COUNTED = {
     "punctuation marks": (_MARK, MOST_MARKS),
     "words": (_WORD, MOST_WORDS),
 }
-"""What is counted of a text before it is cut into words, and how many of it are read."""
+"""What is counted before a text is cut into words, and the limit of each."""
 
 
 def refuse_longer(characters: int) -> None:
-    """Refuse a script of more than `LONGEST` characters: this is the one limit for all that read scripts.
+    """Refuse a script of more than `LONGEST` characters; this is the one limit for all code that reads scripts.
 
     Raises:
-        BadInput: it has more.
+        BadInput: the script is longer.
     """
     if characters > LONGEST:
         raise BadInput(
@@ -51,13 +51,13 @@ def refuse_longer(characters: int) -> None:
 
 
 def refuse_endless(text: str) -> None:
-    """Refuse a text with more words, numbers, marks or sentences than are read, or more characters than `LONGEST`.
+    """Refuse a text with too many words, numbers, punctuation marks or sentences, or more characters than `LONGEST`.
 
     Raises:
-        BadInput: it has more; says of what.
+        BadInput: a limit is exceeded; the message says which.
     """
     refuse_longer(len(text))
-    # No text has more words than every second of its characters, and so on: short ones are not counted.
+    # A text cannot have more words than half its characters, and so on: short texts are not counted.
     if len(text) <= MOST_SENTENCES:
         return
     for counted, (pattern, most) in COUNTED.items():
@@ -65,20 +65,20 @@ def refuse_endless(text: str) -> None:
 
 
 def refuse_endless_chinese(text: str) -> None:
-    """Refuse a text with more characters, spaces aside, than are cut into Chinese words.
+    """Refuse a text with too many characters, not counting spaces, to be cut into Chinese words.
 
     Raises:
-        BadInput: it has more than `MOST_CHINESE`.
+        BadInput: there are more than `MOST_CHINESE`.
     """
     if len(text) > MOST_CHINESE:
         refuse_more(sum(map(len, text.split())), MOST_CHINESE, "characters without its spaces")
 
 
 def refuse_more(count: int, most: int, counted: str) -> None:
-    """Refuse a text that has more of something than is read.
+    """Refuse a text whose `count` of something exceeds the limit `most`; `counted` names it in the message.
 
     Raises:
-        BadInput: it has more.
+        BadInput: the limit is exceeded.
     """
     if count > most:
         raise BadInput(

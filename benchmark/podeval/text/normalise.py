@@ -1,16 +1,16 @@
-"""Normalisation before words are compared: what counts as the same word.
+"""Text normalisation before words are compared: what counts as the same word.
 
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers and
   bracketed text dropped). Chinese: width unified, bracketed text and punctuation dropped, characters
   simplified, lower case.
-- `basic`: lower case; whatever is no letter, digit or straight apostrophe to spaces.
+- `basic`: lower case; everything except letters, digits and straight apostrophes becomes a space.
 - `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
 
-Typographic apostrophes are made straight before the English `whisper` normaliser: it knows only the straight one
-and would take "it's" in a script and in a transcript for different words, and `a.m.`
-is `am`. Numbers of Chinese texts are made alike by `podeval.text.spoken_numbers`.
+Typographic apostrophes are made straight before the English `whisper` normaliser, which knows only the straight one
+and would treat "it's" in a script and in a transcript as different words; `a.m.` becomes `am`. Numbers in Chinese
+texts are unified by `podeval.text.spoken_numbers`.
 """
 
 import re
@@ -31,7 +31,7 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
 _HALF_DAY = re.compile(r"\b([ap])\. ?m\b\.?", re.IGNORECASE)
 _BRACKETED = re.compile(r"[\[<][^\]>]*[\]>]|\([^)]+\)")
 _LONG_NUMBER = re.compile(r"\d{100}(?=\d)")
-"""OpenAI's normaliser fails at numbers of some thousand digits; nobody says one of a hundred."""
+"""Numbers beyond a hundred digits, which nobody says; OpenAI's normaliser fails at some thousand digits."""
 
 
 def _join_span(first: int, last: int) -> str:
@@ -52,16 +52,16 @@ _LFS_DELETION = str.maketrans("", "", _LFS_PUNCTUATION)
 
 
 def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> str:
-    """Bring a text into the form in which it is compared, single-spaced.
+    """Normalise a text for comparison, with single spaces.
 
     Args:
-        text: Any text.
+        text: any text.
         language: `en` or `zh`.
         normaliser: `whisper`, `basic`, `lfs` or `none`; see above.
 
     Raises:
-        BadInput: another language or normaliser, a number of thousands of digits, or more text than is read
-            (`podeval.text.longest`).
+        BadInput: the language or normaliser is unknown, a number has thousands of digits, or the text is longer than
+            podeval reads (`podeval.text.longest`).
     """
     refuse_longer(len(text))
     language = check_language(language)
@@ -71,14 +71,14 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> s
 
 
 def bracketed_share(text: str, normaliser: str = "whisper") -> float:
-    """Share of a text's letters and digits that the normaliser drops with its brackets, 0 to 1."""
+    """Return the share of a text's letters and digits, 0 to 1, that the normaliser drops as bracketed."""
     text = _drop_open_brackets(text)
     letters = sum(map(str.isalnum, text)) if normaliser == "whisper" else 0
     return 1 - sum(map(str.isalnum, _BRACKETED.sub(" ", text))) / letters if letters else 0.0
 
 
 def _drop_open_brackets(text: str) -> str:
-    """The text with a space for each bracket that is never closed: to look for its end would take quadratic time."""
+    """Replace each bracket that is never closed by a space; searching for its end would take quadratic time."""
     last = max(text.rfind("]"), text.rfind(">")) + 1
     text = text[:last] + text[last:].replace("[", " ").replace("<", " ")
     last = text.rfind(")") + 1
@@ -89,12 +89,12 @@ def _normalise_as_whisper(text: str, language: Language) -> str:
     text = _drop_open_brackets(text)
     if language == "en":
         refuse_endless(text)
-        # A run of spaces is looked through from each of them.
+        # The normaliser searches a run of spaces from each of them.
         text = _LONG_NUMBER.sub(r"\g<0> ", " ".join(text.split()))
         try:
             words = _load_english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
         except AssertionError:
-            # It joins digits over commas, accents and what it drops, and asserts that the number can be read.
+            # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
             raise BadInput("the text holds a number of thousands of digits, which nobody says; shorten it") from None
         # An ellipsis at the end leaves a period behind, which would count as a word.
         return " ".join(word for word in words if any(map(str.isalnum, word)))

@@ -1,9 +1,8 @@
 """Numbers as English and Chinese write them: in digits, in words, or both.
 
-`ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `parse_number` gives the value of
-what they match. English goes to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese to 万
-(`一百二十`, `1千5百`, `两万三`).
-`say_number` goes the other way, from digits to words.
+`ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `parse_number` returns the value of
+what they match. English goes up to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese up to 万
+(`一百二十`, `1千5百`, `两万三`). `say_number` converts the other way, from digits to words.
 """
 
 import re
@@ -33,14 +32,14 @@ _BELOW_1000 = rf"(?:(?:{_BELOW_100}|an?)[\s-]+hundred(?:[\s-]+(?:and[\s-]+)?{_BE
 _IN_WORDS = rf"(?:(?:{_BELOW_1000}|an?)[\s-]+thousand(?:[\s-]+(?:and[\s-]+)?{_BELOW_1000})?|{_BELOW_1000})"
 
 ENGLISH = rf"(?:\d[\d,]*(?:\.\d+)?(?:\s*k\b)?|{_IN_WORDS}\b)(?:\s+and\s+a\s+half)?"
-# What a number in digits took is not given back: to try every way to divide it would take exponential time.
+# Digits are matched possessively: trying every way to split them would take exponential time.
 CHINESE = r"(?:\d[\d,]*+(?:\.\d++)?+|[零〇一二两三四五六七八九十百千万])+"
 
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九十百千万]")
 
 
 def parse_number(text: str) -> float | None:
-    """Parse the value of a number; None where the characters make none, as `三五` (three or five) does not."""
+    """Parse the value of a number; None if the characters do not form one, like `三五` (three or five)."""
     low = text.strip().lower()
     return _parse_chinese(low) if _TOKEN.fullmatch(low[-1:]) and not low.isascii() else _parse_english(low)
 
@@ -88,10 +87,11 @@ def _parse_chinese(text: str) -> float | None:
 
 
 def say_number(digits: str, language: str = "en") -> str:
-    """Write a whole number in digits as it is said: 25 as `twenty five` or `二十五`, 1984 as a year, 1,984 not.
+    """Spell out a whole number as it is spoken: 25 as `twenty five` or `二十五`, 1984 as a year, but not 1,984.
 
-    Numbers with a zero in front or more than nine digits are said digit by digit.
+    Numbers with a leading zero or more than nine digits are spelt digit by digit.
     """
+    # Year, sequence of digits, or quantity.
     grouped, digits = "," in digits, digits.replace(",", "")
     value = int(digits[:10])
     year = len(digits) == 4 and not grouped and (1100 <= value <= 1999 or 2010 <= value <= 2099)
@@ -102,6 +102,7 @@ def say_number(digits: str, language: str = "en") -> str:
         return " ".join(_say_below_100(int(digit)) for digit in digits)
     if not year:
         return _say_value(value)
+    # A year is said as a century and the rest.
     century, rest = divmod(value, 100)
     low = "hundred" if not rest else f"oh {_say_value(rest)}" if rest < 10 else _say_value(rest)
     return f"{_say_value(century)} {low}"
@@ -125,12 +126,12 @@ def _say_value(value: int) -> str:
 
 
 def say_chinese_by_digits(digits: str) -> str:
-    """Say a number digit after digit: 二零二四 for 2024."""
+    """Spell out a number digit by digit in Chinese: 二零二四 for 2024."""
     return "".join(_CHINESE_DIGITS[int(digit)] for digit in digits)
 
 
 def say_chinese_by_value(value: int, inner: bool = False) -> str:
-    """Say a number as a quantity: 二千零二十四 for 2024; `inner` within a larger number."""
+    """Spell out a number as a quantity in Chinese: 二千零二十四 for 2024; `inner` if it is part of a larger number."""
     for scale, name in ((10**8, "亿"), (_MYRIAD, "万"), (1000, "千"), (100, "百"), (10, "十")):
         if value >= scale:
             many, rest = divmod(value, scale)

@@ -1,7 +1,8 @@
 """A request for a podcast script, and what of it can be counted in the script: language, speakers, length.
 
-Accepted as plain text, or as an object with `instruction` and perhaps `sources` (or `content`), `language`, `speakers`
-(a number or several that are allowed), `minutes` and an approved `checklist`. A row of the dataset `podbench` is one.
+Accepted as plain text, or as an object with `instruction` and optionally `sources` (or `content`), `language`,
+`speakers` (a number or several allowed numbers), `minutes` and an approved `checklist`. A row of the dataset
+`podbench` has this form.
 """
 
 import json
@@ -18,7 +19,7 @@ from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_
 Kind = Literal["explicit", "implied"]
 
 TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
-"""Share of the asked length either way; the second where the request is strict, and always in PodBench's variant."""
+"""Tolerance as a share of the length; the second if the request is strict, and always in PodBench's variant."""
 
 _TEXT_KEYS = ("instruction", "request", "query", "text")
 _SOURCE_KEYS = ("sources", "content")
@@ -26,7 +27,7 @@ _SOURCE_KEYS = ("sources", "content")
 
 @dataclass(frozen=True)
 class PodcastRequest:
-    """What was asked for; `language`, `speakers` and `minutes` are None where any will do or nothing says."""
+    """A request for a script; `language`, `speakers` and `minutes` are None if they are free or not stated."""
 
     text: str
     sources: tuple[str, ...] = ()
@@ -42,10 +43,10 @@ class PodcastRequest:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | PodcastRequest") -> "PodcastRequest":
-        """A request from text, JSON or data; its length is read from the words where no field gives it.
+        """Create a request from text, JSON or data; without a field for it, the length is read from the words.
 
         Raises:
-            BadInput: no instruction, or a field that cannot be used.
+            BadInput: there is no instruction, or a field cannot be used.
         """
         if isinstance(source, PodcastRequest):
             return source
@@ -65,41 +66,45 @@ class PodcastRequest:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a script is, by counting, and whether it is as asked: None where nothing was asked or it cannot be told."""
+    """Counted facts of a script, and whether each is as requested; None if not requested or undecidable."""
 
     language: str | None
     """Code of the language, `mul` for several; None if unknown."""
     shares: Mapping[str, float]
-    """Of the words, by language, where several have a tenth or more."""
+    """Share of the words by language, if several have at least a tenth."""
     speakers: int
     length: int
     minutes: float | None
-    """None where words cannot be counted, as in Japanese."""
+    """None if words cannot be counted, as in Japanese."""
     language_as_asked: bool | None
     speakers_as_asked: bool | None
     length_as_asked: bool | None
     sentences: tuple[str, ...]
-    """The same in words, one fact a sentence."""
+    """The same facts in words, one sentence each."""
 
 
 def count_facts(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
-    """Count in a script what the request asked for.
+    """Count in a script what the request asks for.
 
     Args:
-        script: with its speakers.
-        request: what was asked for.
-        tolerance: share of the length either way; None takes 20 %, or 5 % where the request is strict.
+        script: the script with its speakers.
+        request: the request.
+        tolerance: allowed deviation either way, as a share of the length; None means 20 %, or 5 % if the request is
+            strict.
     """
+    # Count the facts.
     text = script.text
     written = identify_language(text)
     rate = rate_of(text)
     words = count_length(text)
     speakers = len(script.speakers)
+    # Compare the length with the one requested.
     allowed = tolerance if tolerance is not None else STRICT_TOLERANCE if request.strict else TOLERANCE
     span = request.minutes
     fits = None
     if span is not None and rate is not None:
         fits = span.least * (1 - allowed) * rate - 1e-6 <= words <= span.most * (1 + allowed) * rate + 1e-6
+    # Describe, for a judge to read.
     facts = [
         _describe_language(written, request),
         _describe_speakers(speakers, request),
@@ -119,7 +124,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
 
 
 def _describe_language(written: IdentifiedLanguage, request: PodcastRequest) -> str:
-    """The language in words; nothing where it is unknown, as a judge takes what it is told for a fact."""
+    """Describe the language in words; return "" if it is unknown, because a judge takes what it reads for a fact."""
     if written.code is None:
         return ""
     suffix = f"; {NAMES[request.language]} was asked for" if request.language else ""

@@ -1,4 +1,4 @@
-"""Removes secrets, people's addresses and machines' paths from a text before strangers read it."""
+"""Removes secrets, personal addresses and local paths from a text before strangers read it."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _MOST = 4_000
 
 
 def redact(text: str) -> str:
-    """Remove from a text what only its writer or this machine should know, and all beyond 4000 characters."""
+    """Remove from a text what only its writer or this machine should know, and everything beyond 4000 characters."""
     text = text[: 2 * _MOST]
     for pattern, instead in _HIDDEN:
         text = pattern.sub(instead, text)
@@ -27,6 +27,6 @@ def redact(text: str) -> str:
 
 
 def redact_line(line: str) -> str:
-    """Remove secrets and control characters from a line of a stranger's log."""
+    """Remove secrets and control characters from a line of an untrusted log."""
     printable = "".join(c if c == "\t" or unicodedata.category(c)[0] != "C" else " " for c in line[:8_000])
     return redact(printable).rstrip()

@@ -1,11 +1,11 @@
 """A script: a dialogue as a list of turns `{speaker, text}`.
 
-Accepted as JSON, in the forms the field uses: a list of turns, an object with the list under `turns`,
-`dialogue` or `content`, JSON lines; a turn is an object with the keys `speaker` or `role` and `text`,
+Accepted as JSON in the usual forms: a list of turns, an object with the list under `turns`,
+`dialogue` or `content`, or JSON lines; a turn is an object with the keys `speaker` or `role` and `text`,
 `content` or `speaking_content`, or a pair [speaker, text]. Plain text is one turn of one speaker.
 
-Names that differ in case, spacing or the width of letters are one speaker's, spelt as the first of them; who has turns
-without a word is no speaker.
+Names that differ only in case, spacing or character width belong to one speaker and take the spelling of the first.
+A name whose turns hold no words is not a speaker.
 """
 
 import json
@@ -29,7 +29,9 @@ _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
 @dataclass(frozen=True)
 class Turn:
-    """One speaker's uninterrupted words."""
+    """One turn: the uninterrupted words of one speaker."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
 
     speaker: str
     text: str
@@ -52,14 +54,15 @@ class Script:
 
     @property
     def text(self) -> str:
-        """All words, turns joined by one space."""
+        """All words, with turns joined by one space."""
         return " ".join(turn.text for turn in self.turns)
 
     @property
     def lines(self) -> str:
-        """One line a turn, `speaker: text`, so that no line break in a turn can begin another.
+        """One line per turn, `speaker: text`, with line breaks inside a turn removed so that they cannot begin another.
 
-        Where there is but one turn: the words alone, in the lines that they have, unless a line would begin a turn.
+        A single turn is returned without its speaker and with its own line breaks, unless a line would look like a
+        turn.
         """
         if len(self.turns) == 1:
             text = self.turns[0].text
@@ -71,30 +74,32 @@ class Script:
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Names of those who have words to say, in order of first appearance."""
+        """Names of the speakers who have words, in order of first appearance."""
         return tuple(
             dict.fromkeys(turn.speaker for turn in self.turns if any(character.isalnum() for character in turn.text))
         )
 
     def to_json(self) -> list[dict[str, str]]:
-        """The turns as plain data."""
+        """Return the turns as plain data."""
         return [{"speaker": turn.speaker, "text": turn.text} for turn in self.turns]
 
     @classmethod
     def parse(cls, source: "str | Script | Mapping[str, Any] | Iterable[Any]") -> "Script":
-        """A script from JSON text, JSON lines, plain text, or the data itself.
+        """Create a script from JSON text, JSON lines, plain text, or parsed data.
 
         Raises:
-            BadInput: broken JSON, a turn that lacks its speaker or text, no words at all, or more characters
-                than are read (`podeval.text.longest`).
+            BadInput: the JSON is broken, a turn lacks its speaker or text, there are no words at all, or there are more
+                characters than podeval reads (`podeval.text.longest`).
         """
         if isinstance(source, Script):
             return source
+        # Find the list of turns.
         if isinstance(source, str):
             refuse_longer(len(source))
         data = _read(source) if isinstance(source, str) else source
         if isinstance(data, Mapping):
             data = next((data[key] for key in _TURN_LIST_KEYS if isinstance(data.get(key), list | tuple)), [data])
+        # Read the turns.
         turns = tuple(_parse_turn(entry, number) for number, entry in enumerate(data, start=1))
         refuse_longer(sum(len(turn.text) for turn in turns))
         if not any(turn.text.strip() for turn in turns):
@@ -103,13 +108,13 @@ class Script:
 
 
 def speaker_key(name: str) -> str:
-    """A speaker's name as it is compared: without case, width of letters, invisible characters and extra spaces."""
+    """Return a speaker's name for comparison: without case, character width, invisible characters and extra spaces."""
     plain = unicodedata.normalize("NFKC", name)
     return " ".join("".join(each for each in plain if unicodedata.category(each) != "Cf").split()).casefold()
 
 
 def _read(text: str) -> Any:
-    """JSON, else JSON lines, else the text as the words of one speaker."""
+    """Read the text as JSON or JSON lines; any other text is returned as the words of one speaker."""
     text = text.removeprefix("\ufeff")
     if not _LOOKS_LIKE_JSON.match(text):
         return [{"speaker": "1", "text": text}]
@@ -120,11 +125,13 @@ def _read(text: str) -> Any:
     try:
         return [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError):
-        # Never as words: the brackets and keys of a truncated script would be scored as its vocabulary.
+        # Never read it as words: the brackets and keys of a truncated script would be scored as vocabulary.
         raise BadInput(f"the script looks like JSON but cannot be read as such: {broken}") from None
 
 
 def _parse_turn(entry: Any, number: int) -> Turn:
+    if isinstance(entry, Turn):
+        return entry
     if isinstance(entry, list | tuple) and len(entry) == 2:
         entry = dict(zip(("speaker", "text"), entry, strict=True))
     if not isinstance(entry, Mapping):

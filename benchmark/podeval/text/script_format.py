@@ -1,8 +1,8 @@
 """The written form of a podcast script, `Host 1: …`, and checks that a script has it.
 
 What can be counted is counted here and not left to a judge: whether turns have speakers, how many speakers there are,
-in which language they speak and how long it takes. A minute is 300 Chinese characters or 150 English words, with 20 %
-either way (PodBench, Appendix D; the paper's own tolerance, 5 %, is `tolerance=0.05`).
+in which language they speak and how long the script takes to say. A minute is 300 Chinese characters or 150 English
+words, with a tolerance of 20 % either way (PodBench, Appendix D; the paper's own tolerance, 5 %, is `tolerance=0.05`).
 """
 
 import re
@@ -17,16 +17,16 @@ from podeval.text.script import Script, Turn
 from podeval.text.tokens import HAN, Language, check_language, detect_language, is_unspaced
 
 PER_MINUTE = {"en": 150, "zh": 300}
-"""English words, Chinese characters."""
+"""English words, or Chinese characters, per minute of speech."""
 
 LABELS = ("Host", "Speaker", "主持人", "说话人")
-"""What a speaker is called before the number."""
+"""Words for a speaker that may stand before the number."""
 
 UNITS = {"en": "words", "zh": "characters"}
 NAMES = {"en": "English", "zh": "Chinese"}
 
 _TELLING_WORDS = 20
-"""Different words of which the language can be told, if they are in one."""
+"""Number of different words that suffice to identify a language, if all are in one."""
 
 _DECORATION = r"[\s*_>#\-]*"
 _TURN = re.compile(
@@ -41,14 +41,14 @@ _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
 
 @dataclass(frozen=True)
 class Minutes:
-    """How long a script is to be: from `least` to `most` minutes of speech, before any tolerance."""
+    """A requested length: from `least` to `most` minutes of speech, before any tolerance."""
 
     least: float
     most: float
 
 
 def strip_reasoning(answer: str) -> str:
-    """Strip a model's thoughts from its answer: keep what `<answer>` holds, else what follows `</think>`, else all."""
+    """Strip a model's reasoning from its answer: keep what `<answer>` holds, else what follows `</think>`, else all."""
     # Not by regular expressions: `.*</think>` takes hours on a long text that has no such end.
     rest = answer.rpartition("</think>")[2]
     for text in (rest, answer):
@@ -60,9 +60,9 @@ def strip_reasoning(answer: str) -> str:
 
 
 def read_script(text: str) -> Script:
-    """Read the turns of a script in the form `Host 1: …`; lines without a label go on with the turn before them.
+    """Read the turns of a script in the form `Host 1: …`; a line without a label continues the turn before it.
 
-    Speakers are `1`, `2`, …
+    Speakers are named `1`, `2`, …
 
     Raises:
         BadInput: no line begins a turn, or no turn has words.
@@ -74,10 +74,10 @@ def read_script(text: str) -> Script:
 
 
 def read_any_script(source: Any) -> Script:
-    """Read a script in any form podeval reads, and as models write it: after thoughts, with `Host 1:` and its like.
+    """Read a script in any form that podeval accepts, or as models write it: after reasoning, with `Host 1:` labels.
 
     Raises:
-        BadInput: as `Script.parse`.
+        BadInput: as for `Script.parse`.
     """
     script = Script.parse(source)
     if not isinstance(source, str) or len(script.turns) != 1 or script.turns[0].text != source.removeprefix("\ufeff"):
@@ -90,14 +90,14 @@ def read_any_script(source: Any) -> Script:
 
 
 def count_length(text: str) -> int:
-    """Count English words or Chinese characters; in mixed text each of both counts as one, and a number does."""
+    """Count English words or Chinese characters; in mixed text each counts as one, and so does a number."""
     return len(_WORD.findall(text))
 
 
 def rate_of(text: str) -> int | None:
-    """Words, or Chinese characters, of a minute; English words in every language that sets its words apart.
+    """Return the words, or Chinese characters, per minute of speech; the English rate applies to all spaced languages.
 
-    None where it does not, as Japanese or Thai: neither words nor characters of a minute are agreed on there.
+    Returns None for languages without spaces such as Japanese or Thai, for which there is no agreed rate.
     """
     return None if is_unspaced(text) else PER_MINUTE[detect_language(text)]
 
@@ -110,17 +110,17 @@ def find_script_problems(
     minutes: float | Minutes | None = None,
     tolerance: float = 0.2,
 ) -> list[str]:
-    """List what is wrong with a script's form, one sentence for each problem; empty where it is as asked.
+    """List what is wrong with a script's form, one sentence for each problem; empty if the form is as requested.
 
     Args:
-        text: the script, one line or more a turn, each turn beginning with `Host 1:` or another of `LABELS`.
-        language: `en` or `zh`, which it should be in.
-        speakers: how many there should be, or the numbers allowed; None if any number will do.
+        text: the script, with one or more lines per turn, each turn beginning with `Host 1:` or another of `LABELS`.
+        language: the language it should be in, `en` or `zh`.
+        speakers: how many there should be, or the allowed numbers; None if any number will do.
         minutes: how long it should be; None if any length will do.
-        tolerance: as a share of the length asked for, either way; 0 where the user was strict.
+        tolerance: allowed deviation either way, as a share of the requested length; 0 for a strict request.
 
     Raises:
-        BadInput: another language.
+        BadInput: the language is neither.
     """
     expected = check_language(language)
     if not text.strip():
@@ -138,7 +138,7 @@ def find_script_problems(
 
 
 def _split_turns(text: str) -> Iterator[tuple[str, str]]:
-    """Speaker number and words of every turn; lines before the first are left out."""
+    """Yield the speaker number and words of every turn; lines before the first turn are left out."""
     number, lines = "", [""]
     for line in text.splitlines():
         if match := _TURN.match(line):
@@ -154,11 +154,13 @@ def _split_turns(text: str) -> Iterator[tuple[str, str]]:
 def _check_form(text: str, turns: list[tuple[str, str]]) -> Iterator[str]:
     lines = text.splitlines()
     first = next(number for number, line in enumerate(lines) if _TURN.match(line))
+    # What stands around and in the turns.
     if before := " ".join(" ".join(lines[:first]).split()):
         yield f"Words stand before the first turn: {_quote(before)}."
     for number, (speaker, words) in enumerate(turns, 1):
         if not words:
             yield f"Turn {number} (speaker {speaker}) has no words."
+    # Lines that are not speech, or that only resemble the beginning of a turn.
     rest = list(enumerate(lines[first:], first + 1))
     marked = [number for number, line in rest if _MARKUP.match(line)]
     if marked:

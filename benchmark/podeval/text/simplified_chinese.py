@@ -1,19 +1,19 @@
-"""Traditional Chinese characters in simplified ones, by OpenCC's dictionaries, which are data of its package."""
+"""Converts traditional Chinese characters to simplified ones with OpenCC and the dictionaries in its package."""
 
 from functools import cache
 from typing import Any
 
 
 def simplify(text: str) -> str:
-    """Simplify the traditional Chinese characters of a text one by one; the wording is kept."""
+    """Convert the traditional Chinese characters of a text one by one; the wording is kept."""
     return _convert(text, "t2s")
 
 
 def convert_to_mainland(text: str) -> str:
-    """Simplify a text; one written in traditional characters gets the mainland's wording too.
+    """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
 
-    A text is in traditional characters if simplifying changes more of it than the reverse does. Others keep their
-    words: OpenCC's wording takes 程序 for Taiwan's word for 进程 wherever it stands.
+    A text is in traditional characters if simplifying changes more of it than the reverse conversion does. Other texts
+    keep their words, because OpenCC takes every 程序 for the Taiwanese word for 进程.
     """
     simple = simplify(text)
     if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):
@@ -26,7 +26,7 @@ def _count_changes(text: str, converted: str) -> int:
 
 
 def _convert(text: str, configuration: str) -> str:
-    # OpenCC takes UTF-8; half of a surrogate pair, which JSON can hold, has none.
+    # OpenCC takes UTF-8, in which an unpaired surrogate, which JSON allows, cannot be encoded.
     return str(_load_converter(configuration).convert(text.encode("utf-8", "replace").decode("utf-8")))
 
 

@@ -1,11 +1,11 @@
-"""Digits in Chinese texts that are compared: each number in the words that the other text has for it.
+"""Makes digits in two Chinese texts comparable: each number is written in the words that the other text has for it.
 
-A number in digits may be said in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五.
-It takes the way that stands in its place in the other text, if that is one of its own; else the usual one. Numbers
-in characters stay as they are: texts without digits are compared as they were, and 25 is never taken for 五十二.
+A number in digits can be spoken in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五.
+It is written in the way that stands in its place in the other text, if that is one of them; otherwise in the usual
+way. Numbers in characters stay as they are: texts without digits are compared unchanged, and 25 never equals 五十二.
 
-Percentages (50% is 百分之五十), decimals (2.5 is 二点五) and degrees are said too. Errors remain where digits stand
-for something else than numbers: times (3:05), fractions (1/2), ranges (3-5天), signs.
+Percentages (50% is 百分之五十), decimals (2.5 is 二点五) and degrees are converted too. Errors remain where digits do
+not stand for plain numbers: times (3:05), fractions (1/2), ranges (3-5天), signs.
 """
 
 import re
@@ -27,12 +27,12 @@ _NUMERALS = _DIGITS | frozenset("十百千万亿点")
 _SAME = str.maketrans("两幺〇", "二一零")
 _MOST_DIGITS = 16
 _AROUND = 8
-"""Characters on either side of a number's place where its words are looked for: readings differ in length."""
+"""Number of characters searched on either side of a number's place: readings differ in length."""
 
 
 @dataclass(frozen=True)
 class _Number:
-    """A number in digits: where it stands in the text as it is said, and how it may be said, the usual way first."""
+    """A number in digits: its position in the converted text, and its possible readings, the usual one first."""
 
     start: int
     readings: tuple[str, ...]
@@ -69,17 +69,20 @@ def _say_numbers(text: str) -> tuple[str, list[_Number]]:
 
 
 def _list_readings(whole: str, decimals: str | None, sign: str | None) -> Iterator[str]:
+    # As usual, as a quantity, and digit by digit.
     digits = whole.replace(",", "")
     ways = [say_number(whole, "zh") if len(digits) <= _MOST_DIGITS else say_chinese_by_digits(digits)]
     if len(digits) <= _MOST_DIGITS and (digits[0] != "0" or len(digits) == 1):
         ways.append(say_chinese_by_value(int(digits)))
     if len(digits) > 2 or digits[0] == "0" or (len(digits) == 2 and digits[1] == "0" and not sign):
         ways.append(say_chinese_by_digits(digits))
+    # With decimals, or in shorter and longer forms.
     if decimals:
         ways = [f"{way}点{say_chinese_by_digits(decimals)}" for way in ways]
     else:
         ways += [short for way in ways if (short := _shorten(way))]
         ways += [f"一{way}" for way in ways if way[0] == "十"]
+    # With the sign.
     for way in ways:
         yield _PER[sign] + way if sign else way
     if sign == "%" and digits == "100" and not decimals:
@@ -87,7 +90,7 @@ def _list_readings(whole: str, decimals: str | None, sign: str | None) -> Iterat
 
 
 def _shorten(way: str) -> str | None:
-    """一百五 for 一百五十: the last unit is left out where it is the next below."""
+    """Shorten 一百五十 to 一百五: drop the last unit if it is the next below; None if it is not."""
     for above, unit in ("百十", "千百", "万千"):
         if way.endswith(unit) and way[-3:-2] == above:
             return way[:-1]
@@ -95,13 +98,15 @@ def _shorten(way: str) -> str | None:
 
 
 def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
-    """The text with each number said as it is in the other text, if it is said there in a way of its own."""
+    """Return the text with each number read as in the other text, if the other text has one of its readings there."""
+    # Align the two texts.
     folded_other, folded_text = other.translate(_SAME), text.translate(_SAME)
     edits = Levenshtein.opcodes(text, other)
     starts = [edit.src_start for edit in edits]
     parts: list[str] = []
     end = 0
     for number in numbers:
+        # The number's place in the other text, and its reading there.
         first = edits[max(0, bisect_right(starts, number.start) - 1)]
         last = edits[max(0, bisect_right(starts, number.end - 1) - 1)]
         begin = first.dest_start + min(number.start - first.src_start, first.dest_end - first.dest_start)
@@ -114,9 +119,9 @@ def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
 
 
 def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
-    """Where one of the readings stands whole: beside it are no numerals but those that are beside the number too.
+    """Return where one of the readings stands whole: next to it are no numerals except those next to the number too.
 
-    A number that is said digit by digit may go on, as a telephone number with hyphens does.
+    A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """
     for reading in readings:
         folded = reading.translate(_SAME)

@@ -1,8 +1,8 @@
-"""Makes text of strangers safe for a terminal: it is shown without the control characters that a terminal obeys.
+"""Makes untrusted text safe for a terminal by showing control characters instead of sending them.
 
-Names, reasons and file names come from strangers, and a terminal takes an escape sequence in them for a command: to
-change its title, to hide lines, to make a link. So standard output and error are written through `Printable`, which
-shows such characters instead of sending them. What podeval itself colours goes around it, by `make_console`.
+Names, reasons and file names come from strangers, and a terminal obeys the escape sequences in them: to change its
+title, to hide lines, to make a link. Standard output and error are therefore written through `Printable`, which makes
+such characters visible. podeval's own colours bypass it, by `make_console`.
 """
 
 import io
@@ -15,69 +15,72 @@ if TYPE_CHECKING:
 _OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
-"""What a bar of progress writes to go back over itself; by itself, so that no words are among it."""
+"""What a progress bar writes to overwrite itself; only in writes without words."""
 
 
 def make_printable(text: str) -> str:
-    r"""Write out what a terminal would obey in a text, as `\x1b`; line ends and tabs stay.
+    r"""Write out the control characters of a text, as in `\x1b`; line ends and tabs are kept.
 
-    Escape sequences, C1 controls, lone carriage returns, and the marks that turn the direction of a line.
+    These are escape sequences, C1 controls, lone carriage returns, and the marks that change the direction of a line.
     """
     return _OBEYED.sub(lambda sign: sign[0].encode("unicode_escape").decode("ascii"), text)
 
 
 class Printable(io.TextIOBase):
-    """A stream that writes printable text.
+    """A text stream that makes everything written to it printable.
 
     Attributes:
-        unfiltered: the stream behind it.
+        unfiltered: the underlying stream.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.unfiltered = stream
 
     def write(self, text: str) -> int:
-        """Write the text as a terminal may have it."""
-        # A bar of progress (tqdm's) begins its line anew; in the middle of a text that would hide what stood before.
+        """Write the text with its control characters made visible."""
+        # A progress bar (tqdm's) starts its line anew; in the middle of a text that would hide what stands before.
         begin = "\r" if text.startswith("\r") else ""
         safe = text if _MOVES.fullmatch(text) else begin + make_printable(text.removeprefix(begin))
         self.unfiltered.write(safe)
         return len(text)
 
     def writable(self) -> bool:
-        """It is there for nothing else."""
+        """Return True: the stream is for writing only."""
         return True
 
     def flush(self) -> None:
-        """As the stream behind it."""
+        """Flush the underlying stream."""
         self.unfiltered.flush()
 
     def isatty(self) -> bool:
-        """As the stream behind it."""
+        """Return whether the underlying stream is a terminal."""
         return self.unfiltered.isatty()
 
     def fileno(self) -> int:
-        """Of the stream behind it."""
+        """Return the file descriptor of the underlying stream."""
         return self.unfiltered.fileno()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Of the stream behind it."""
+        """Encoding of the underlying stream."""
         return self.unfiltered.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """Of the stream behind it."""
+        """How the underlying stream handles encoding errors."""
         return self.unfiltered.errors
 
     @property
     def buffer(self) -> Any:
-        """Bytes that are written by somebody who knows what they are."""
+        """The underlying binary buffer, for callers who know their bytes to be safe."""
         return self.unfiltered.buffer
 
 
 def make_console(stream: TextIO, **options: Any) -> "Console":
-    """Make a console of rich on a stream; its own colours pass, so that strangers' text goes in as `make_printable`."""
+    """Create a rich console on a stream.
+
+    It bypasses the filter, so pass untrusted text through `make_printable` first.
+    """
     from rich.console import Console
 
     return Console(file=getattr(stream, "unfiltered", stream), highlight=False, markup=False, emoji=False, **options)

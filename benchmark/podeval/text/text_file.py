@@ -1,4 +1,4 @@
-"""Texts in files, and names of files that stand where a text belongs."""
+"""Reads texts from files, and detects file names that were given in place of a text."""
 
 import json
 import os
@@ -13,7 +13,7 @@ def read_text(path: Path) -> str:
     """Read a text file.
 
     Raises:
-        BadInput: missing, a directory, empty, not text, or named .json and no JSON.
+        BadInput: the file is missing, a directory, empty, not text, or named .json without holding JSON.
     """
     try:
         content = path.read_text(encoding="utf-8")
@@ -33,10 +33,10 @@ def read_text(path: Path) -> str:
 
 
 def refuse_file_name(text: str) -> str:
-    """Return a text as it is, or refuse the name of a file, whose letters would be scored as words.
+    """Return a text unchanged, or refuse it if it is a file name, whose letters would be scored as words.
 
     Raises:
-        BadInput: it is one word that ends as a text file does, or that names a file which is there.
+        BadInput: the text is one word that ends like a text file's name, or that names an existing file.
     """
     word = text.strip()
     if len(word.split()) == 1 and (word.lower().endswith(_SUFFIXES) or os.path.isfile(word)):
@@ -45,7 +45,7 @@ def refuse_file_name(text: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether it is JSON, or JSON lines."""
+    """Return whether the text is JSON or JSON lines."""
     return _is_readable_json(text) or all(_is_readable_json(line) for line in text.split("\n") if line.strip())
 
 
@@ -54,6 +54,6 @@ def _is_readable_json(text: str) -> bool:
         json.loads(text)
     except ValueError:
         return False
-    except RecursionError:  # whoever reads it says that it is too deep
+    except RecursionError:  # the code that parses it reports that it is too deep
         return True
     return True

@@ -1,16 +1,15 @@
 """Tokens of English and Chinese, and the stop words that carry no information.
 
-Both languages are tokenised the way the papers' figures were: lower case, punctuation kept. Nothing is
-downloaded.
+Both languages are tokenised as for the papers' figures: lower case, punctuation kept. Nothing is downloaded.
 
-English is `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data cannot be had
+English uses `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data is not available
 without a network, but on lower-cased text what it learned about capitals has practically no effect: what
 remains is the list of abbreviations whose period stays with the word. `data/abbreviations_en.txt` pins those
-of NLTK's model that are words of the language. The difference left is names' initials such as "t.s." and
-learned word pairs: whether their period is a token of its own. Of 113,930 tokens of LFS-Bench's English
+of NLTK's model that are words of the language. The remaining difference concerns initials such as "t.s." and
+learned word pairs: whether their period is a separate token. Of 113,930 tokens of LFS-Bench's English
 texts, one differs.
 
-Chinese is jieba with its standard dictionary and HMM; whitespace is not a token.
+Chinese uses jieba with its standard dictionary and HMM; whitespace is not a token.
 """
 
 import re
@@ -29,7 +28,7 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 
 KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _KANA_BY_HAN = 1 / 20
-"""Japanese has more kana than this by its Chinese characters; Chinese has at most a word here and there."""
+"""Minimum ratio of kana to Chinese characters in Japanese; Chinese has at most a word here and there."""
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _KANA_CHARACTER = re.compile(f"[{KANA}]")
@@ -40,14 +39,14 @@ _OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
 FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 _END = "\U000f0000"
-"""Between sentences that are cut into words together; no character of any language."""
+"""Separator between sentences that are split into words together; a character of no language."""
 
 
 def check_language(language: str) -> Language:
-    """Return the language if it is one that podeval reads.
+    """Return the language if podeval supports it.
 
     Raises:
-        BadInput: another language.
+        BadInput: the language is not supported.
     """
     if language == "en":
         return "en"
@@ -57,18 +56,18 @@ def check_language(language: str) -> Language:
 
 
 def detect_language(text: str) -> Language:
-    """Detect the language that most words of the text are written in, by script; `en` where there are no letters.
+    """Return the language that most words of the text are written in, by its characters; `en` if it has no letters.
 
     A Chinese word has about two characters, so the text is Chinese if half its Chinese characters outnumber
-    its words in other letters: Chinese sprinkled with English terms and English that quotes Chinese come out
-    right. Japanese is not Chinese, however many Chinese characters it has.
+    its words in other letters: this is right for Chinese sprinkled with English terms and for English that quotes
+    Chinese. Japanese is not taken for Chinese, however many Chinese characters it has.
     """
     chinese = len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text))
     return "zh" if chinese and not is_japanese(text) else "en"
 
 
 def is_foreign(text: str) -> bool:
-    """Whether most letters are neither Latin nor Chinese, so that the text is in neither of the two languages.
+    """Return whether most letters are neither Latin nor Chinese, so that the text is in neither of the two languages.
 
     A language in Latin letters cannot be told from English in this way.
     """
@@ -76,36 +75,36 @@ def is_foreign(text: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether the text is in a foreign language that puts no spaces between words, such as Japanese or Thai."""
+    """Return whether the text is in a foreign language that puts no spaces between words, such as Japanese or Thai."""
     return 2 * len(_UNSPACED.findall(text)) > len(_LETTER.findall(text)) or is_japanese(text)
 
 
 def is_japanese(text: str) -> bool:
-    """Whether Chinese characters are mixed with kana, titles and quotes aside: Chinese may name what is Japanese."""
+    """Return whether Chinese characters are mixed with kana; titles and quotes, which may be Japanese, do not count."""
     text = _NAMED.sub(" ", text)
     kana, han = len(_KANA_CHARACTER.findall(text)), len(_HAN_CHARACTER.findall(text))
     return kana > _KANA_BY_HAN * han and 2 * (kana + han) > len(_LETTER.findall(text))
 
 
 def require_words(tokens: Sequence[str]) -> None:
-    """Refuse a text of punctuation alone.
+    """Refuse a text that consists of punctuation alone.
 
     Raises:
-        CannotScore: there are tokens, and no letter or digit in them.
+        CannotScore: there are tokens, but no letter or digit in them.
     """
     if tokens and not any(character.isalnum() for token in tokens for character in token):
         raise CannotScore("the text holds no words, only punctuation; give the words of the script")
 
 
 def tokenise(text: str, language: str = "en") -> list[str]:
-    """Cut the text into lower-case tokens, punctuation included.
+    """Split the text into lower-case tokens, punctuation included.
 
     Args:
-        text: Any text; whitespace only separates.
+        text: any text; whitespace only separates.
         language: `en` (Treebank words, as NLTK's `word_tokenize`) or `zh` (jieba words).
 
     Raises:
-        BadInput: another language, or more text than is read (`podeval.text.longest`).
+        BadInput: the language is not supported, or the text is longer than podeval reads (`podeval.text.longest`).
     """
     if check_language(language) == "zh":
         refuse_endless_chinese(text)
@@ -116,13 +115,13 @@ def tokenise(text: str, language: str = "en") -> list[str]:
 
 @cache
 def stop_words(language: str = "en") -> frozenset[str]:
-    """Words too common to inform: NLTK's classic 179 for English, our own short list for Chinese.
+    """Return the words too common to inform: NLTK's classic 179 for English, podeval's own short list for Chinese.
 
-    The lists are data of the package, so that a value does not change with the NLTK data on a machine (newer
-    ones have 198 English entries).
+    The lists are part of the package, so that a value does not depend on the NLTK data installed on a machine (newer
+    versions have 198 English entries).
 
     Raises:
-        BadInput: another language.
+        BadInput: the language is not supported.
     """
     return _read_word_list(f"stop_words_{check_language(language)}.txt")
 
@@ -139,21 +138,21 @@ def _load_punkt() -> Any:
     parameters = PunktParameters()
     parameters.abbrev_types = set(_read_word_list("abbreviations_en.txt"))
     tokeniser: Any = PunktSentenceTokenizer(parameters)
-    # Whether a sentence ends depends on the words on either side alone.
+    # Whether a sentence ends depends only on the words on either side.
     tokeniser.text_contains_sentbreak = lru_cache(maxsize=1_000)(tokeniser.text_contains_sentbreak)
     return tokeniser
 
 
 def _split_treebank_words(sentences: Sequence[str]) -> list[str]:
-    """The words of sentences, as `NLTKWordTokenizer` cuts each of them, in one pass over all.
+    """Split sentences into words exactly as `NLTKWordTokenizer` splits each of them, but in one pass over all.
 
-    One by one, most of the time would go into beginning: some thirty patterns a sentence.
+    One by one, most of the time would go into starting some thirty patterns per sentence.
     """
     text = _END.join(("", *sentences, ""))
     stand_in = _END
     if text.count(_END) > len(sentences) + 1:
         present = set().union(*sentences)
-        # There is one: these are marks, of which a text has fewer (`MOST_MARKS`).
+        # One is always free: these are punctuation marks, of which a text has fewer (`MOST_MARKS`).
         stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in present)
         text = _END.join(("", *(sentence.replace(_END, stand_in) for sentence in sentences), ""))
     for pattern, replacement in _load_treebank_rules():
@@ -164,10 +163,10 @@ def _split_treebank_words(sentences: Sequence[str]) -> list[str]:
 
 @cache
 def _load_treebank_rules() -> tuple[tuple[Any, str], ...]:
-    """NLTK's patterns and what they put in place, in its order, for sentences that have `_END` on both sides.
+    """Return NLTK's patterns and replacements, in its order, adapted to sentences that have `_END` on both sides.
 
-    `^` and `$` are said by that sign, and what matches any sign but some never matches it, so that each sentence is
-    cut as if it stood alone.
+    `^` and `$` are replaced by that character, and patterns for any character except some exclude it, so that each
+    sentence is split as if it stood alone.
     """
     from nltk.tokenize import destructive
 
@@ -177,7 +176,7 @@ def _load_treebank_rules() -> tuple[tuple[Any, str], ...]:
             written = f"(?<={_END}){written[1:]}"
         if written.endswith("$"):
             written = f"{written[:-1]}(?={_END})"
-        # Newer ones compile by a module of their own, whose classes of characters are slightly others.
+        # Newer versions compile with another module, whose character classes differ slightly.
         return getattr(destructive, "redos", re).compile(written), rule[1]
 
     cut = destructive.NLTKWordTokenizer
@@ -193,10 +192,10 @@ def _load_treebank_rules() -> tuple[tuple[Any, str], ...]:
 
 @cache
 def _load_chinese_tokeniser() -> Any:
-    """A tokeniser of our own: no words other code adds to jieba's global one, and no file written.
+    """Return a private tokeniser, without words that other code adds to jieba's global one, and without writing a file.
 
-    jieba's own start unmarshals a cache at a predictable name in the shared temporary folder, where another
-    user may have put it; reading the dictionary instead takes about a second per process.
+    jieba's own start-up unmarshals a cache with a predictable name in the shared temporary folder, where another
+    user may have planted it; reading the dictionary instead takes about a second per process.
     """
     import jieba
 

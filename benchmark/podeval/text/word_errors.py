@@ -1,12 +1,12 @@
 """Word and character error rates of a transcript against the text that should have been spoken.
 
-WER = (substitutions + deletions + insertions) / reference words, by minimum edit distance (jiwer); CER the
+WER = (substitutions + deletions + insertions) / reference words, by minimum edit distance (jiwer); CER is the
 same over characters. Both are 0 for equal texts and may exceed 1. English has both (CER counts spaces, as
-jiwer does); Chinese, Japanese, Thai and their like have no written words, so that their WER is None and CER, without
-whitespace, is the headline.
+jiwer does); Chinese, Japanese, Thai and similar languages do not separate words in writing, so their WER is None and
+CER, without whitespace, is the main value.
 
 The raw values are of the texts as they stand, case and punctuation included, as PodEval's code computes them;
-only whitespace is unified, because to jiwer a line break between two words would join them.
+only whitespace is unified, because for jiwer a line break between two words would join them.
 """
 
 from dataclasses import dataclass
@@ -38,20 +38,20 @@ class Chunk:
 
 @dataclass(frozen=True)
 class WordErrors:
-    """Error rates, and what they were counted from.
+    """The error rates and the counts they are computed from.
 
     Attributes:
-        wer: Word error rate after normalisation; None where words are not set apart by spaces.
-        cer: Character error rate after normalisation.
-        wer_raw: Word error rate of the texts as they stand; None where `wer` is.
-        cer_raw: Character error rate of the texts as they stand.
-        unit: What the counts and chunks below are of, after normalisation.
-        hits: Units that agree.
-        substitutions: Units replaced.
-        insertions: Units only in the hypothesis.
-        deletions: Units only in the reference.
-        reference_length: Units of the reference: hits, substitutions and deletions.
-        chunks: The alignment, in order, for a report.
+        wer: word error rate after normalisation; None if the language does not separate words by spaces.
+        cer: character error rate after normalisation.
+        wer_raw: word error rate of the texts as they stand; None if `wer` is.
+        cer_raw: character error rate of the texts as they stand.
+        unit: the unit of the counts and chunks below, after normalisation.
+        hits: number of units that agree.
+        substitutions: number of units replaced.
+        insertions: number of units only in the hypothesis.
+        deletions: number of units only in the reference.
+        reference_length: number of units of the reference: hits, substitutions and deletions.
+        chunks: the alignment, in order, for a report.
     """
 
     wer: float | None
@@ -68,18 +68,19 @@ class WordErrors:
 
 
 def word_errors(reference: str, hypothesis: str, language: str = "en", normaliser: str = "whisper") -> WordErrors:
-    """Compare a transcript with its reference.
+    """Compute the error rates of a transcript against its reference.
 
     Args:
-        reference: The text that should be heard.
-        hypothesis: The text that was heard; empty counts as everything deleted, a rate of 1.
+        reference: the text that should be heard.
+        hypothesis: the text that was heard; if empty, everything counts as deleted, a rate of 1.
         language: `en` or `zh`; `en` for all others too.
-        normaliser: Applied to both; see `podeval.text.normalise`.
+        normaliser: applied to both texts; see `podeval.text.normalise`.
 
     Raises:
         CannotScore: the reference holds no words after normalisation.
-        BadInput: another language or normaliser.
+        BadInput: the language or normaliser is unknown.
     """
+    # Normalise both texts.
     words = check_language(language) == "en" and not is_unspaced(reference)
     pair = say_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
     expected, transcript = (normalise(text, language, normaliser) for text in pair)
@@ -89,6 +90,7 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
         raise CannotScore(
             f"the reference text holds no words after normalisation ({normaliser}); give the text that was to be spoken"
         )
+    # Count the errors of words, or of characters if the language does not separate words.
     outcome = jiwer.process_words(expected, transcript) if words else jiwer.process_characters(expected, transcript)
     errors = outcome.substitutions + outcome.deletions + outcome.insertions
     length = outcome.hits + outcome.substitutions + outcome.deletions
@@ -109,7 +111,10 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
 
 
 def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
-    """CER without an alignment, to save time on two-hour texts; the hint only says where to search first."""
+    """Compute the CER by edit distance alone, without an alignment, to save time on two-hour texts.
+
+    The number of word errors only serves as a hint where the search for the distance starts.
+    """
     distance = Levenshtein.distance(reference, hypothesis, score_hint=_CHARACTERS_PER_ERROR * word_errors)
     return distance / len(reference)
 

@@ -1,9 +1,11 @@
-"""YAML that strangers write: read by libyaml where it is there, and refused before it costs more than it is.
+"""Reads untrusted YAML: with libyaml where it is installed, and with limits checked before the document costs time.
 
-Aliases are read, as designs of listening tests may repeat what they compare; what they would repeat is counted first.
+Aliases are allowed, because designs of listening tests may repeat what they compare; the size after repetition is
+checked first.
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -11,13 +13,13 @@ import yaml
 from podeval.errors import BadInput
 
 LONGEST_YAML = 200_000
-"""Characters of a document: a listening test with five hundred items has fewer."""
+"""Maximum characters of a document: a listening test with five hundred items has fewer."""
 DEEPEST = 100
-"""Lists and blocks within each other; libyaml would go on until the process has no stack left."""
+"""Maximum depth of nesting; libyaml would recurse until the stack overflows."""
 MOST_VALUES = 300_000
-"""Values that a document has with each alias written out."""
+"""Maximum values of a document with every alias expanded."""
 LONGEST_NUMBER = 1_000
-"""Characters of a number, and of whatever else is written in digits and colons alone."""
+"""Maximum characters of a number, or of anything else written in digits and colons only."""
 
 _NUMBER = re.compile(r"[-+\d:._]+")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -27,24 +29,62 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
     """Read a YAML document as plain data.
 
     Raises:
-        BadInput: it is no YAML, or longer, deeper or by its aliases larger than any that is meant; without its name,
-            as in `is not YAML: …`.
+        BadInput: the text is not YAML, or is longer, more deeply nested or, by its aliases, larger than allowed; the
+            message continues a sentence that begins with the document's name, as in `is not YAML: …`.
     """
     if len(text) > longest:
         raise BadInput(f"has {len(text):,} characters; at most {longest:,} of YAML are read: split it into parts")
+    return _load(text, bounded=True)
+
+
+def _load(text: str, *, bounded: bool) -> Any:
+    """Load a document, and first refuse one that would grow without bound."""
     try:
-        _refuse_endless(text)
+        if bounded:
+            _refuse_endless(text)
         return yaml.load(text, _LOADER)
     except RecursionError:
         raise BadInput("is nested too deeply") from None
-    # A stranger's YAML makes its reader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for
+    # Untrusted YAML makes its parser raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for
     # `!!int ""`, ValueError for a date that is none, TypeError for a list as a key.
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise BadInput(f"is not YAML: {error}") from None
+        raise BadInput(f"is not YAML{_describe_place(error)}") from None
+
+
+def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
+    """Read a file of YAML as plain data.
+
+    Args:
+        path: of the file.
+        trusted: whether it is the operator's own and may be as large as it likes.
+
+    Raises:
+        BadInput: it cannot be read, or is not YAML; the message names the file, and of an error its line and column.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is no text in UTF-8; save it as plain text") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({(error.strerror or str(error)).lower()}); check the path") from None
+    try:
+        return _load(text, bounded=False) if trusted else read_yaml(text)
+    except BadInput as error:
+        raise BadInput(f"{path} {error}") from None
+
+
+def _describe_place(error: Exception) -> str:
+    """Describe an error by its line and column, counted from 1, where it has a place."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return f": {error}"
+    reasons = [getattr(error, "context", None), getattr(error, "problem", None)]
+    reason = ", ".join(reason for reason in reasons if reason)
+    return f": line {mark.line + 1}, column {mark.column + 1}: {reason}"
 
 
 def _refuse_endless(text: str) -> None:
-    """Refuse what nests too deeply, and aliases that multiply, by events alone: nothing is made of them."""
+    """Refuse deep nesting and aliases that multiply, from the parser's events alone, before any data is built."""
     counts = [0]
     anchors: list[str | None] = [None]
     values: dict[str, int] = {}
@@ -64,11 +104,11 @@ def _refuse_endless(text: str) -> None:
             if name in anchors:
                 raise BadInput(f"has a list or block, {name[:40]}, that holds itself")
             counts[-1] += values.get(name, 1)
-            # Within what is open and not only at its end: sums of sums would grow without bound.
+            # Checked while a node is open and not only at its end: sums of sums would grow without bound.
             if counts[-1] > MOST_VALUES:
                 raise BadInput(f"has aliases that repeat more than {MOST_VALUES:,} values; write less of them")
         elif isinstance(event, yaml.ScalarEvent):
-            # `1:30:00` is a number to base 60 in YAML 1.1, reckoned in quadratic time.
+            # `1:30:00` is a base-60 number in YAML 1.1, which is computed in quadratic time.
             if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
                 raise BadInput(f"has a number of {len(event.value):,} characters; at most {LONGEST_NUMBER:,} are read")
             counts[-1] += 1

@@ -1,7 +1,7 @@
 """Make the sample's Parquet file from `dialogues.json`: espeak-ng speaks the turns, in the schema of the source.
 
-Run it in a checkout with the `baselines` extra: `python dataset_builders/mtalk_bench/sample/make.py`. What the voice
-engine (GPL) says is not under the engine's licence; words and audio are podeval's, CC BY 4.0.
+Run it in a checkout with the `baselines` extra: `python dataset_builders/mtalk_bench/sample/make.py`. The voice
+engine's licence (GPL) does not extend to its output; words and audio are podeval's, CC BY 4.0.
 """
 
 import io
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _spoken(text: str, voice: int) -> bytes:
-    """The words without their tags, said by one of six voices; with a phone where a tag says that one rings."""
+    """Return the words without their tags as Ogg, in one of six voices; with a phone where a tag says one rings."""
     words = re.sub(r"\(.*?\)", "", text).strip()
     # Voices go to speakers in order, so that silent speakers before this one choose its voice.
     silent: list[Any] = [{"speaker": str(number), "text": "a"} for number in range(voice)]
@@ -73,7 +73,7 @@ def _spoken(text: str, voice: int) -> bytes:
 
 
 def _phone() -> NDArray[np.float32]:
-    """A second of ringing: two tones, twenty times a second on and off, then half a second of rest."""
+    """Return a second of ringing: two tones, twenty times a second on and off, then half a second of rest."""
     time = np.arange(RATE) / RATE
     bell = (np.sin(2 * np.pi * 1100 * time) + np.sin(2 * np.pi * 1350 * time)) * (np.sin(2 * np.pi * 20 * time) > 0)
     return np.concatenate([bell, np.zeros(RATE // 2)]).astype(np.float32)

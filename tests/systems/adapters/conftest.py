@@ -101,6 +101,10 @@ def fetched(
                 return Path(tiny.causal_lm(made / name))
             case "lora":
                 return Path(tiny.lora(made / name, fetch("lm")))
+            case "pocket":
+                return Path(tiny.pocket_tts(made / name))
+            case "phonon":
+                return Path(tiny.pocket_tts(made / name, phonon=True))
             case "omni":
                 return Path(tiny.omni(made / name))
             case "cascade":

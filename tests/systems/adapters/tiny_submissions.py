@@ -466,3 +466,97 @@ def omni(folder: Path) -> Path:
                 weights.fill_(0.0 if name.endswith("bias") else 1.0)
     model.save_pretrained(folder)
     return folder
+
+
+POCKET_TEMPLATE = (
+    "{% for m in messages %}{% for c in m.content %}{% if c.type == 'audio' %}VOICE_BOS<|audio_prompt|>{% endif %}"
+    "{% endfor %}{% for c in m.content %}{% if c.type == 'text' %}{{ c.text }}{% endif %}{% endfor %}<|audio_bos|>"
+    "{% endfor %}"
+)
+
+
+def pocket_tts(folder: Path, *, phonon: bool = False, voices: int = 2) -> Path:
+    """A Pocket TTS, or a Gradium Phonon with some voices, of one layer, with its codec beside it."""
+    import torch
+    from safetensors.torch import save_file
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import (
+        GenerationConfig,
+        GradiumPhononTTSConfig,
+        GradiumPhononTTSFlowHeadConfig,
+        GradiumPhononTTSForConditionalGeneration,
+        PocketTTSAudioTokenizerConfig,
+        PocketTTSAudioTokenizerModel,
+        PocketTTSConfig,
+        PocketTTSFeatureExtractor,
+        PocketTTSFlowHeadConfig,
+        PocketTTSForConditionalGeneration,
+        PreTrainedTokenizerFast,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    marks = {"audio_prompt_token": "<|audio_prompt|>", "audio_latent_token": "<|audio_latent|>"}
+    marks |= {"audio_bos_token": "<|audio_bos|>"} | ({} if phonon else {"audio_prompt_bos_token": "<|voice|>"})
+    special = ["<|pad|>", *marks.values()]
+    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
+    number = {token: place for place, token in enumerate([*special, *letters])}
+    tokenizer = Tokenizer(models.BPE(vocab=number, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<|pad|>", padding_side="left", extra_special_tokens=marks
+    )
+    fast.save_pretrained(folder)
+    PocketTTSFeatureExtractor(frame_size=960, pad_to_multiple_of=960).save_pretrained(folder)
+    template = POCKET_TEMPLATE.replace("VOICE_BOS", "" if phonon else "<|voice|>")
+    (folder / "chat_template.jinja").write_text(template)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    ids = {name.replace("token", "token_id"): number[token] for name, token in marks.items()}
+    kinds: Any = (PocketTTSConfig, PocketTTSFlowHeadConfig, PocketTTSForConditionalGeneration)
+    if phonon:
+        kinds = (GradiumPhononTTSConfig, GradiumPhononTTSFlowHeadConfig, GradiumPhononTTSForConditionalGeneration)
+    head = kinds[1](
+        hidden_size=16, num_hidden_layers=1, latent_dim=8, condition_dim=16, frequency_embedding_size=16
+    ).to_dict()
+    more = {"audio_prompt_dim": 12, "duration_delta_embedding_dim": 8} if phonon else {}
+    config = kinds[0](
+        **sizes,
+        **ids,
+        **more,
+        flow_head_config=head,
+        latent_dim=8,
+        vocab_size=len(fast),
+        pad_token_id=0,
+        frame_rate=25.0,
+    )
+    torch.manual_seed(10)
+    model = kinds[2](config)
+    _draw(model, 0.3)
+    # As a trained one: it ends after a while, and not before it has begun.
+    model.generation_config = GenerationConfig(
+        do_sample=True, temperature=0.7, max_new_tokens=20, return_dict_in_generate=True
+    )
+    model.generation_config.eos_threshold = 1e9
+    model.save_pretrained(folder)
+    if phonon:
+        (folder / "voices").mkdir()
+        for place in range(voices):
+            save_file({"latents": torch.randn(5, 12)}, folder / "voices" / f"voice_{place}.safetensors")
+    torch.manual_seed(11)
+    codec = PocketTTSAudioTokenizerModel(
+        PocketTTSAudioTokenizerConfig(
+            hidden_size=16,
+            num_filters=2,
+            upsampling_ratios=[6, 5, 4],
+            upsample_groups=16,
+            latent_stride=8,
+            latent_dim=8,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            intermediate_size=16,
+        )
+    )
+    _draw(codec, 0.3)
+    codec.save_pretrained(folder / "audio_tokenizer")
+    return folder

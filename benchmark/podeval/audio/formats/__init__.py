@@ -1,1 +1,1 @@
-"""Audio containers recognised from their own bytes: an allow-list, stated lengths, and how a refused file looks."""
+"""Audio containers recognised by their own bytes: allowed formats, stated lengths, descriptions of refused files."""

@@ -1,7 +1,7 @@
-"""The container of a file, recognised from its own bytes: an allow-list, each entry with its stated length.
+"""Recognises the container of a file by its own bytes, from a list of allowed formats, and reads its stated length.
 
-Neither the name of a file nor a decoder's probing decides how it is opened. Playlists, subtitles and scripts
-that would make a decoder read other files are therefore never recognised as audio.
+Neither a file's name nor a decoder's probing decides how it is opened. Playlists, subtitles and scripts, which
+could make a decoder read other files, are therefore never taken for audio.
 Sources: Microsoft RIFF and EBU Tech 3306 (RF64), Apple AIFF-C, RFC 9639 (FLAC), RFC 3533 (Ogg), RFC 9559
 (Matroska), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 and 13818-3 (MPEG audio), 13818-7 (ADTS), id3.org (ID3v2).
 """
@@ -23,7 +23,7 @@ from podeval.errors import BadAudio, find_address
 Reader = Literal["soundfile", "av"]
 
 AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
-"""Under which recordings lie in runs and submissions; they do not say what is in a file."""
+"""File name endings of recordings in runs and submissions; they do not determine how a file is opened."""
 
 _WAV_LAYOUTS = {
     0x4: "mono",
@@ -49,17 +49,17 @@ _MAX_CHUNKS = 100_000
 
 @dataclass(frozen=True)
 class Container:
-    """How a file is to be opened, and what it states about itself.
+    """The format of a file: how to open it, and what it states about itself.
 
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
-        reader: which library decodes it.
-        demuxer: the name FFmpeg's libraries know it by.
-        stated_bytes: where the file should end by its own structure; None where it does not say.
-        stated_seconds: how long the audio should be by its header; None where it does not say.
-        tolerance: how many seconds less than stated are still complete (encoder delay and padding).
-        layout: the channel layout in FFmpeg's words, where the header names it.
-        note: what a reader of a score should know.
+        reader: the library that decodes it.
+        demuxer: its name in FFmpeg's libraries.
+        stated_bytes: where the file should end according to its own structure; None if it does not say.
+        stated_seconds: how long the audio should be according to its header; None if it does not say.
+        tolerance: by how many seconds complete audio may fall short of the stated length (encoder delay and padding).
+        layout: the channel layout by FFmpeg's name, if the header names one.
+        note: what a reader of a score should know about the file.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Container:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading; never blocks on a pipe, never touches a device.
+    """Open a regular file for reading without ever blocking on a pipe or touching a device.
 
     Raises:
-        BadAudio: missing, a directory, a pipe or device, unreadable, or empty.
+        BadAudio: the path is missing, a directory, a pipe or device, unreadable, or empty.
     """
     name = repr(str(path))
     try:
@@ -92,7 +92,7 @@ def open_regular(path: Path) -> BufferedReader:
     except (OSError, ValueError) as error:
         raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
     try:
-        # Once more on what was really opened: the path may have changed hands in between.
+        # Check the opened file again: the path may have been replaced in between.
         status = os.fstat(file.fileno())
         _refuse_irregular(name, status.st_mode)
         if status.st_size == 0:
@@ -104,17 +104,18 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def identify(file: BinaryIO, path: Path) -> Container:
-    """Recognise the container by its magic bytes and read what it states about its length.
+    """Recognise the container by its magic bytes and read the length it states.
 
     Args:
         file: an open, seekable file.
-        path: for messages only.
+        path: used in messages only.
 
     Raises:
-        BadAudio: not one of the containers podeval reads; the message says what it looks like.
+        BadAudio: podeval does not read this container; the message says what the file looks like.
     """
     size = file.seek(0, os.SEEK_END)
     head = _read_at(file, 0, 64)
+    # Containers with magic bytes at the start of the file.
     if head[:4] in (b"RIFF", b"RF64", b"BW64") and head[8:12] == b"WAVE":
         return _read_wav(file, size)
     if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
@@ -125,6 +126,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
         return Container("matroska", "av", "matroska", stated_bytes=_find_matroska_end(file, size))
     if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide"):
         return Container("mp4", "av", "mov", stated_bytes=_find_mp4_end(file, size))
+    # Streams that may follow an ID3 tag: FLAC, raw AAC, MP3.
     start = skip_id3(file)
     if _read_at(file, start, 4) == b"fLaC":
         return _read_flac(_read_at(file, start, 42))
@@ -167,7 +169,7 @@ def _read_wav_layout(fmt: bytes) -> str | None:
 
 
 def _is_placeholder(length: int) -> bool:
-    """Whether a WAV length is what stream writers put there: the top of a signed or an unsigned 32-bit range."""
+    """Return whether a WAV length is a stream writer's placeholder: the top of a signed or unsigned 32-bit range."""
     return any(top - 0x1000 <= length <= top for top in (0x7FFFFFFF, 0xFFFFFFFF))
 
 
@@ -179,7 +181,7 @@ def _read_aiff(file: BinaryIO, size: int) -> Container:
 
 
 def _read_chunks(file: BinaryIO, size: int, order: Literal["<", ">"]) -> Iterator[tuple[bytes, int, int]]:
-    """The chunks of a RIFF or IFF file: tag, where its content starts, stated length."""
+    """Yield the chunks of a RIFF or IFF file: tag, offset of the content, stated length."""
     at = 12
     for _ in range(_MAX_CHUNKS):
         header = _read_at(file, at, 8)
@@ -193,7 +195,7 @@ def _read_chunks(file: BinaryIO, size: int, order: Literal["<", ">"]) -> Iterato
 
 
 def _read_flac(head: bytes) -> Container:
-    """STREAMINFO is the first metadata block: 20 bits rate, 3 bits channels, 5 bits depth, 36 bits frames."""
+    """Read STREAMINFO, the first metadata block: 20 bits of rate, 3 of channels, 5 of depth, 36 of frames."""
     facts = int.from_bytes(head[18:26].ljust(8, b"\0"), "big")
     rate, channels, frames = facts >> 44, (facts >> 41 & 7) + 1, facts & (1 << 36) - 1
     layout = _FLAC_LAYOUTS[channels - 1]
@@ -242,10 +244,13 @@ def _find_mp4_end(file: BinaryIO, size: int) -> int | None:
 
 
 def _find_matroska_end(file: BinaryIO, size: int) -> int | None:
-    """Where the first Segment element ends, or a head longer than the file; None for a live stream without a size."""
+    """Return the offset at which the first Segment element or an overlong head ends.
+
+    None for a live stream, which states no size.
+    """
     length, start = _read_ebml_size(file, 4)
     if length is not None and start + length > size:
-        # Not looked for there: a head may say 2^56 bytes, further than any file can be read.
+        # Do not seek there: the size may be stated as 2^56 bytes, beyond any file.
         return start + length
     if length is None or _read_at(file, start + length, 4) != b"\x18\x53\x80\x67":
         return None
@@ -254,7 +259,7 @@ def _find_matroska_end(file: BinaryIO, size: int) -> int | None:
 
 
 def _read_ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
-    """A variable-length size and where it ends; None where all its bits are set (unknown) or it is broken."""
+    """Read a variable-length size and the offset behind it; the size is None if unknown (all bits set) or broken."""
     head = _read_at(file, at, 8)
     width = 9 - head[0].bit_length() if head and head[0] else 0
     if not width or len(head) < width:

@@ -1,4 +1,4 @@
-"""Describes what a refused file looks like, so that its owner knows what happened."""
+"""Describes what a refused file looks like, so that its owner understands what is wrong with it."""
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "is a ZIP archive: unpack it and give the audio files in it"),
@@ -24,7 +24,8 @@ _SUBTITLES = (b"webvtt", b"[script info]")
 
 
 def describe_refused(head: bytes) -> str:
-    """Say what is wrong with a file that starts with `head`, as the rest of a sentence that begins with its name."""
+    """Return the rest of a sentence that begins with the file's name and says what is wrong, given its first bytes."""
+    # Files that are known by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
             return verdict
@@ -36,6 +37,7 @@ def describe_refused(head: bytes) -> str:
     if text is None:
         kinds = "WAV, FLAC, Ogg, MP3, AAC, AIFF, MP4/M4A or Matroska/WebM"
         return f"is not in a format podeval reads ({kinds}): convert it to FLAC"
+    # Text files.
     if text.startswith((b"<!doctype html", b"<html")):
         return "is an HTML page, not audio: the download probably failed"
     if text.startswith(_PLAYLISTS) or any(mark in text[:512] for mark in _XML_PLAYLISTS):
@@ -48,7 +50,7 @@ def describe_refused(head: bytes) -> str:
 
 
 def _decode_text(head: bytes) -> bytes | None:
-    """The beginning in lower case if it is text in UTF-8 or UTF-16, or None."""
+    """Return the first bytes in lower case if they are text in UTF-8 or UTF-16, otherwise None."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     # The cut may have split the last character.
     for end in range(len(head), max(len(head) - 4, 0), -1):

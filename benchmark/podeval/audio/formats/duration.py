@@ -1,4 +1,4 @@
-"""The length of an audio file, read without decoding it."""
+"""Reads the duration of an audio file without decoding it."""
 
 import os
 from pathlib import Path
@@ -11,13 +11,13 @@ _TIMED = ("ogg", "matroska", "mp4")
 
 
 def read_container_and_seconds(path: Path) -> tuple[str, float]:
-    """Read an audio file's container and length: by its header where that says so, else by the times of its packets.
+    """Read an audio file's container and duration, from its header or, failing that, from its packets' timestamps.
 
     Returns:
-        The container's name (see `Container`), and seconds.
+        The container's name (see `Container`) and the duration in seconds.
 
     Raises:
-        BadAudio: no such file, not audio, shorter than it states, or nothing to play in it.
+        BadAudio: the file is missing, not audio, shorter than it states, or holds nothing to play.
     """
     import av
 
@@ -50,7 +50,7 @@ def _measure_with_sndfile(file: BinaryIO, container: Container) -> float | None:
 
 
 def _measure_by_packets(file: BinaryIO, container: Container) -> float:
-    """What the container says, else from the first to the last packet; with no way to other files."""
+    """Return the duration that the container states, or the time from first to last packet; opens no other file."""
     import av
 
     with av.open(
@@ -65,12 +65,12 @@ def _measure_by_packets(file: BinaryIO, container: Container) -> float:
     ) as source:
         if not source.streams.audio:
             return 0.0
-        # Of bare MP3 and AAC streams this would be a guess by the first frames' bit rate.
+        # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
         if container.name in _TIMED and source.duration:
             return float(source.duration / av.time_base)
         stream = source.streams.audio[0]
         begin, end = None, 0
-        # Whole ticks: hours have hundreds of thousands of packets, and fractions are slow.
+        # In integer ticks: hours have hundreds of thousands of packets, and fractions are slow.
         for packet in source.demux(stream):
             if packet.pts is not None:
                 begin = packet.pts if begin is None else min(begin, packet.pts)

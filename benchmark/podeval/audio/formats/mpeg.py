@@ -1,4 +1,4 @@
-"""Recognising MPEG audio streams: ID3 tags, ADTS frames, Layer II and III frames, the Xing header.
+"""Recognises MPEG audio streams: ID3 tags, ADTS frames, Layer II and III frames, the Xing header.
 
 Sources: ISO/IEC 11172-3 and 13818-3 (frame header), 13818-7 (ADTS), id3.org (ID3v2.4), and Xing's VBR header.
 """
@@ -17,7 +17,7 @@ _MAX_PADDING = 65_536
 
 @dataclass(frozen=True)
 class MpegFrame:
-    """One Layer II or III frame header: Hz, bytes of the frame, samples a channel, bytes before a Xing header."""
+    """A Layer II or III frame header: Hz, bytes of the frame, samples per channel, bytes before a Xing header."""
 
     rate: int
     length: int
@@ -27,7 +27,7 @@ class MpegFrame:
 
 
 def skip_id3(file: BinaryIO) -> int:
-    """Find where the audio starts behind ID3v2 tags and their zero padding; 0 without a tag."""
+    """Return the offset of the audio behind any ID3v2 tags and their zero padding; 0 without a tag."""
     at = 0
     for _ in range(_MAX_TAGS):
         header = _read_at(file, at, 10)
@@ -44,7 +44,7 @@ def skip_id3(file: BinaryIO) -> int:
 
 
 def is_adts(file: BinaryIO, at: int, size: int) -> bool:
-    """Whether two ADTS frames (raw AAC) follow each other at `at`, or one that ends the file."""
+    """Return whether `at` is the start of two consecutive ADTS frames (raw AAC), or of one that ends the file."""
     length = _parse_adts_length(_read_at(file, at, 7))
     if length is None:
         return False
@@ -53,7 +53,10 @@ def is_adts(file: BinaryIO, at: int, size: int) -> bool:
 
 
 def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
-    """Read the Layer II or III frame at `at`, if another of its kind follows or the file ends before one could."""
+    """Read the Layer II or III frame at `at`.
+
+    None unless another frame of its kind follows or the file ends before one could.
+    """
     frame = _parse_mpeg_header(_read_at(file, at, 4))
     if frame is None:
         return None
@@ -64,9 +67,10 @@ def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
 
 
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
-    """Read the length in the Xing (or Info) header of the first frame, and how much less would still be whole; or None.
+    """Read the seconds stated in the first frame's Xing (or Info) header, and the shortfall that is still complete.
 
-    With an encoder's delay and padding beside it (LAME, FFmpeg), the length is that of the source.
+    Returns None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration
+    is that of the encoder's input.
     """
     frame = read_mpeg_frame(file, at, size)
     if frame is None:

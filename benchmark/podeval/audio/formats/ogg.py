@@ -1,4 +1,4 @@
-"""The pages of an Ogg file: whether it is whole, how many streams it holds, and of which codec.
+"""The pages of an Ogg file: whether it is complete, how many streams it holds, and with which codec.
 
 Sources: RFC 3533 (pages), Vorbis I specification 4.2.2 (identification header), RFC 7845 (Opus).
 """
@@ -12,14 +12,14 @@ _MAX_PAGES = 2_000_000
 
 @dataclass(frozen=True)
 class OggPages:
-    """What walking over all pages tells.
+    """What the page headers of a whole file say.
 
     Attributes:
-        end: where the last page should end by its own header.
-        streams: logical streams, side by side or chained.
+        end: where the last page should end according to its header.
+        streams: number of logical streams, multiplexed or chained.
         first_packet: the beginning of the first packet, which names the codec.
         ended: whether the last page is marked as the end of its stream.
-        regular: whether page follows page up to the end of the file.
+        regular: whether pages follow one another up to the end of the file.
     """
 
     end: int
@@ -36,7 +36,7 @@ class OggPages:
 
 
 def walk_pages(file: BinaryIO, size: int) -> OggPages:
-    """Go from page to page; stops at the first thing that is none."""
+    """Read all page headers in order, up to the end of the file or the first bytes that are not a page."""
     at, streams, flags, first_packet = 0, 0, 0, b""
     for _ in range(_MAX_PAGES):
         file.seek(at, os.SEEK_SET)

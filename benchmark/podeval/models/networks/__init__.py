@@ -1,1 +1,1 @@
-"""Networks that are rebuilt here as their authors describe them, because their packages do not install beside ours."""
+"""Networks reimplemented from their authors' descriptions, because their packages do not install beside podeval's."""

@@ -1,7 +1,7 @@
 """BEATs: a transformer over patches of a log mel spectrogram, which turns sound into a sequence of vectors.
 
 Chen et al., ICML 2023 (arXiv 2212.09058), as in the published iteration 3: Kaldi filter banks, patches of 16 frames by
-16 bands, a convolution for their position, layers with residuals of DeepNet's weight and attention biased by
+16 bands, a convolution for their position, layers with DeepNet's residual weights and attention biased by
 gated relative positions. Sizes are read from the weights. Written here from the published architecture; equal
 within 1e-4 to an independent implementation (tests/models/test_casp.py).
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     Weights = dict[str, Tensor]
 
 RATE = 16_000
-"""Of the samples, Hz."""
+"""Sample rate of the input, Hz."""
 
 BANDS = 128
 FRAME, HOP = 400, 160
-"""Filter banks look at 25 ms every 10 ms."""
+"""Length and hop of the filter banks' frames in samples: 25 ms every 10 ms."""
 
 _FFT = 512
 _LOWEST_HZ = 20.0
@@ -34,16 +34,16 @@ _WINDOW_POWER = 0.85
 _FULL_SCALE = 2.0**15
 _MEAN, _DEVIATION = 15.41663, 6.55582
 _GATES = 2
-"""Of relative positions; each is the sum of a few outputs of one linear layer."""
+"""Number of gates of relative positions; each is the sum of a few outputs of one linear layer."""
 
 
 class Beats:
-    """The encoder.
+    """The BEATs encoder.
 
     Args:
-        weights: by the names of the original code, on the device where it is to run.
-        furthest: distance in patches from which on all relative positions are one.
-        deep_norm: whether residuals weigh (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
+        weights: weights under the names of the original code, on the device where it is to run.
+        furthest: distance in patches from which on all relative positions are treated alike.
+        deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
     """
 
     def __init__(self, weights: Weights, *, furthest: int, deep_norm: bool) -> None:
@@ -59,15 +59,17 @@ class Beats:
         self._filters = torch.from_numpy(_make_mel_filters()).to(table.device)
 
     def encode(self, samples: Tensor) -> Tensor:
-        """Vectors of patches, (clips, patches, dimensions), from samples of full scale 1, (clips, frames)."""
+        """Return vectors of patches, (clips, patches, dimensions), for samples of full scale 1, (clips, frames)."""
         import torch.nn.functional as nn
 
+        # Patches of the normalised filter banks.
         spectra = (make_filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
         patch = self._weights["patch_embedding.weight"]
         values = nn.conv2d(spectra.unsqueeze(1), patch, self._weights.get("patch_embedding.bias"), patch.shape[-2:])
         values = self._normalise(values.flatten(2).transpose(1, 2), "layer_norm")
         if "post_extract_proj.weight" in self._weights:
             values = self._apply_linear(values, "post_extract_proj")
+        # The transformer over the patches.
         values = self._normalise(values + self._encode_positions(values), "encoder.layer_norm")
         bias = self._bias_by_distance(values.shape[1])
         for number in range(self._layers):
@@ -75,14 +77,14 @@ class Beats:
         return values
 
     def _encode_positions(self, values: Tensor) -> Tensor:
-        """What a wide grouped convolution over the sequence says of each patch's surroundings."""
+        """Encode each patch's surroundings by a wide grouped convolution over the sequence."""
         import torch.nn.functional as nn
 
         size = self._position.shape[-1]
         groups = values.shape[2] // self._position.shape[1]
         bias = self._weights["encoder.pos_conv.0.bias"]
         convolved = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
-        # An even kernel gives one place too many.
+        # An even kernel gives one position too many.
         return nn.gelu(convolved[..., : values.shape[1]]).transpose(1, 2)
 
     def _run_layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
@@ -94,7 +96,7 @@ class Beats:
         return self._normalise(values * self._residual + inner, f"{layer}.final_layer_norm")
 
     def _attend(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
-        """Self-attention; each query weighs the bias of relative positions by gates of its own."""
+        """Compute self-attention; each query weights the bias of relative positions by its own gates."""
         import torch
         import torch.nn.functional as nn
 
@@ -103,16 +105,21 @@ class Beats:
             self._apply_linear(values, f"{layer}.{role}_proj").view(clips, patches, self._heads, -1).transpose(1, 2)
             for role in ("q", "k", "v")
         )
+        # Gates that weight the bias of relative positions, from the query.
         gates = (
             self._apply_linear(query, f"{layer}.grep_linear").view(clips, self._heads, patches, _GATES, -1).sum(dim=-1)
         )
         update, reset = torch.sigmoid(gates).chunk(_GATES, dim=-1)
         weight = update * (reset * self._weights[f"{layer}.grep_a"] - 1.0) + 2.0
+        # Attention with this bias.
         attended = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
         return self._apply_linear(attended.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
 
     def _bias_by_distance(self, patches: int) -> Tensor:
-        """The bias of every pair of places, (heads, patches, patches): near ones exactly, far ones by logarithm."""
+        """Return the bias of every pair of positions, (heads, patches, patches).
+
+        Near positions are distinguished exactly, far ones by logarithm.
+        """
         import torch
 
         table = self._weights["encoder.layers.0.self_attn.relative_attention_bias.weight"]
@@ -120,6 +127,7 @@ class Beats:
         offset = places[None, :] - places[:, None]
         half = self._buckets // 2
         exact = half // 2
+        # Half of the buckets are for either direction; in each, half are exact and half logarithmic.
         distance = offset.abs()
         far = exact + (
             torch.log(distance.float() / exact) / math.log(self._furthest / exact) * (half - exact)
@@ -140,20 +148,22 @@ class Beats:
 
 
 def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
-    """Kaldi's log mel filter banks without dither, (clips, frames, bands); a frame reaches not beyond the samples.
+    """Compute Kaldi's log mel filter banks without dither, (clips, frames, bands), from frames within the samples.
 
     Args:
-        samples: of 16-bit full scale, (clips, frames) at 16 kHz.
-        filters: (bins, bands).
+        samples: samples with 16-bit full scale, (clips, frames) at 16 kHz.
+        filters: mel filters, (bins, bands).
     """
     import torch
     import torch.nn.functional as nn
 
+    # Frames without their mean, with pre-emphasis and window.
     frames = samples.unfold(-1, FRAME, HOP)
     frames = frames - frames.mean(dim=-1, keepdim=True)
     before = torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
     window = torch.hann_window(FRAME, periodic=False, device=samples.device) ** _WINDOW_POWER
     frames = (frames - _PREEMPHASIS * before) * window
+    # Log energies of the mel bands.
     power = torch.fft.rfft(nn.pad(frames, (0, _FFT - FRAME))).abs().square()
     banks: Tensor = (power @ filters).clamp(min=torch.finfo(torch.float32).eps).log()
     return banks
@@ -161,7 +171,7 @@ def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
 
 @functools.cache
 def _make_mel_filters() -> NDArray[np.float32]:
-    """Kaldi's triangles on its mel scale, (bins, bands)."""
+    """Return Kaldi's triangular filters on its mel scale, (bins, bands)."""
     edges = np.linspace(_hertz_to_mel(_LOWEST_HZ), _hertz_to_mel(RATE / 2), BANDS + 2)
     bins = np.array([[_hertz_to_mel(number * RATE / _FFT)] for number in range(_FFT // 2 + 1)])
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
@@ -175,7 +185,7 @@ def _hertz_to_mel(hertz: float) -> float:
 
 
 def _read_position_kernel(weights: Weights) -> Tensor:
-    """The kernel of the position convolution, kept as a direction and a length (torch has two names for them)."""
+    """Return the kernel of the position convolution, stored as direction and length (torch has two names for them)."""
     old, new = "encoder.pos_conv.0.weight_", "encoder.pos_conv.0.parametrizations.weight.original"
     length, direction = (
         (weights[f"{old}g"], weights[f"{old}v"]) if f"{old}g" in weights else (weights[f"{new}0"], weights[f"{new}1"])

@@ -1,7 +1,7 @@
 """CASP: how well background audio fits the speech over it, by two BEATs encoders trained on podcasts.
 
-Each encoder's patches are pooled by an attention of their own and projected; harmony is the cosine of the two. Tian
-et al., ACM MM 2025 (DualDub), in the checkpoint that PodEval uses, trained on clips of 10 s.
+Each encoder's patches are pooled by attention and projected; harmony is the cosine similarity of the two. Tian
+et al., ACM MM 2025 (DualDub), with the checkpoint that PodEval uses, trained on clips of 10 s.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 
 
 class Casp(Harmony):
-    """A judge of harmony.
+    """A harmony model with two BEATs encoders.
 
     Args:
         files: the folder of `wonderfuluuuuuuuuuuu/DualDub`.
-        furthest, deep_norm: of BEATs (iteration 3), which the checkpoint's weights do not say.
-        batch: pairs of clips that are worked on at once.
+        furthest, deep_norm: settings of BEATs (iteration 3), which the checkpoint's weights do not state.
+        batch: number of pairs of clips processed at once.
     """
 
     def __init__(self, files: dict[str, Path], *, furthest: int = 800, deep_norm: bool = True, batch: int = 8) -> None:
@@ -53,11 +53,11 @@ class Casp(Harmony):
         self._device = torch.device(device())
 
     def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
-        """The cosine of each speech clip with its music clip, shape (clips,).
+        """Return the cosine similarity of each speech clip with its music clip, shape (clips,).
 
         Args:
             speech: mono at 16 kHz, all clips of one length.
-            music: what sounds at the same time, of the same length.
+            music: the accompaniment of each speech clip, of the same length.
         """
         import torch
 
@@ -74,7 +74,7 @@ class Casp(Harmony):
 
 
 def _build_tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool) -> Callable[[Tensor], Tensor]:
-    """From samples (clips, frames) to vectors (clips, dimensions)."""
+    """Return a function that maps samples (clips, frames) to vectors (clips, dimensions)."""
     encoder = Beats(select_part(weights, f"{side}_encoder."), furthest=furthest, deep_norm=deep_norm)
     attend = _build_two_layers(select_part(weights, f"{side}_pooling.attention."))
     project = _build_two_layers(select_part(weights, f"{side}_proj."))
@@ -88,7 +88,7 @@ def _build_tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool)
 
 
 def _build_two_layers(weights: Weights) -> Callable[[Tensor], Tensor]:
-    """A linear layer, normalised and rectified, and a second one."""
+    """Return a function that applies a linear layer, normalised and rectified, and a second linear layer."""
     import torch.nn.functional as nn
 
     first, scale, second = (weights[f"{layer}.weight"] for layer in (0, 1, 3))

@@ -1,16 +1,18 @@
-"""DistillMOS: how good speech sounds to listeners, on a scale of 1 to 5, by one small network.
+"""DistillMOS: an estimate of the quality of speech as heard by listeners, on a scale of 1 to 5, by one small network.
 
 Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions that halve
 the frequency axis five times, and the time axis once, then through a transformer of seven layers, and are pooled by
 attention.
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
-assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is another implementation
-of its network; values agree within float32 rounding.
+assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a separate
+implementation of its network; values agree within float32 rounding. On a CPU what follows the spectra runs in ONNX
+Runtime (`models.exported`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.device import device
+from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import Samples, WindowScorer
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 WINDOW = 122_880
-"""Samples the network looks at: 7.68 s."""
+"""Number of samples in the network's input: 7.68 s."""
 
 _FRAME, _HOP = 320, 160
 _CHANNELS = (2, 64, 64, 128, 256, 256, 256)
@@ -36,7 +39,7 @@ _STEPS = 384
 _WIDTH, _HEADS, _LAYERS = 200, 8, 7
 _COMPRESSION = 0.3
 _SMALLEST = 1e-12
-_BATCH = 8
+_GPU_BATCH = 8
 
 # Where the package keeps the weights of each part of the network.
 _PREFIXES = {
@@ -54,7 +57,7 @@ _PREFIXES = {
 
 
 class DistillMos(WindowScorer):
-    """A scorer of windows.
+    """A window scorer with DistillMOS.
 
     Args:
         files: `distill_mos_v7.pt`, the weights.
@@ -63,59 +66,91 @@ class DistillMos(WindowScorer):
     def __init__(self, files: dict[str, Path]) -> None:
         import torch
 
-        stored = torch.load(files["distill_mos_v7.pt"], map_location="cpu", weights_only=True)["model"]
-        network: Any = _build_network()
-        network.load_state_dict({_rename_weight(name): tensor for name, tensor in stored.items()})
+        weights = files["distill_mos_v7.pt"]
         self._device = device()
-        # In this order of memory the convolutions take a sixth less time.
-        self._parts = network.eval().to(self._device, memory_format=torch.channels_last)
+        if self._device == "cpu":
+            self._exported = ExportedNetwork("distillmos", weights, partial(_build_example, weights), changes="1")
+        else:
+            # In this memory layout the convolutions take a sixth less time.
+            self._network = _load_network(weights).to(self._device, memory_format=torch.channels_last)
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
-        """One value a window, 1..5, shape (windows,).
+        """Return one value per window, 1..5, shape (windows,).
 
         Args:
-            windows: mono, 16 kHz; zeros are put behind one shorter than 7.68 s, what is beyond is not looked at.
+            windows: mono, 16 kHz; a window shorter than 7.68 s is zero-padded at its end, a longer one is truncated.
         """
-        import torch
-
         values = np.empty(len(windows), dtype=np.float32)
-        with torch.inference_mode():
-            for first in range(0, len(windows), _BATCH):
-                batch = np.stack([_fit_to_window(window) for window in windows[first : first + _BATCH]])
-                scores = self._judge(torch.from_numpy(batch).to(self._device))
-                values[first : first + len(batch)] = scores.cpu().numpy()
-                progress.report("naturalness, windows", first + len(batch), len(windows))
+        run = self._run_on_cpu if self._device == "cpu" else self._run_on_gpu
+        done = 0
+        for scores in run(windows):
+            values[done : done + len(scores)] = scores
+            done += len(scores)
+            progress.report("naturalness, windows", done, len(windows))
         return values
 
-    def _judge(self, samples: Tensor) -> Tensor:
-        """1..5 of `(windows, WINDOW)` samples."""
+    def _run_on_cpu(self, windows: Sequence[Samples]) -> Iterator[NDArray[np.float32]]:
+        """Yield the values of one window at a time."""
+        return self._exported.run_each(_compute_spectra([window], self._device).numpy() for window in windows)
+
+    def _run_on_gpu(self, windows: Sequence[Samples]) -> Iterator[NDArray[np.float32]]:
+        """Yield the values of `_GPU_BATCH` windows at a time."""
         import torch
 
-        parts = self._parts
-        loudest = samples.abs().amax(dim=1, keepdim=True)
-        maps = parts["convolutions"](_compress_spectra(samples / (loudest + 1e-8)))
-        # One vector a step in time: the frequencies of the first channel, then of the next.
-        features = parts["norm_again"](parts["norm_features"](maps.flatten(1, 2))).mT
-        encoded = parts["encoder"](parts["project"](features) + parts["positions"].pe)
-        encoded = parts["norm_encoded"](encoded.mT).mT
-        weights = torch.softmax(parts["attend"](encoded), dim=1)
-        pooled = (weights * encoded).sum(dim=1)
-        return 1 + 4 * torch.sigmoid(parts["judge"](pooled))[:, 0]
+        for first in range(0, len(windows), _GPU_BATCH):
+            batch = windows[first : first + _GPU_BATCH]
+            with torch.inference_mode():
+                yield self._network(_compute_spectra(batch, self._device)).cpu().numpy()
+
+
+def _load_network(weights: Path) -> Any:
+    import torch
+
+    stored = torch.load(weights, map_location="cpu", weights_only=True)["model"]
+    network: Any = _build_network()
+    network.load_state_dict({_rename_weight(name): tensor for name, tensor in stored.items()})
+    return network.eval()
+
+
+def _build_example(weights: Path) -> Network:
+    """Return the network, and spectra of the shape that it takes."""
+    return _load_network(weights), _compute_spectra([np.zeros(WINDOW, np.float32)] * 2, "cpu").contiguous()
+
+
+def _judge(parts: Any, spectra: Tensor) -> Tensor:
+    """Return the values, 1..5, of `(windows, 2, bins, frames)` spectra."""
+    import torch
+
+    maps = parts["convolutions"](spectra)
+    # One vector per time step: the frequencies of the first channel, then of the next.
+    features = parts["norm_again"](parts["norm_features"](maps.flatten(1, 2))).transpose(1, 2)
+    encoded = parts["encoder"](parts["project"](features) + parts["positions"].pe)
+    encoded = parts["norm_encoded"](encoded.transpose(1, 2)).transpose(1, 2)
+    weights = torch.softmax(parts["attend"](encoded), dim=1)
+    pooled = (weights * encoded).sum(dim=1)
+    return 1 + 4 * torch.sigmoid(parts["judge"](pooled))[:, 0]
 
 
 def _build_network() -> Module:
-    """The network's parts, with weights that mean nothing yet."""
+    """Build the network's modules with untrained weights."""
     import torch
     from torch import nn
 
+    # All convolutions but the first halve the frequency axis, the last one also the time axis.
     convolutions: list[Module] = []
     for number, (inputs, outputs) in enumerate(pairwise(_CHANNELS)):
         stride = (1 if number == 0 else 2, 2 if number == len(_CHANNELS) - 2 else 1)
         convolutions += [nn.Conv2d(inputs, outputs, 3, stride, padding=(0, 1)), nn.LeakyReLU(0.1)]
+    # The transformer and the pooling after it.
     layer = nn.TransformerEncoderLayer(_WIDTH, _HEADS, 2 * _WIDTH, dropout=0.0, batch_first=True)
     positions = nn.Module()
     positions.register_buffer("pe", torch.empty(1, _STEPS, _WIDTH))
-    return nn.ModuleDict(
+
+    class Judging(nn.ModuleDict):
+        def forward(self, spectra: Tensor) -> Tensor:
+            return _judge(self, spectra)
+
+    return Judging(
         {
             "convolutions": nn.Sequential(*convolutions),
             "norm_features": nn.BatchNorm1d(_FEATURES),
@@ -144,13 +179,17 @@ def _fit_to_window(window: Samples) -> Samples:
     return fitted
 
 
-def _compress_spectra(samples: Tensor) -> Tensor:
-    """Real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
+def _compute_spectra(windows: Sequence[Samples], device: str) -> Tensor:
+    """Return the real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
     import torch
 
+    # Each window at a peak of 1.
+    samples = torch.from_numpy(np.stack([_fit_to_window(window) for window in windows])).to(device)
+    samples = samples / (samples.abs().amax(dim=1, keepdim=True) + 1e-8)
+    # Its spectra, compressed.
     edge = (_FRAME - _HOP) // 2
     padded = torch.nn.functional.pad(samples, (edge, edge), mode="reflect")
-    window = torch.hann_window(_FRAME, device=samples.device)
-    spectra = torch.stft(padded, _FRAME, _HOP, window=window, center=False, return_complex=True)
+    hann = torch.hann_window(_FRAME, device=device)
+    spectra = torch.stft(padded, _FRAME, _HOP, window=hann, center=False, return_complex=True)
     magnitudes = spectra.abs().clamp(min=_SMALLEST)
     return torch.view_as_real(spectra * magnitudes ** (_COMPRESSION - 1)).permute(0, 3, 1, 2)

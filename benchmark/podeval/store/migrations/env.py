@@ -1,4 +1,4 @@
-"""How the migrations run: on the connection that `store.migrate` hands over, inside its transaction."""
+"""Runs the migrations on the connection that `store.migrate` passes, inside its transaction."""
 
 from alembic import context
 

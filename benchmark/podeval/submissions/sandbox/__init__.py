@@ -1,9 +1,9 @@
-"""The sandbox for untrusted programs: no network, no secrets, one writable folder, limits on all that they can use up.
+"""The sandbox for untrusted programs: no network, no secrets, one writable folder, limits on all resources.
 
-Isolation is bubblewrap's (new namespaces, a bare file system, no privileges, a user of its own) and that of a filter of
-system calls; limits of a process are prlimit's, memory is bounded by a cgroup where one can be made. What none of them
-bounds (memory without one, output of all processes together, time, the host's disk) is watched from outside. The box
-dies with the thread that opened it, however that ends.
+Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a user of its own) and by a filter of
+system calls; limits of a process are prlimit's, memory is limited by a cgroup where one can be made. What none of them
+limits (memory without a cgroup, output of all processes together, time, the host's disk) is watched from outside. The
+sandbox dies with the thread that opened it, however that ends.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux 
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return why nothing can be isolated here, found by trying once; None if it can."""
+    """Return why nothing can be isolated here, found by one trial; None if it can."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -52,7 +52,7 @@ def require() -> None:
     """Refuse if nothing can be isolated here.
 
     Raises:
-        NoIsolation: says what is missing.
+        NoIsolation: the message says what is missing.
     """
     if (why := explain_missing_isolation()) is not None:
         raise NoIsolation(
@@ -78,14 +78,14 @@ def python(module: str, *arguments: str) -> list[str]:
 
 
 def run(box: SandboxSpec) -> ExitInfo:
-    """Run a program in a box to its end."""
+    """Run a program in a sandbox to its end."""
     with open_sandbox(box) as running:
         return running.wait()
 
 
 @contextlib.contextmanager
 def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
-    """Start a box; when the block ends, every process in it is dead.
+    """Start a sandbox; when the block ends, every process in it is dead.
 
     Raises:
         NoIsolation: it is not trusted, and nothing can be isolated here.

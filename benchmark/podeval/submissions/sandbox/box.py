@@ -1,4 +1,4 @@
-"""The specification of a box: what it runs, what it may use, and how it ended."""
+"""The specification of a sandbox: what it runs, what it may use, and how it ended."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,16 @@ class NoIsolation(PodevalError):
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What a box may use.
+    """The limits of a sandbox.
 
     Attributes:
         wall_seconds: from start to end.
-        memory_bytes: of all processes together, whatever holds it: their own, shared, or in files that lie in memory;
-            also the address space of each, unless it has a GPU.
-        processes: threads count too.
-        output_bytes: in the writable folder, of all files together, those that were deleted and are still used too.
-        output_files: files and folders in it.
-        scratch_bytes: of `/tmp` and of shared memory, each; in memory.
+        memory_bytes: memory of all processes together, whatever holds it: their own, shared, or files in memory; also
+            the address space of each process, unless it has a GPU.
+        processes: number of processes and threads.
+        output_bytes: all files in the writable folder together, also deleted ones that are still open.
+        output_files: number of files and folders in it.
+        scratch_bytes: size of `/tmp` and of shared memory, each; in memory.
     """
 
     wall_seconds: float = 3600.0
@@ -36,15 +36,15 @@ class SandboxLimits:
 
 @dataclass(frozen=True)
 class SandboxSpec:
-    """What is run, and what it sees.
+    """The program in a sandbox, and what it can access.
 
     Attributes:
         command: program and arguments.
         writable: the one folder it may change; must exist and hold nothing of value.
         readable: files and folders it may read besides the system, this Python and podeval.
-        environment: all of it; nothing is inherited.
-        gpu: give it the GPU's devices; the address space of a process is then not bounded.
-        trusted: run it without isolation; only for what the operator vouches for.
+        environment: all its variables; none are inherited.
+        gpu: give it the GPU's devices; the address space of a process is then not limited.
+        trusted: run it without isolation; only for programs the operator vouches for.
     """
 
     command: Sequence[str]
@@ -58,7 +58,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class ExitInfo:
-    """How it ended: `stopped` says why where it was stopped from outside; `log` is the end of what it printed."""
+    """The end of a sandbox: `stopped` says why it was stopped from outside; `log` is the end of what it printed."""
 
     code: int
     stopped: str | None
@@ -67,7 +67,7 @@ class ExitInfo:
 
     @property
     def failure(self) -> str | None:
-        """What went wrong, as a clause; None where it ended by itself and well."""
+        """The failure, as a clause; None where it ended by itself and successfully."""
         if self.stopped:
             return self.stopped
         if self.code < 0:

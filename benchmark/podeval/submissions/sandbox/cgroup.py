@@ -1,8 +1,8 @@
-"""Memory cgroups: each box gets its own group, and the kernel bounds its memory, whatever holds it.
+"""Memory cgroups: each sandbox gets its own group, and the kernel limits its memory, whatever holds it.
 
 A group can be made where this process may write to the tree of groups: as root in a container or a virtual machine, or
-in a service or scope that systemd delegates (`Delegate=yes`). Nowhere is a group of somebody else's changed. Both
-versions of the interface are spoken, as machines with the first are still about.
+in a service or scope that systemd delegates (`Delegate=yes`). A group of somebody else's is never changed. Both
+versions of the interface are supported, as machines with the first are still in use.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from podeval.submissions.sandbox.processes import alive
 
 _NAME, _OPENER = "podeval-", "podeval-worker"
 _OVERHEAD = 64 * 2**20
-"""What the kernel may use for a box (tables, stacks, buffers) beyond the memory it is given."""
+"""Bytes the kernel may use for a sandbox (tables, stacks, buffers) beyond its memory limit."""
 _ENTER = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
 
 
@@ -58,10 +58,10 @@ V2 = Interface(
 
 @dataclass(frozen=True)
 class Tree:
-    """Where this process is in the tree of groups that bounds memory.
+    """The place of this process in the tree of groups that limits memory.
 
     Attributes:
-        interface: how its files are called.
+        interface: names of its files.
         top: the highest group that can be seen.
         group: the group of this process.
     """
@@ -72,31 +72,31 @@ class Tree:
 
 
 class ControlGroup:
-    """The group of one box."""
+    """The group of one sandbox."""
 
     def __init__(self, folder: Path, interface: Interface) -> None:
         self.folder, self._interface = folder, interface
 
     @property
     def enter(self) -> list[str]:
-        """Return the beginning of a command that makes it run in the group, with all that it starts."""
+        """The beginning of a command that makes it run in the group, with everything that it starts."""
         return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
 
     @property
     def used(self) -> int:
-        """Return the bytes of its memory that the kernel cannot give to others; cached files on a disk do not count."""
+        """Bytes of its memory that the kernel cannot reclaim; cached files on a disk do not count."""
         return sum(_numbers(self.folder / "memory.stat").get(name, 0) for name in self._interface.counters)
 
     @property
     def overrun(self) -> bool:
-        """Whether the kernel killed something in it because it wanted more than it may have."""
+        """Whether the kernel killed a process in it for exceeding its limit."""
         return _numbers(self.folder / self._interface.events).get("oom_kill", 0) > 0
 
     def bound(self, limits: SandboxLimits) -> None:
-        """Set what it may use.
+        """Set its limits.
 
         Raises:
-            OSError: this process may not.
+            OSError: this process lacks the permission.
         """
         most = str(limits.memory_bytes + _OVERHEAD)
         (self.folder / self._interface.limit).write_text(most)
@@ -110,7 +110,7 @@ class ControlGroup:
                 (self.folder / "pids.max").write_text(str(limits.processes + 4))
 
     def close(self) -> None:
-        """Kill whatever is left in it, and remove it."""
+        """Kill whatever is left in the group, and remove it."""
         end = time.monotonic() + 10
         while time.monotonic() < end:
             try:
@@ -130,7 +130,7 @@ class ControlGroup:
 
 
 def open_group(limits: SandboxLimits) -> ControlGroup | None:
-    """Open a new group for a box; None if none can be made."""
+    """Open a new group for a sandbox; return None if none can be made."""
     tree = find_tree()
     with contextlib.suppress(OSError):
         return None if tree is None else _make_group(tree, limits)
@@ -139,9 +139,10 @@ def open_group(limits: SandboxLimits) -> ControlGroup | None:
 
 @cache
 def find_tree() -> Tree | None:
-    """Find the group below which this process can make groups that bound memory, as `group`; None if it cannot.
+    """Return the tree with the group below which this process can make groups that limit memory; None if there is none.
 
-    Found by making one. Where the group of this process is its alone, it moves into one below, as version 2 wants it.
+    It is found by trial. Where no other process is in its group, this process moves into a group below, as version 2
+    requires.
     """
     if (tree := _read_own_tree()) is None:
         return None
@@ -184,7 +185,7 @@ def _make_group(tree: Tree, limits: SandboxLimits) -> ControlGroup:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove groups of processes that were killed before they could; a group with anything in it stays."""
+    """Remove groups of processes that were killed before they could do so; a group with a process in it stays."""
     for folder in parent.glob(f"{_NAME}[0-9]*-*"):
         if not alive(int(folder.name.split("-")[1])):
             with contextlib.suppress(OSError):
@@ -192,9 +193,9 @@ def _sweep(parent: Path) -> None:
 
 
 def list_candidates(tree: Tree) -> list[Path]:
-    """List groups below which one may be made, the nearest first; of the strict version 2, also the one above.
+    """List groups below which one may be made, the nearest first; with the strict version 2, also the one above.
 
-    With version 2 a group that bounds what is below it holds no processes, the top one excepted.
+    With version 2 a group that limits the groups below it holds no processes, except for the top one.
     """
     if tree.interface is V1 or "memory" in _words(tree.group / "cgroup.subtree_control"):
         return [tree.group]
@@ -207,7 +208,7 @@ def list_candidates(tree: Tree) -> list[Path]:
 
 
 def is_delegated(tree: Tree, folder: Path) -> bool:
-    """Whether this process may divide a group: systemd says so, the user owns it, or a container sees nothing else."""
+    """Tell whether this process may divide a group: by systemd, as the user's own, or as the top of a container."""
     if folder == tree.top:
         return folder == tree.group
     with contextlib.suppress(OSError):
@@ -218,7 +219,7 @@ def is_delegated(tree: Tree, folder: Path) -> bool:
 
 
 def _move_out(group: Path) -> bool:
-    """Move this process out of a group that is its alone, so that the group can bound what is below it."""
+    """Move this process out of a group in which it is alone, so that the group can limit what is below it."""
     inside = group / _OPENER
     try:
         if _words(group / "cgroup.procs") != {str(os.getpid())} or "memory" not in _words(group / "cgroup.controllers"):
@@ -248,7 +249,7 @@ def _read_own_tree() -> Tree | None:
 
 
 def parse_tree(mounts: str, groups: str) -> Tree | None:
-    """Parse where this process is, from what /proc says of its mounts and of its groups."""
+    """Parse the place of this process from what /proc says of its mounts and its groups."""
     paths = {}
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -281,7 +282,7 @@ def _words(path: Path) -> set[str]:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """Read a file of names and numbers, a pair a line."""
+    """Read a file of names and numbers, a pair on each line."""
     with contextlib.suppress(OSError, ValueError):
         pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines())
         return {name: int(number) for name, number in pairs}

@@ -1,4 +1,4 @@
-"""The command that opens a box: bubblewrap's namespaces and mounts, setpriv's user, prlimit's limits of a process."""
+"""The command that opens a sandbox: bubblewrap's namespaces and mounts, setpriv's user, prlimit's process limits."""
 
 import os
 import secrets
@@ -19,11 +19,11 @@ _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _OWN_USERS = 2_000_000_000
-"""Where the numbers of the users begin that boxes opened by root have; nobody else's files are theirs."""
+"""First user id for sandboxes opened by root; no files of others belong to these users."""
 
 
 def open_trial() -> str | None:
-    """Open a box that does nothing; returns what bubblewrap says if it cannot."""
+    """Open a sandbox that does nothing; return what bubblewrap says if it cannot."""
     with seccomp.descriptor() as system_calls:
         failure = _refusal(
             [*namespaces(SandboxLimits(), system_calls), *_seal(), "--", "/usr/bin/env", "true"], system_calls
@@ -32,7 +32,7 @@ def open_trial() -> str | None:
 
 
 def isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
-    """Return the command that runs a program in a box; the filter of its system calls is an open file."""
+    """Return the command that runs a program in a sandbox; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
     # Folders that bubblewrap makes on the way to a place would be its own alone.
@@ -54,7 +54,7 @@ def trusted_command(box: SandboxSpec) -> list[str]:
 
 
 def environment(box: SandboxSpec) -> dict[str, str]:
-    """Return all variables of a box's environment."""
+    """Return all variables of a sandbox's environment."""
     home = os.fspath(box.writable.resolve())
     plain = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
     offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -62,7 +62,7 @@ def environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def namespaces(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """Return the options of a bare system: own processes, no network, no privilege but to become the box's user."""
+    """Return the options of a bare system: own processes, no network, no privilege but to become the sandbox's user."""
     scratch = [
         part
         for folder in SCRATCH
@@ -84,7 +84,7 @@ def _privileges() -> list[str]:
 
 @cache
 def _can_disable_namespaces() -> bool:
-    """Whether bubblewrap can forbid namespaces inside a user's box; the filter does so in any case."""
+    """Tell whether bubblewrap can forbid namespaces inside a user's sandbox; the filter does so in any case."""
     options = ["--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
     return _refusal(["bwrap", *options, "--", "/usr/bin/env", "true"]) is None
 
@@ -96,7 +96,7 @@ def _refusal(command: list[str], *descriptors: int) -> str | None:
 
 
 def _seal() -> list[str]:
-    """Make read-only what bubblewrap had to write to: it lies in memory and has no fixed size."""
+    """Return options that make read-only what bubblewrap had to write to; it lies in memory and has no fixed size."""
     return ["--remount-ro", "/dev", "--remount-ro", "/"]
 
 
@@ -107,7 +107,7 @@ def _mount_as_it_is(path: Path) -> list[str]:
 
 
 def _visible_paths(box: SandboxSpec) -> list[str]:
-    """List what a box sees: this Python, podeval, and its readable paths; a folder comes before what lies in it."""
+    """List what a sandbox sees: this Python, podeval, and its readable paths; a folder comes before its content."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
         os.path.abspath(path) for path in prefixes
@@ -117,7 +117,7 @@ def _visible_paths(box: SandboxSpec) -> list[str]:
 
 
 def _own_user(writable: Path) -> list[str]:
-    """Return the options for the box's user; root gives each box its own, who then owns the writable folder."""
+    """Return the options for the sandbox's user; root gives each its own, who then owns the writable folder."""
     plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
     if os.geteuid() != 0:
         return ["setpriv", "--no-new-privs", "--"]

@@ -1,4 +1,4 @@
-"""Processes of a box, as /proc shows them."""
+"""The processes of a sandbox, as /proc shows them."""
 
 import contextlib
 import os
@@ -22,23 +22,23 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not asked for its exit code does not."""
+    """Tell whether a process runs; one that has ended and not been waited for does not."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False
 
 
 def views(pid: int) -> list[Path]:
-    """List the folders of /proc that show a process and all below it, one each.
+    """List the /proc folders of a process and all its descendants, one for each.
 
-    A process whose first thread has ended shows nothing under its own number: another thread is looked at then.
+    A process whose first thread has ended shows nothing under its own number; another thread's folder is used then.
     """
     folders = (view(each) for each in (pid, *descendants(pid)))
     return [folder for folder in folders if folder is not None]
 
 
 def view(pid: int) -> Path | None:
-    """Return the folder of /proc that shows a process, through its first thread that lives."""
+    """Return the /proc folder of a process, through its first living thread; None if there is none."""
     folder = Path(f"/proc/{pid}")
     if resident(folder):
         return folder

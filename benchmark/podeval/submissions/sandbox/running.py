@@ -1,4 +1,4 @@
-"""A running box: it is started, watched from outside, and killed completely."""
+"""A running sandbox: it is started, watched from outside, and killed completely."""
 
 import contextlib
 import os
@@ -12,19 +12,19 @@ from podeval.submissions.sandbox import cgroup, command, processes, seccomp, usa
 from podeval.submissions.sandbox.box import ExitInfo, SandboxSpec
 
 TICK = 0.1
-"""Seconds between two looks at what the box uses."""
+"""Seconds between two checks of the resources in use."""
 
 _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
-"""Bytes of the host's disk that no box may take."""
+"""Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that no box may take; a sixteenth, where the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free; a sixteenth, where the host has less than 8 GiB."""
 _SPARED = 4
 """How many times as long as it takes, a costly look waits for the next one."""
 
 
 class Running:
-    """A running box that a thread watches."""
+    """A running sandbox that a thread watches."""
 
     def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable
@@ -47,19 +47,19 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        """Whether anything in it may still write."""
+        """Whether any process in it may still write."""
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
-        """Stop the box; the first reason counts."""
+        """Stop the sandbox; the first reason counts."""
         if self._stopped is None:
             self._stopped = why
 
     def wait(self, seconds: float | None = None) -> ExitInfo:
-        """Wait until every process in the box is dead; returns how it ended.
+        """Wait until every process in the sandbox is dead; return how it ended.
 
         Raises:
-            TimeoutError: it has not in so many seconds.
+            TimeoutError: it has not ended in so many seconds.
         """
         self._watcher.join(seconds)
         if self._watcher.is_alive():
@@ -87,7 +87,7 @@ class Running:
             )
 
     def _watch(self) -> None:
-        """Watch the box until its end; if watching fails, it is stopped at once."""
+        """Watch the sandbox until its end; if watching fails, it is stopped at once."""
         pipe = self._process.stdout
         assert pipe is not None
         os.set_blocking(pipe.fileno(), False)
@@ -106,7 +106,7 @@ class Running:
         self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
 
     def _watch_until_end(self, pipe: int) -> str | None:
-        """Return why the box has to be stopped; None once it has ended by itself."""
+        """Return why the sandbox has to be stopped; None once it has ended by itself."""
         with selectors.DefaultSelector() as reading:
             reading.register(pipe, selectors.EVENT_READ)
             while self._process.poll() is None:
@@ -116,7 +116,7 @@ class Running:
         return None
 
     def _listen(self, reading: selectors.BaseSelector, pipe: int) -> None:
-        """Read what it prints until the next look, or its end."""
+        """Read what it prints until the next check, or its end."""
         look = time.monotonic() + TICK
         while self._process.poll() is None and (left := look - time.monotonic()) > 0:
             if not reading.get_map():
@@ -128,7 +128,7 @@ class Running:
                 time.sleep(TICK / 10)
 
     def _read(self, pipe: int) -> bool:
-        """Read what it printed; returns whether it may print more."""
+        """Read what it printed; return whether it may print more."""
         with contextlib.suppress(BlockingIOError):
             printed = os.read(pipe, 65_536)
             self._tail += printed

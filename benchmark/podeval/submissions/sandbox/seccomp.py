@@ -1,10 +1,10 @@
-"""The filter of system calls that a box runs under: a classic BPF program, which bubblewrap hands to the kernel.
+"""The filter of system calls that a sandbox runs under: a classic BPF program, which bubblewrap hands to the kernel.
 
-It refuses what no model needs and what the namespaces of a box do not cover: sockets that lead past the network
-namespace (vsock, netlink, raw packets), new namespaces, memory that nobody's resident size shows (memfd, System V
-segments), large and young parts of the kernel (io_uring, bpf, keys, userfaultfd), and whatever belongs to an operator.
-What is refused fails with the error that a kernel without it gives, so that libraries fall back; a call of another
-architecture than the box's own kills its process.
+It refuses what no model needs and what the namespaces of a sandbox do not cover: sockets that lead past the network
+namespace (vsock, netlink, raw packets), new namespaces, memory that no process's resident size shows (memfd, System V
+segments), large and young parts of the kernel (io_uring, bpf, keys, userfaultfd), and everything that is an operator's
+business. A refused call fails with the error of a kernel that lacks it, so that libraries fall back; a call of another
+architecture than the sandbox's own kills its process.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _THREAD, _SHARED_FILES = 0x0001_0000, 0x0000_0400
 
 
 class Architecture(NamedTuple):
-    """How the kernel names one: its audit number, and which column of `REFUSED` is its own."""
+    """The kernel's names of a machine type: its audit number, and its column of `REFUSED`."""
 
     audit: int
     column: int
@@ -124,7 +124,7 @@ def missing() -> str | None:
 
 
 def program(machine: str | None = None) -> bytes:
-    """Build the filter for a kind of machine, by default this one, as an array of `struct sock_filter`.
+    """Build the filter for a machine type, by default this one, as an array of `struct sock_filter`.
 
     Raises:
         KeyError: its numbers are not known here; `missing` says so beforehand.
@@ -151,7 +151,7 @@ def program(machine: str | None = None) -> bytes:
 
 @contextlib.contextmanager
 def descriptor() -> Iterator[int]:
-    """Open a file that holds the filter, as bubblewrap wants it."""
+    """Open a file that holds the filter, as bubblewrap takes it."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:

@@ -1,8 +1,8 @@
-"""The resources that a box uses: its folder, deleted files that it holds, memory, and what is left of the machine.
+"""The resources that a sandbox uses: its folder, deleted files that it holds, memory, and what the machine has left.
 
-Resident sizes do not show all memory: shared memory stays when nobody has it in its tables any more, and files may lie
-in memory. What lies there is looked for by its inodes, each counted once. Where the kernel does not let somebody
-without privileges see how large a mapped inode is, what the machine has less of since the box began takes its place.
+Resident sizes do not show all memory: shared memory stays when no process maps it any more, and files may lie in
+memory. They are found by their inodes, each counted once. Where the kernel does not show an unprivileged user the size
+of a mapped inode, the machine's loss of memory since the sandbox began is counted in its place.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from podeval.submissions.sandbox.processes import resident, shared
 
 @dataclass
 class Held:
-    """Files and memory without a name that the processes of a box hold, by inode.
+    """Files and memory without a name that the processes of a sandbox hold, by inode.
 
     Attributes:
         files: bytes of files on the disk of its folder that were deleted, and are open or mapped.
-        segments: bytes of memory that is shared, or of files that lie in memory and have no name.
-        unseen_files: some hold files whose size cannot be seen.
-        unseen_segments: some hold shared memory whose size cannot be seen.
+        segments: bytes of shared memory, and of files in memory without a name.
+        unseen_files: whether some hold files whose size cannot be seen.
+        unseen_segments: whether some hold shared memory whose size cannot be seen.
     """
 
     files: dict[int, int] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Machine:
-    """The memory of a machine, in bytes: what is left for new programs, what is shared or lies in files, and all."""
+    """The memory of a machine in bytes: available for new programs, shared or in files, and total."""
 
     available: int
     shared: int
@@ -47,7 +47,7 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Return the memory that is left now; the limit of a container or a service counts as its machine's."""
+    """Return the memory that is available now; the limit of a container or a service counts as its machine's."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:  # no Linux: only trusted programs run here
@@ -60,12 +60,12 @@ def machine() -> Machine:
 
 
 def free_disk(folder: Path) -> int:
-    """Return the bytes that are left of the disk of a folder."""
+    """Return the bytes that are free on the disk of a folder."""
     return shutil.disk_usage(folder).free
 
 
 def weight(folder: Path, most_files: int) -> tuple[int, int]:
-    """Return the bytes and number of everything below a folder, without following links; ends after `most_files`."""
+    """Return the bytes and number of everything below a folder, without following links; stop after `most_files`."""
     size = count = 0
     folders = [os.fspath(folder)]
     while folders and count <= most_files:
@@ -110,8 +110,8 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
 def memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
     """Return the bytes of memory that processes use, whatever holds it.
 
-    Shared memory counts for each process that has it in its tables, and once where none has. `grown` is how much
-    more shared memory the machine has than before; it counts where the box holds some whose size cannot be seen.
+    Shared memory counts for each process that maps it, and once where none does. `grown` is how much more shared memory
+    the machine has than before; it counts where the sandbox holds some whose size cannot be seen.
     """
     in_tables = sum(resident(process) for process in processes)
     in_files = sum(holding.segments.values()) + _scratch(processes)
@@ -137,7 +137,7 @@ def _carries_files(socket: Path) -> bool:
 
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
-    """Count deleted files that are mapped, and shared memory, which is a file without a name too."""
+    """Count deleted files that are mapped, and shared memory, which is also a file without a name."""
     lines = (process / "maps").read_bytes().splitlines()
     looked_at = set()
     anonymous = _anonymous_device()
@@ -182,7 +182,7 @@ def _anonymous_device() -> bytes:
 
 
 def _scratch(processes: Sequence[Path]) -> int:
-    """Return the bytes in a box's file systems that lie in memory, as the first process in it sees them."""
+    """Return the bytes in a sandbox's in-memory file systems, as the first process in it sees them."""
     for process in processes:
         sizes = [_in_use(process / "root" / folder.lstrip("/"), folder) for folder in SCRATCH]
         if all(size is not None for size in sizes):
@@ -191,7 +191,7 @@ def _scratch(processes: Sequence[Path]) -> int:
 
 
 def _in_use(folder: Path, outside: str) -> int | None:
-    """Return the bytes in use in a file system; None if it is this process's own, as before the box is made."""
+    """Return the bytes in use in a file system; None if it is this process's own, as before the sandbox is made."""
     with contextlib.suppress(OSError):
         if not os.path.exists(outside) or folder.stat().st_dev != os.stat(outside).st_dev:
             about = os.statvfs(folder)

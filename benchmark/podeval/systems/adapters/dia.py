@@ -134,7 +134,7 @@ def _processor(folder: Path, base: Path | None, device: str) -> Any:
     if config_of(codec).get("model_type") != "dac":
         raise BadInput(f"the codec of Dia is a DAC model, not {config_of(codec).get('model_type')!r}")
     with loading.translate_errors(folder):
-        return DiaProcessor(  # type: ignore[no-untyped-call]
+        return DiaProcessor(
             feature_extractor=loading.load_reader("DiaFeatureExtractor", folder),
             tokenizer=loading.load_reader("DiaTokenizer", folder),
             audio_tokenizer=loading.load_model("DacModel", codec, device),

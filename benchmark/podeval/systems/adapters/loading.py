@@ -12,6 +12,7 @@ from typing import Any
 
 from podeval.errors import BadInput
 from podeval.models.device import device as usual_device
+from podeval.models.device import require_device
 from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters.snapshot import weight_bytes
 
@@ -25,18 +26,11 @@ def device_of(requested: str | None) -> str:
     Raises:
         BadInput: the device is not there.
     """
-    import torch
-
-    if requested is None:
-        chosen = usual_device()
-        rank = os.environ.get("LOCAL_RANK")
-        return f"cuda:{rank}" if chosen == "cuda" and rank is not None else chosen
-    try:
-        torch.empty(1, device=requested)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise BadInput(f"the device {requested} cannot be used here ({reason}); leave it out or name another") from None
-    return requested
+    if requested is not None:
+        return require_device(requested, f"the device {requested}", "leave it out")
+    chosen = usual_device()
+    rank = os.environ.get("LOCAL_RANK")
+    return f"cuda:{rank}" if chosen == "cuda" and rank is not None else chosen
 
 
 def gpus_to_share(folder: Path, requested: str | None) -> int:

@@ -68,7 +68,7 @@ class Supplied:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
-        self._manifest = read_manifest(self._folder)
+        self.manifest = read_manifest(self._folder)
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
         """Decode what was supplied for each item."""
@@ -76,7 +76,7 @@ class Supplied:
 
     def _read(self, ask: Ask, seed: int) -> Product:
         begin = time.perf_counter()
-        entry = self._find_entry(ask, seed)
+        entry = self.find_entry(ask, seed)
         details: dict[str, Any] = {"supplied": True}
         if entry.hardware:
             details["hardware"] = entry.hardware
@@ -96,11 +96,16 @@ class Supplied:
         details["decode_seconds"] = round(time.perf_counter() - begin, 3)
         return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
-    def _find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        line = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
+    def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
+        """Find what was supplied for an item and a seed.
+
+        Raises:
+            SpeechFailed: nothing was.
+        """
+        line = self.manifest.get((ask.id, seed)) or self.manifest.get((ask.id, None))
         if line is not None:
             return line
-        if self._manifest:
+        if self.manifest:
             raise SpeechFailed(f"the manifest has no line for {ask.id}")
         if ask.user is not None:
             answers = {turn.id: self._find_file(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}

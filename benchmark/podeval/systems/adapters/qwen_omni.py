@@ -104,7 +104,7 @@ class QwenOmni:
         )
         window = self._model.config.thinker_config.audio_config.n_window
         frames = features["attention_mask"].sum(-1)
-        lengths = _get_feat_extract_output_lengths(frames, window).tolist()  # type: ignore[no-untyped-call]
+        lengths = _get_feat_extract_output_lengths(frames, window).tolist()
         mark = self._tokenizer.convert_ids_to_tokens(self._model.config.thinker_config.audio_token_id)
         text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         parts = text.split(mark)

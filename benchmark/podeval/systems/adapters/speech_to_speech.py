@@ -25,8 +25,9 @@ from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of, require_type
-from podeval.systems.ask import Ask, JobTurn
+from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
+from podeval.text.script import Turn
 
 PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
@@ -126,7 +127,7 @@ class _CascadeConversation:
         self._messages.append({"role": "user", "content": words})
         (written,) = self._cascade.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})
-        line = Ask(id="answer", language=self._language, script=(JobTurn(speaker="system", text=written["text"]),))  # type: ignore[arg-type]
+        line = Ask(id="answer", language=self._language, script=(Turn("system", written["text"]),))  # type: ignore[arg-type]
         spoken = self._cascade.voice.speak(line.spoken(), line, seed)
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
         return SpokenAnswer("", spoken, written["text"]), about

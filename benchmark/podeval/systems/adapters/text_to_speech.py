@@ -28,6 +28,14 @@ CLASSES = (
     SpeechClass(ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept"), "dia:Dia"),
     SpeechClass(ModelClass("bark", "Bark", "the voice presets of its repo, by language"), "bark:Bark"),
     SpeechClass(ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's"), "csm:Csm"),
+    SpeechClass(
+        ModelClass("pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's"),
+        "pocket_tts:PocketTts",
+    ),
+    SpeechClass(
+        ModelClass("gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents"),
+        "pocket_tts:GradiumPhonon",
+    ),
 )
 """Classes of models that say a line in a voice."""
 

@@ -1,4 +1,4 @@
-"""The tables of human judgement."""
+"""Creates the tables of human judgement."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Create the tables."""
     op.create_table(
         "erasures",
         sa.Column("pseudonym", sa.String(length=40), nullable=False),
@@ -261,7 +261,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it back."""
+    """Drop the tables."""
     with op.batch_alter_table("flags", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_flags_vote"))
         batch_op.drop_index(batch_op.f("ix_flags_session"))

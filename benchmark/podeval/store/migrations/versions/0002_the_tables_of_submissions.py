@@ -1,4 +1,4 @@
-"""The tables of submissions."""
+"""Creates the tables of submissions."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Create the tables."""
     op.create_table(
         "submissions",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -80,7 +80,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it back."""
+    """Drop the tables."""
     op.drop_table("submission_history")
     with op.batch_alter_table("leases", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_leases_expires_at"))

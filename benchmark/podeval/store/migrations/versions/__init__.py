@@ -1,1 +1,1 @@
-"""One file a version of the tables, oldest first."""
+"""One file per version of the tables, oldest first."""

@@ -1,0 +1,41 @@
+"""A script beside what is heard of it in a recording."""
+
+from podeval.analysis.recording import Recording
+from podeval.errors import CannotScore
+from podeval.text.alignment import TRUSTED_COVERAGE
+from podeval.text.language import read_as
+from podeval.text.script import Script
+from podeval.text.script_alignment import ScriptAlignment, align_script
+from podeval.text.tokens import detect_language
+
+
+def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
+    """Lay the script beside the recording's transcript, in the language that `sptd` and `wer` transcribe it in.
+
+    Where less than half of the words are heard in the script's language, the transcriber decides on one.
+
+    Returns:
+        The alignment, and the language that was transcribed.
+
+    Raises:
+        CannotScore: the script holds no words.
+    """
+    written = read_as(script.text)
+    attempts = []
+    for language in (None,) if written == "other" else (written or detect_language(script.text), None):
+        transcript = recording.transcript(language)
+        alignment = align_script(script, ((word.text, word.start, word.end) for word in transcript.words))
+        if alignment.equal_words >= TRUSTED_COVERAGE * len(alignment.written):
+            return alignment, transcript.language
+        attempts.append((alignment, transcript.language))
+    return max(attempts, key=lambda attempt: attempt[0].equal_words)
+
+
+def require_spoken(alignment: ScriptAlignment) -> None:
+    """Refuse a recording in which another text is spoken.
+
+    Raises:
+        CannotScore: less than half of the script's words are heard.
+    """
+    if alignment.equal_words < TRUSTED_COVERAGE * len(alignment.written):
+        raise CannotScore("less than half of the script's words are heard, so who speaks when cannot be told")

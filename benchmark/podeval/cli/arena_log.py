@@ -1,0 +1,148 @@
+"""`podeval arena erase`, `export`, `import`, `mirror` and `verify`: where votes are kept, and what is forgotten."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from podeval.cli.arena import exit_at_alarm, open_arena
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, resolve_database
+from podeval.errors import BadInput
+
+
+def erase(
+    name: Annotated[str | None, typer.Option(help="who, by the name that they sign in with")] = None,
+    provider: Annotated[
+        str,
+        typer.Option(
+            envvar="OPENID_PROVIDER_URL", help="with --name: where they sign in: hf, or the provider's address"
+        ),
+    ] = "hf",
+    identity: Annotated[
+        str | None, typer.Option(help="or PROVIDER:ID, such as hf:5e67bdd61009063689407479; the ID is the token's sub")
+    ] = None,
+    pseudonym: Annotated[str | None, typer.Option(help="or the pseudonym in the public log")] = None,
+    objects: Annotated[Path | None, typer.Option(help="the bucket of votes, where there is one")] = None,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Forget a person with all votes and listening sessions, for good.
+
+    A name of the Hub is looked up there as well, for whoever came before names could be used.
+
+    Example: podeval arena erase --name alice
+    """
+    if sum(value is not None for value in (name, identity, pseudonym)) != 1:
+        raise BadInput("name one: --name, --identity or --pseudonym")
+    if identity is not None and ":" in identity:
+        # What follows the provider may be the name: it is tried where it is no id.
+        provider, _, name = identity.rpartition(":")
+    issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
+    with open_arena(database, runs, objects) as opened:
+        done = opened.erase(identity, pseudonym=pseudonym, account=(issuer, name) if name else None)
+        if done is None and name and issuer == "hf":
+            from podeval.hub.users import user_id
+
+            account = user_id(name)
+            done = opened.erase(f"hf:{account}") if account else None
+    if done is None:
+        hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
+        raise BadInput(f"nobody of that identity was here{hint}")
+    print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions are gone")
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="made where it is not there")],
+    form: Annotated[str, typer.Option("--format", help="parquet or jsonl")] = "parquet",
+    comments: Annotated[bool, typer.Option("--comments", help="with what people wrote; not for the public")] = False,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Write votes, decisions, erasures, ratings and answers as files; persons are pseudonyms.
+
+    Example: podeval arena export ./votes --format jsonl
+    """
+    from podeval.arena.export import FORMATS
+    from podeval.arena.export import export as write
+    from podeval.store.copies import find_list_folder, register
+
+    chosen = next((candidate for candidate in FORMATS if candidate == form), None)
+    if chosen is None:
+        raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
+    if comments:
+        files = [folder / f"{name}.{chosen}" for name in ("votes", "answers")]
+        register("export", files, find_list_folder(resolve_database(database, runs), runs))
+    with open_arena(database, runs) as opened:
+        counts = write(opened.database, folder, chosen, comments=comments)
+    print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+
+
+def take_in(
+    path: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="made by `podeval arena export`")],
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Take in an export, all or nothing; what is there already stays as it is.
+
+    Example: podeval arena import ./votes
+    """
+    from podeval.arena.export import import_files
+
+    with open_arena(database, runs) as opened:
+        print(_describe_taken_in(import_files(opened.database, path)))
+
+
+def mirror(
+    repo: Annotated[str, typer.Argument(metavar="REPO", help="a dataset repo on the Hub, owner/name")],
+    read_only: Annotated[
+        bool, typer.Option("--read-back", help="only take in what the database does not have")
+    ] = False,
+    private: Annotated[bool, typer.Option("--private", help="make the repo private where it is made by this")] = False,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Add to the public log on the Hub what is not in it; first, take in what others sent.
+
+    Example: podeval arena mirror my-lab/podeval-votes
+    """
+    from podeval.arena.public_log import PublicLog
+
+    with open_arena(database, runs) as opened:
+        log = PublicLog(opened.database, repo, private=private)
+        if read_only:
+            print(_describe_taken_in(log.read_back()))
+            return
+        done = log.push()
+    print(f"{repo}: {done.records} records in {len(done.files)} new files")
+    if done.others.votes:
+        print(
+            f"{done.others.votes} votes in {repo} were not of this database: another deployment writes there, or this "
+            "one did before it was restored; deployments that are not one arena need repos of their own",
+            file=sys.stderr,
+        )
+
+
+def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
+    """Check that the database keeps what it commits and is whole, and that no alarm stands. Exit code 1 otherwise.
+
+    Example: podeval arena verify
+    """
+    from podeval.store.database import find_damage
+
+    with open_arena(database, runs) as opened:
+        wrong = find_damage(opened.database)
+        alarms = opened.status().alarms
+        name = opened.database.name
+    if wrong is not None:
+        print(f"{name} is damaged: {wrong}; restore the last backup, then read back the public log", file=sys.stderr)
+        raise typer.Exit(1)
+    print(f"{name}: whole, and every commit is synced")
+    exit_at_alarm(alarms)
+
+
+def _describe_taken_in(done: Any) -> str:
+    return (
+        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} known, "
+        f"{done.erased} of erased voters and {done.orphans} without their vote left out"
+    )

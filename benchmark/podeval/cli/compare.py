@@ -1,0 +1,219 @@
+"""`podeval compare`: two runs side by side, and a gate for regressions."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from xml.etree import ElementTree
+
+import typer
+
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.runs.compare import ColumnComparison, RunComparison, Watched
+
+FAILED = 3
+"""Exit code of a comparison that failed."""
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="folder of the run that is the measure: RUNS/BENCHMARK/SPLIT/NAME")],
+    second: Annotated[Path, typer.Argument(help="folder of the run that must not be worse")],
+    fail_if_worse: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if-worse", help="METRIC or METRIC.KEY, with =MARGIN by how much it may be worse; can be repeated"
+        ),
+    ] = None,
+    profile: Annotated[str, typer.Option(help="whose measurements: embedded or reference")] = "embedded",
+    junit: Annotated[Path | None, typer.Option(help="write a JUnit file for CI")] = None,
+    annotations: Annotated[
+        bool, typer.Option(help="print annotations for GitHub; by default where GITHUB_ACTIONS is set")
+    ] = bool(os.environ.get("GITHUB_ACTIONS")),
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+) -> None:
+    """Compare two runs pair by pair, a pair being an item and a seed; ends with 3 where a watched metric became worse.
+
+    Of equal systems at most one comparison in twenty fails, however often it is looked at while items come in. Items
+    are tested by themselves too where both runs have enough seeds.
+
+    Example: podeval compare runs/real_pod/demo/before runs/real_pod/demo/after --fail-if-worse wer=0.005
+    """
+    from podeval.runs.compare import compare_runs
+
+    comparison = compare_runs(first, second, [_parse(text) for text in fail_if_worse or ()], profile)
+    if junit:
+        _write_junit(comparison, junit)
+    if as_json:
+        print(json.dumps(_to_json(comparison), ensure_ascii=False, allow_nan=False))
+    else:
+        _print_table(comparison)
+    if annotations:
+        _print_annotations(comparison)
+    raise typer.Exit(FAILED if comparison.failed else 0)
+
+
+def describe(column: "ColumnComparison") -> str:
+    """Say in a sentence what became of a column."""
+    unit = f" {column.key.unit}" if column.key.unit else ""
+    step = column.difference.mean
+    better = (step < 0) == (column.key.better == "lower")
+    change = "the same" if step == 0 else f"{abs(step):.4g}{unit} {'better' if better else 'worse'}"
+    sentence = f"{column.column} is {change} over {column.pairs} pairs"
+    if column.lost or column.won:
+        sentence += f"; {column.lost} outputs were lost and {column.won} won"
+    if column.verdict is None:
+        return f"{sentence}."
+    by = f" by more than {column.margin:g}{unit}" if column.margin else ""
+    verdict = {
+        "worse": f"it became worse{by}",
+        "no worse": f"it is no worse{by}",
+        "undecided": f"whether it became worse{by} is undecided",
+    }[column.verdict]
+    return f"{sentence}: {verdict} (evidence {column.evidence:.3g} of {column.needed:.3g}){_describe_more(column)}."
+
+
+def _describe_more(column: "ColumnComparison") -> str:
+    """Say which items became worse, or how many more would decide."""
+    if column.worse_items:
+        items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
+        return f"; by their seeds alone these items are worse: {items}"
+    if column.verdict != "undecided":
+        return ""
+    more = [(column.more_items, "items"), (column.more_seeds, "seeds")]
+    ways = [f"{count} more {what if count != 1 else what[:-1]}" for count, what in more if count]
+    return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of the same would hardly decide"
+
+
+def _parse(text: str) -> "Watched":
+    from podeval.runs.compare import Watched
+
+    column, equals, margin = text.partition("=")
+    try:
+        value = float(margin) if equals else 0.0
+        if not 0 <= value < float("inf") or not column:
+            raise ValueError
+    except ValueError:
+        raise BadInput(f"--fail-if-worse takes METRIC or METRIC=MARGIN, such as wer=0.005, not {text!r}") from None
+    return Watched(column, value)
+
+
+def _print_table(comparison: "RunComparison") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from podeval.text.terminal_safe import make_console, make_printable
+
+    out = make_console(sys.stdout, width=None if sys.stdout.isatty() else 200)
+    plan = comparison.first
+    seeds = f"{len(comparison.seeds)} seed{'s' if len(comparison.seeds) != 1 else ''}"
+    systems = f"{plan.system} and {comparison.second.system}"
+    title = f"{plan.benchmark}/{plan.split}: {systems}, {comparison.items} items, {seeds}"
+    table = Table(title=Text(make_printable(title)), title_justify="left", pad_edge=False)
+    headers = (
+        "Column",
+        plan.system,
+        comparison.second.system,
+        "Difference",
+        "95 % of one look",
+        "95 % however often",
+        "Pairs",
+    )
+    for number, header in enumerate(headers):
+        table.add_column(Text(make_printable(header)), justify="right" if number else "left")
+    for column in comparison.columns:
+        difference = column.difference
+        cells = (
+            f"{column.column} {'↓' if column.key.better == 'lower' else '↑'}",
+            f"{column.before:.4g}",
+            f"{column.after:.4g}",
+            f"{difference.mean:+.4g}",
+            _write_interval(difference.low, difference.high),
+            _write_interval(*(column.anytime or (None, None))),
+            str(column.pairs),
+        )
+        table.add_row(*(Text(make_printable(cell)) for cell in cells))
+    out.print(table)
+    for column in comparison.columns:
+        out.print(make_printable(describe(column)), soft_wrap=True)
+    if comparison.apart:
+        out.print(f"Not compared, as the runs measured it by different protocols: {', '.join(comparison.apart)}")
+    if any(column.verdict for column in comparison.columns) and not comparison.tested_items:
+        needed = comparison.seeds_for_items
+        out.print(f"Items are tested by themselves from {needed} seeds on (podeval run --seeds {needed}).")
+
+
+def _write_interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:+.4g} … {high:+.4g}"
+
+
+def _to_json(comparison: "RunComparison") -> dict[str, Any]:
+    columns = [
+        {
+            "column": column.column,
+            "better": column.key.better,
+            "before": column.before,
+            "after": column.after,
+            "difference": column.difference.mean,
+            "ci95": [column.difference.low, column.difference.high],
+            "anytime95": list(column.anytime) if column.anytime else None,
+            "pairs": column.pairs,
+            "lost": column.lost,
+            "won": column.won,
+            "margin": column.margin,
+            "evidence": column.evidence,
+            "needed": column.needed,
+            "verdict": column.verdict,
+            "worse_items": [
+                {"item": one.item, "before": one.before, "after": one.after, "p": one.p} for one in column.worse_items
+            ],
+            "more_items": column.more_items,
+            "more_seeds": column.more_seeds,
+            "sentence": describe(column),
+        }
+        for column in comparison.columns
+    ]
+    return {
+        "benchmark": comparison.first.benchmark,
+        "split": comparison.first.split,
+        "first": comparison.first.system,
+        "second": comparison.second.system,
+        "items": comparison.items,
+        "seeds": list(comparison.seeds),
+        "failed": comparison.failed,
+        "items_tested": comparison.tested_items,
+        "not_compared": list(comparison.apart),
+        "columns": columns,
+    }
+
+
+def _write_junit(comparison: "RunComparison", path: Path) -> None:
+    """Write a test case for each watched column, and one for the comparison itself where nothing is watched."""
+    from podeval.store.files import write_whole
+
+    watched = [column for column in comparison.columns if column.verdict]
+    name = f"podeval compare {comparison.first.benchmark}/{comparison.first.split}"
+    counts = {"tests": str(len(watched)), "failures": str(sum(column.failed for column in watched)), "errors": "0"}
+    suites = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": name, **counts})
+    pair = f"{comparison.first.system}.{comparison.second.system}"
+    for column in watched:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": pair, "name": column.column, "time": "0"})
+        if column.failed:
+            failure = ElementTree.SubElement(case, "failure", {"type": "regression", "message": describe(column)})
+            failure.text = describe(column)
+        else:
+            ElementTree.SubElement(case, "system-out").text = describe(column)
+    write_whole(path, ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True))
+
+
+def _print_annotations(comparison: "RunComparison") -> None:
+    """Print workflow commands, by which GitHub shows what failed and what is undecided beside the change."""
+    for column in comparison.columns:
+        if column.verdict and (column.failed or column.verdict == "undecided"):
+            kind = "error" if column.failed else "notice"
+            title = f"podeval: {column.column}"
+            message = describe(column).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+            print(f"::{kind} title={title}::{message}")

@@ -1,0 +1,96 @@
+"""`podeval defects`: what went wrong in a recording, and when."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.metrics.defects import DefectReport
+
+_FORMATS = (".txt", ".vtt")
+
+
+def defects(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a recording")],
+    text: Annotated[
+        Path | None,
+        typer.Option(help="its script, with speakers or plain; without it only faults of the audio are found"),
+    ] = None,
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="a speaker's voice, as SPEAKER=FILE (repeatable) or a JSON file of them")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write them as labels for Audacity (.txt) or players (.vtt)")
+    ] = None,
+    music: Annotated[bool, typer.Option("--music", help="music was asked for, and is no defect")] = False,
+    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+) -> None:
+    """List what went wrong in a recording, with the time at which it is heard.
+
+    Words left out, repeated or made up, turns in a wrong voice, holes, clicks, loops, clipping, unasked music.
+
+    Exit code 1 where a part of the listening was not possible; the reason is on standard error, or under `unscored`.
+
+    Example: podeval defects episode.wav --text script.json
+
+    Example: podeval defects episode.wav --text script.json --labels defects.txt
+    """
+    from podeval.cli.progress_bar import show_progress
+    from podeval.metrics.defects import find_defects
+    from podeval.metrics.inputs import MetricInputs, read_voices
+    from podeval.models import registry
+
+    if labels and labels.suffix.lower() not in _FORMATS:
+        raise BadInput(f"{labels} cannot be written: labels are .txt (Audacity) or .vtt (WebVTT)")
+    registry.require_profile(profile)
+    sources = {"recording": file, **({"script": text} if text else {})}
+    inputs = MetricInputs(sources, profile=profile).read() | read_voices(reference or [], {"profile": profile})
+    with show_progress(file.name):
+        report = find_defects(inputs, {"integrity": {"music": "asked" if music else "unasked"}})
+    if labels:
+        _write_labels(labels, report)
+    if as_json:
+        listed = [defect.to_json() for defect in report.defects]
+        unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
+        print(json.dumps({"file": str(file), "defects": listed, "unscored": unscored}, ensure_ascii=False))
+    else:
+        print(_format_table(report))
+        for name, unscored_metric in report.unscored.items():
+            print(f"podeval: {name} could not listen: {unscored_metric.reason}", file=sys.stderr)
+    raise typer.Exit(int(bool(report.unscored)))
+
+
+def _write_labels(path: Path, report: "DefectReport") -> None:
+    from podeval.text.labels import format_audacity_labels, format_webvtt_cues
+
+    rows = [(each.start, each.end, f"{each.kind}: {each.detail}") for each in report.defects]
+    try:
+        path.write_text(
+            format_webvtt_cues(rows) if path.suffix.lower() == ".vtt" else format_audacity_labels(rows),
+            encoding="utf-8",
+        )
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
+
+
+def _format_table(report: "DefectReport") -> str:
+    from podeval.text.labels import format_moment
+
+    if not report.defects:
+        return "no defects are heard"
+    rows: list[Sequence[str]] = [("start", "end", "kind", "severity", "what")]
+    rows += [
+        (format_moment(each.start), format_moment(each.end), each.kind, each.severity, each.detail)
+        for each in report.defects
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows
+    )

@@ -1,0 +1,169 @@
+"""Which system of the user's own `podeval run` is pointed at, by its options."""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.runs.own_system import OwnMaker, OwnSystem
+    from podeval.systems.servers.connection import ServerConnection
+
+Name = Annotated[
+    str, typer.Option("--name", help="of its folder and row; made of the folder, file or model by default")
+]
+OutputsFolder = Annotated[
+    Path | None,
+    typer.Option("--outputs", help="folder with what your system made: a file an item, or a manifest.jsonl"),
+]
+PythonFunction = Annotated[str, typer.Option("--python", help="FILE.py:FUNCTION that speaks, writes or answers")]
+Server = Annotated[
+    str, typer.Option("--server", help="base URL of an OpenAI-compatible server, such as http://host/v1")
+]
+ServedModel = Annotated[str, typer.Option("--model", help="the model's name on the server")]
+Voices = Annotated[
+    list[str] | None,
+    typer.Option("--voice", help="a voice of the server, once for each speaker in order; or SPEAKER=VOICE"),
+]
+Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
+PerMinute = Annotated[float, typer.Option("--requests-per-minute", min=0, help="to the server; 0 for no limit")]
+Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds for which the server may send nothing")]
+
+_MOST_LETTERS = 48
+_WAYS = ("outputs", "python", "server")
+
+
+def require_system(context: typer.Context, system: str) -> str:
+    """Refuse a command that names no system at all, as it refuses one that lacks an argument."""
+    if not system and not context.resilient_parsing and not any(context.params.get(way) for way in _WAYS):
+        raise typer.BadParameter("name a system, or give one of --outputs, --python and --server")
+    return system
+
+
+@dataclass(frozen=True)
+class OwnOptions:
+    """What `podeval run` was told of a system of the user's own."""
+
+    outputs: Path | None = None
+    python: str = ""
+    server: str = ""
+    model: str = ""
+    voices: tuple[str, ...] = ()
+    stream: bool = False
+    per_minute: float = 0.0
+    timeout: float = 120.0
+
+    def require_one(self, system: str) -> None:
+        """Refuse more than one of the four ways to name a system, and options without what they are of.
+
+        Raises:
+            BadInput: says which there are.
+        """
+        ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
+        named = [way for way, value in ways.items() if value]
+        if len(named) > 1:
+            raise BadInput(f"{' and '.join(named)} are several systems; give one of {', '.join(ways)}")
+        if self.model and not self.server:
+            raise BadInput("--model is the name of a model on a --server; name the server too")
+        if (self.voices or self.stream) and not self.server:
+            raise BadInput("--voice and --stream are for a --server")
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a system of the user's own is named, and not one that comes with podeval."""
+        return bool(self.outputs or self.python or self.server)
+
+
+def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
+    """Open the system that the options name.
+
+    Raises:
+        BadInput: it is not there, cannot be opened, or its name is taken or no name.
+    """
+    from podeval.runs.own_system import OwnSystem
+
+    maker, stem = _open(options, track)
+    chosen = require_name(name or _to_name(stem))
+    title = name or stem
+    return OwnSystem(maker, chosen, title, supplied=options.outputs is not None, say=_say)
+
+
+def require_name(name: str) -> str:
+    """Return a name that a system of the user's own can have.
+
+    Raises:
+        BadInput: it has other characters, or a system that comes with podeval has it.
+    """
+    from podeval.hub_sources import hub_source
+    from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
+
+    if not re.fullmatch(SLUG, name):
+        raise BadInput(f"the name {name!r} cannot be a folder's and a row's; give --name {PATTERNS_IN_WORDS[SLUG]}")
+    if (hub_source("submissions") / name).is_dir():
+        raise BadInput(f"{name} is the name of a system that comes with podeval; choose another with --name")
+    return name
+
+
+def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
+    """Open what makes the outputs; returns it with what it is called."""
+    if options.outputs is not None:
+        from podeval.systems.own_outputs import OwnOutputs
+
+        return OwnOutputs(options.outputs), options.outputs.resolve().name
+    if options.python:
+        from podeval.systems.python_file import open_python
+
+        return open_python(options.python), Path(options.python.rpartition(":")[0]).stem
+    return _open_server(options, track), options.model.rpartition("/")[2]
+
+
+def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
+    from podeval.systems.servers.chat_endpoint import ChatEndpoint
+    from podeval.systems.servers.connection import RequestPace, ServerConnection
+    from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+
+    if not options.model:
+        raise BadInput(f"name the model that {options.server} is to use with --model")
+    connection = ServerConnection(options.server, timeout=options.timeout, pace=RequestPace(options.per_minute))
+    connection.require()
+    pairs = [voice.partition("=") for voice in options.voices]
+    voices = tuple(voice for voice, equals, _ in pairs if not equals)
+    if track != "voice":
+        if options.stream:
+            raise BadInput("--stream is for servers that speak scripts; this track asks for something else")
+        return ChatEndpoint(connection, options.model, voice=voices[0] if voices else "alloy")
+    by_speaker = {speaker: voice for speaker, equals, voice in pairs if equals}
+    voices = voices or (() if by_speaker else _ask_for_voices(connection))
+    return SpeechEndpoint(connection, options.model, voices, by_speaker, options.stream)
+
+
+def _ask_for_voices(connection: "ServerConnection") -> tuple[str, ...]:
+    """Ask a server which voices it has.
+
+    Raises:
+        BadInput: it does not say.
+    """
+    answer = connection.get("audio/voices")
+    listed = answer.get("voices") if isinstance(answer, dict) else None
+    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in listed or ()]
+    voices = tuple(voice for voice in names if isinstance(voice, str) and voice)
+    if not voices:
+        raise BadInput(
+            f"{connection.url} does not say which voices it has; name one for each speaker: --voice alloy --voice onyx"
+        )
+    return voices
+
+
+def _to_name(text: str) -> str:
+    """Make a name of a folder's, file's or model's."""
+    name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MOST_LETTERS]
+    return name if name[:1].isalpha() else f"own_{name}".rstrip("_")
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

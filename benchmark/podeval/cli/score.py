@@ -1,0 +1,134 @@
+"""`podeval score`: every metric of a recording whose inputs are there, in one table."""
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from podeval.scoring import Scores
+    from podeval.scoring.request import ScoreRequest
+
+Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders of them")]
+
+
+def score(
+    files: Recordings,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="a file with what is said, plain or a script; one for all, or one a file (repeatable)"),
+    ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[SPEAKER=]FILE", help="the voice a speaker should have; may be repeated"),
+    ] = None,
+    metrics: Annotated[str, typer.Option(metavar="A,B", help="only these metrics")] = "",
+    speakers: Annotated[int | None, typer.Option(help="how many people speak, where it is known")] = None,
+    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="a report (.html) or the values (.json, .csv, .parquet); may be repeated"),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="turns and defects for Audacity (.txt) or players (.vtt)")
+    ] = None,
+    allow_upsampling: Annotated[
+        bool, typer.Option("--allow-upsampling", help="score recordings below a model's rate all the same")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a file on standard output")] = False,
+) -> None:
+    """Score recordings with every metric whose inputs are there.
+
+    Example: podeval score episode.wav
+
+    Example: podeval score episode.wav --text script.json --out report.html
+
+    Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
+    """
+    from podeval.errors import BadInput
+    from podeval.scoring import files as score_files
+    from podeval.scoring import labels as score_labels
+    from podeval.scoring.request import read_request
+
+    names = _expand(files)
+    texts = text or []
+    for path in out or ():
+        score_files.check_ending(path)
+    if labels:
+        score_labels.check_ending(labels)
+        if len(names) > 1:
+            raise BadInput("--labels are of one recording; score one file at a time")
+    if len(texts) not in (0, 1, len(names)):
+        raise BadInput(f"there are {len(names)} files and {len(texts)} texts; give one text, or one for each file")
+    requests = [
+        read_request(
+            text=Path(words) if words else None,
+            references=reference,
+            metrics=metrics or None,
+            profile=profile,
+            speakers=speakers,
+            allow_upsampling=allow_upsampling,
+        )
+        for words in texts or [""]
+    ]
+    scored, errors = _score_files(names, requests * len(names) if len(requests) == 1 else requests, as_json)
+    if scored:
+        _write(scored, errors, out or [], labels, quiet=as_json)
+    raise typer.Exit(2 if errors else int(any(one.failed or not one.values for one in scored)))
+
+
+def _expand(files: list[str]) -> list[str]:
+    """The files that are named, and the recordings in the folders that are."""
+    from podeval.scoring.sources import list_recordings
+
+    names = [str(path) for file in files for path in (list_recordings(file) or [file])]
+    return list(dict.fromkeys(names))
+
+
+def _score_files(
+    names: list[str], requests: "list[ScoreRequest]", as_json: bool
+) -> "tuple[list[Scores], dict[str, str]]":
+    """Score file by file, with the progress; the scores, and by name why a file could not be read."""
+    from podeval.cli.progress_bar import show_score_progress
+    from podeval.errors import BadInput
+    from podeval.scoring import api
+
+    scored: list[Scores] = []
+    errors: dict[str, str] = {}
+    with show_score_progress(len(names)) as tell:
+        for number, (name, request) in enumerate(zip(names, requests, strict=True)):
+            try:
+                scored.append(api.score_one(name, request, partial(tell, name, number)))
+                line = scored[-1].to_json()
+            except BadInput as refusal:
+                errors[name] = str(refusal)
+                line = {"file": name, "error": str(refusal)}
+                print(f"podeval: {refusal}", file=sys.stderr, flush=True)
+            if as_json:
+                print(json.dumps(line, ensure_ascii=False, allow_nan=False), flush=True)
+    return scored, errors
+
+
+def _write(
+    scored: "list[Scores]", errors: dict[str, str], out: list[Path], labels: Path | None, *, quiet: bool
+) -> None:
+    """Show the table, and write the files that were asked for."""
+    from podeval.scoring import ScoreTable, tables
+    from podeval.scoring.files import write_scores
+    from podeval.scoring.labels import write_labels
+    from podeval.text.terminal_safe import make_console
+
+    result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]
+    if not quiet:
+        console = make_console(sys.stdout)
+        if console.is_terminal:
+            console.print(tables.build_table(result))
+        else:
+            print(result)
+    for path in out:
+        print(f"wrote {write_scores(result, path)}", file=sys.stderr)
+    if labels:
+        print(f"wrote {write_labels(scored[0], labels)}", file=sys.stderr)

@@ -1,0 +1,92 @@
+"""`podeval submit`: from a document to the queue."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, is_there, resolve_database
+from podeval.cli.output import say
+from podeval.cli.submissions import Data, Flavor, Image, Timeout, describe_standing, open_queue
+
+if TYPE_CHECKING:
+    from podeval.submissions.gate import Gate, PinnedSource
+    from podeval.systems.submission import Submission
+
+
+def submit(
+    document: Annotated[Path, typer.Argument(help="submission.yaml, or the folder it lies in")],
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+    check: Annotated[bool, typer.Option("--check", help="look it over and queue nothing")] = False,
+    profile: Annotated[str, typer.Option(help="whose models measure it: embedded or reference")] = "embedded",
+    priority: Annotated[int, typer.Option(help="higher ones are worked on first")] = 0,
+    as_me: Annotated[bool, typer.Option("--as-me", help="under your name on the Hub, with its quotas")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="say what it costs at most as jobs on the Hub, and queue nothing")
+    ] = False,
+    image: Image = "",
+    flavor: Flavor = "a10g-large",
+    timeout: Timeout = "2h",
+    data: Data = None,
+) -> None:
+    """Submit a system: it is looked over at once, and queued or refused with what to change.
+
+    Example: podeval submit submissions/my_tts
+    """
+    from podeval.submissions.gate import Gate
+    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
+    from podeval.systems.submission_reading import load
+
+    file = document / "submission.yaml" if document.is_dir() else document
+    submission, gate = load(file), Gate(data=data)
+    if estimate:
+        _estimate(submission, resolve_database(database, runs), image, flavor, timeout)
+        return
+    if check:
+        pinned = _check(submission, gate, file.parent, resolve_database(database, runs), profile, as_me)
+        size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
+        print(f"{submission.system.name} passes the gate{size}")
+        return
+    with open_queue(announce_database(database, runs)) as queue:
+        submitter = hub_submitter() if as_me else OPERATOR
+        row = SubmissionService(queue, gate).submit(
+            submission, submitter, document_folder=file.parent, profile=profile, priority=priority
+        )
+        print(f"{row.id}: {row.state}{describe_standing(row, queue.standings())}")
+        if row.state == "received":
+            say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
+
+
+def _check(
+    document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
+) -> "PinnedSource":
+    """Check a submission as submitting it would, with duplicates and quotas if there is a queue already."""
+    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
+
+    if not is_there(folder):
+        return gate.check(document, beside)
+    with open_queue(folder) as queue:
+        submitter = hub_submitter() if as_me else OPERATOR
+        return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
+
+
+def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
+    """Print the highest cost of a submission, and what is spent so far."""
+    from podeval.runs.hf_jobs import HfJobs, minutes_of
+    from podeval.submissions.job_budget import Ledger, estimate
+
+    jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
+    estimated = estimate(document, jobs)
+    if not estimated.runs:
+        print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
+        return
+    print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
+    for run in estimated.runs:
+        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
+    print("A job that falls is followed by another for what is missing, while the budget lasts.")
+    spent = 0.0
+    if is_there(document_path):
+        with open_queue(document_path) as queue:
+            spent = Ledger(queue.database, 0.0).committed()
+    print(f"Spent or set aside so far by all submissions: {spent:.2f} USD")

@@ -1,0 +1,142 @@
+"""PodBench as a task of Inspect (`inspect-ai`), so that whoever evaluates language models with it needs nothing else.
+
+    inspect eval podeval/podbench --model hf/OWNER/NAME -T judge=MODEL@https://host/v1
+
+The model is Inspect's, asked once as podeval asks a script writer; the scorers are podeval's metrics with podeval's
+judge, so that a value has the protocol that `podeval run` would give it. What podeval leaves unscored, Inspect leaves
+out of its means too.
+"""
+
+import math
+from functools import partial
+from pathlib import Path
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import GenerateConfig
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import TaskState, generate
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Item
+from podeval.datasets.items import items_of
+from podeval.errors import PodevalError
+from podeval.metrics import catalogue
+from podeval.metrics.compute import score_judged
+from podeval.metrics.judge_use import JudgeConfig
+from podeval.metrics.score import Result, Unscored
+from podeval.metrics.score import Score as Measured
+from podeval.runs.asks import prompt_of
+from podeval.runs.item_inputs import inputs_of
+from podeval.runs.measure import protocols
+from podeval.runs.run import CONDITIONS
+from podeval.runs.run_folder import Output, RunPlan
+from podeval.text.script_format import read_script, strip_reasoning
+
+_BENCHMARK = benchmarks.get("podbench")
+_TRACK = "write"
+_PROFILE = "embedded"
+
+
+@task  # type: ignore[untyped-decorator]
+def podbench(
+    split: str = "sample", data: str | None = None, judge: str = "", records: str | None = None, seed: int = 0
+) -> Task:
+    """Write the podcast script that an instruction asks for.
+
+    Args:
+        split: `test`, whose rows `podeval data build podbench` makes, or `sample`, to try things on.
+        data: folder of the built dataset; ./podbench by default.
+        judge: who judges, as `--judge` of podeval takes it; without one every value is unscored.
+        records: folder of the judge's raw answers, which an interrupted evaluation goes on from.
+        seed: of the model's answers.
+    """
+    rows = items_of(_BENCHMARK, split, data)
+    dataset = f"{_BENCHMARK.dataset.path}@{rows.revision}"
+    samples = [
+        Sample(id=item.id, input=prompt_of(item), metadata={"item": item.model_dump(mode="json")})
+        for item in rows.items
+    ]
+    return Task(
+        dataset=MemoryDataset(samples, name=f"podbench-{split}"),
+        solver=generate(),
+        scorer=[make(judge, records, split, dataset) for make in (instruction_following, script_quality)],
+        config=GenerateConfig(seed=seed),
+        metadata={"dataset": dataset, "benchmark": "podbench", "split": split},
+    )
+
+
+@scorer(metrics={"*": [mean(), stderr()]})  # type: ignore[untyped-decorator]
+def instruction_following(
+    judge: str = "", records: str | None = None, split: str = "sample", dataset: str = ""
+) -> Scorer:
+    """Score how much of what was asked for a script does; see `podeval.metrics.instruction_following`.
+
+    Args:
+        judge: who judges.
+        records: folder of the judge's raw answers.
+        split: what was asked.
+        dataset: with its revision; part of the protocol.
+    """
+    return partial(_score, "instruction_following", JudgeConfig(judge, records), _plan(split, dataset))
+
+
+@scorer(metrics={"*": [mean(), stderr()]})  # type: ignore[untyped-decorator]
+def script_quality(judge: str = "", records: str | None = None, split: str = "sample", dataset: str = "") -> Scorer:
+    """Score how good a script is to listen to; see `podeval.metrics.script_quality`.
+
+    Args:
+        judge: who judges.
+        records: folder of the judge's raw answers.
+        split: what was asked.
+        dataset: with its revision; part of the protocol.
+    """
+    return partial(_score, "script_quality", JudgeConfig(judge, records), _plan(split, dataset))
+
+
+def _plan(split: str, dataset: str) -> RunPlan:
+    return RunPlan(
+        benchmark=_BENCHMARK.name,
+        split=split,
+        dataset=dataset,
+        track=_TRACK,
+        system="inspect",
+        system_title="Inspect",
+        system_kind="model",
+        generation={},
+        seed=0,
+    )
+
+
+async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState, target: Target) -> Score:
+    """One value for each key of the metric; none of them counts where podeval has no score."""
+    import anyio.to_thread
+
+    item = Item.model_validate(state.metadata["item"])
+    text = strip_reasoning(state.output.completion)
+    protocol = protocols(_BENCHMARK, plan, _PROFILE, CONDITIONS, bench)[name]
+    result = await anyio.to_thread.run_sync(_measure, name, bench, item, text)
+    values = result.values if isinstance(result, Measured) else {}
+    return Score(
+        value={
+            key.name: math.nan if (value := values.get(key.name)) is None else value for key in catalogue.get(name).keys
+        },
+        answer=text,
+        explanation=result.reason if isinstance(result, Unscored) else None,
+        metadata={"podeval": result.to_json(), "protocol": protocol.to_json()},
+    )
+
+
+def _measure(name: str, bench: JudgeConfig, item: Item, text: str) -> Result:
+    """The result of one script, as a run of podeval has it."""
+    metric = catalogue.get(name)
+    use = next(use for use in _BENCHMARK.metrics(_TRACK) if use.name == name)
+    parameters = metric.read_parameters(use.parameters)
+    assert metric.asks
+    try:
+        output = Output(item=item.id, script=tuple(read_script(text).to_json()))
+        inputs = inputs_of(item, output, Path(), _PROFILE)
+        (result,) = score_judged(metric, [inputs], parameters, bench.judging(metric.asks, parameters))
+    except PodevalError as error:
+        return Unscored(str(error), "system")
+    return Unscored(str(result), "ours") if isinstance(result, PodevalError) else result

@@ -1,0 +1,3 @@
+"""Faces for other libraries: scores of generated samples in a training run's log."""
+
+__all__ = ["trackio", "transformers"]

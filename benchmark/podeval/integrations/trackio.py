@@ -1,0 +1,48 @@
+"""Scores in Trackio: the values of a recording, or the means of many, as numbers of a run.
+
+import podeval, trackio
+from podeval.integrations.trackio import log_scores
+
+trackio.init(project="my-tts")
+log_scores(podeval.score("samples/step_1000"), step=1000)
+"""
+
+from typing import Any
+
+from podeval.errors import ModelMissing
+from podeval.scoring import Scores, ScoreTable
+
+
+def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict[str, float]:
+    """Return the values of a recording, or the means of many, by `prefix/metric.key`, as trackers take them.
+
+    Args:
+        scores: what `podeval.score` returned.
+        prefix: put before each name, so that the values form a group of their own; none where it is empty.
+    """
+    if isinstance(scores, ScoreTable):
+        values = {name: interval.mean for name, interval in scores.intervals.items()}
+        values["unscored"] = float(sum(len(one.failed) for one in scores) + len(scores.errors))
+    else:
+        values = {**scores.values, "unscored": float(len(scores.failed))}
+    return {f"{prefix}/{name}" if prefix else name: value for name, value in values.items()}
+
+
+def log_scores(scores: Scores | ScoreTable, step: int | None = None, prefix: str = "podeval") -> dict[str, float]:
+    """Log scores to the current Trackio run, and return what was logged.
+
+    Args:
+        scores: what `podeval.score` returned.
+        step: of the training; Trackio counts by itself where it is None.
+        prefix: put before each name.
+
+    Raises:
+        ModelMissing: Trackio is not installed.
+    """
+    try:
+        trackio: Any = __import__("trackio")
+    except ImportError:
+        raise ModelMissing("Trackio is not installed; run `pip install trackio`") from None
+    values = flatten_scores(scores, prefix)
+    trackio.log(values, step=step)
+    return values

@@ -1,0 +1,105 @@
+"""Content errors: what of the script is left out, said twice or made up, and where.
+
+The recording is transcribed and laid beside the script. Words of the script in whose place none is heard are omitted;
+words without a place in the script are repeated where the script has them nearby, else inserted. Each is counted per
+1000 words of the script (characters in Chinese); `errors_per_1000` is their sum, 0 is best. `longest_run` is the
+longest of these stretches, in words: 25 seconds of babble move an error rate of an hour by a hair, and this by a
+hundred. The notes list every stretch with its time.
+
+A recogniser's errors are not the system's: words that sound alike stand for each other, and so do up to three words
+for as many others. Every other difference gets a second look: words where nobody speaks, and words that the
+recogniser does not hear again when it hears the stretch alone, were its invention; omitted words that it hears then,
+or for which there is voice enough, were not left out. Single English words of one or two letters are never counted.
+What remains on undamaged recordings, the floor, is in docs/defects-study.md.
+
+Source: ours, beyond PodEval and LFS-Bench.
+
+Differs from WER in leaving out what the recogniser mishears, and in saying what happened, and where.
+"""
+
+from typing import Literal
+
+from podeval.analysis import Recording, speech_track
+from podeval.analysis.defects import Severity, TimedDefect
+from podeval.analysis.second_look import confirm_differences, find_span
+from podeval.analysis.spoken_script import align_recording
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.text.content_differences import ContentDifference, find_content_differences
+from podeval.text.script import Script
+from podeval.text.script_alignment import ScriptAlignment, join_words
+from podeval.text.tokens import detect_language
+
+PER = 1000
+"""Words (characters in Chinese) that errors are counted by."""
+
+SHORTEST = 0.5
+"""Seconds that a recording lasts at least."""
+
+SENTENCE = 4
+"""Words from which on no listener misses a stretch."""
+
+_UNIT = "per 1000 words"
+
+
+@metric(
+    name="content_errors",
+    title="Content errors",
+    version="1.0",
+    dimension="speech.completeness",
+    dimension_zh="完整性",
+    keys=(
+        Key("errors_per_1000", "lower", _UNIT, (0, None), about="words omitted, repeated or inserted", zh="内容错误"),
+        Key("omitted", "lower", _UNIT, (0, None), about="words of the script that are not said", zh="漏读"),
+        Key("repeated", "lower", _UNIT, (0, None), about="words said once more than the script has them", zh="重复"),
+        Key("inserted", "lower", _UNIT, (0, None), about="words that the script does not have", zh="多读"),
+        Key("longest_run", "lower", "words", (0, None), about="longest stretch that differs", zh="最长错段"),
+    ),
+    needs=(*speech_track.NEEDS, "transcriber"),
+    paper="ours",
+)
+def content_errors(recording: Recording, script: Script, *, source: Literal["auto", "mix"] = "auto") -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz.
+        script: the words that should be heard, as text or a script.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+    """
+    recording.require_sound(SHORTEST)
+    track = recording.speech_track(source)
+    alignment, language = align_recording(track, script)
+    candidates = find_content_differences(alignment)
+    confirmed = confirm_differences(track, alignment, candidates, language)
+    counts = dict.fromkeys(("omitted", "repeated", "inserted"), 0)
+    for each in confirmed:
+        counts[each.kind] += each.words
+    per_word = PER / len(alignment.written)
+    return Score(
+        values={
+            "errors_per_1000": sum(counts.values()) * per_word,
+            **{kind: count * per_word for kind, count in counts.items()},
+            "longest_run": max((each.words for each in confirmed), default=0),
+        },
+        notes={
+            "language": language,
+            "unit": "character" if detect_language(script.text) == "zh" else "word",
+            "reference_length": len(alignment.written),
+            "looked_at_again": len(candidates),
+            "confirmed": len(confirmed),
+            "defects": [describe_difference(each, alignment, track.duration).to_json() for each in confirmed],
+            **track.notes,
+        },
+    )
+
+
+def describe_difference(each: ContentDifference, alignment: ScriptAlignment, duration: float) -> TimedDefect:
+    """Say of a difference where it is, what the script has there and what is heard."""
+    span = find_span(each, alignment, duration)
+    written = join_words([word.text for word in alignment.written[each.first : each.last]])
+    heard = join_words([word.text for word in alignment.heard[each.start : each.end]])
+    severity: Severity = "high" if each.words >= SENTENCE else "medium" if each.words > 1 else "low"
+    if each.kind == "omitted":
+        return TimedDefect("omitted", span.start, span.end, written, "", severity)
+    said = f"said again: {heard}" if each.kind == "repeated" else heard
+    return TimedDefect(each.kind, span.start, span.end, "", said, severity)

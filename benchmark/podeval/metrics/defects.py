@@ -1,0 +1,75 @@
+"""The proof-listener: everything that went wrong in one recording, with the second at which it happens.
+
+What `speaker_attribution`, `content_errors` and `integrity` note of a recording, in one list by time; each of them
+can be measured alone, and says the same then.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podeval.analysis.defects import TimedDefect
+from podeval.metrics import catalogue
+from podeval.metrics.score import Result, Score, Unscored
+
+LISTENING = ("integrity", "content_errors", "speaker_attribution")
+"""The metrics that note defects."""
+
+_COVERS = 0.5
+"""Share of a stretch that another one has to cover to be the same thing."""
+
+
+@dataclass(frozen=True)
+class DefectReport:
+    """What the proof-listener has to say of a recording.
+
+    Attributes:
+        defects: in order of time.
+        unscored: by metric, what could not be listened to and why.
+    """
+
+    defects: tuple[TimedDefect, ...]
+    unscored: Mapping[str, Unscored]
+
+
+def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str, Any]] | None = None) -> DefectReport:
+    """Find the defects of one recording.
+
+    Args:
+        inputs: `recording`, and where there is one its `script` and `reference_voices`; without a script there are only
+            the faults of `integrity`.
+        parameters: by metric its choices that are not at their default.
+
+    Raises:
+        BadInput: an input cannot be read, or does not fit another.
+    """
+    results: dict[str, Result] = {}
+    for name in LISTENING:
+        metric = catalogue.get(name)
+        if all(each in inputs for each in metric.inputs):
+            names = (*metric.inputs, *metric.optional_inputs)
+            chosen = (parameters or {}).get(name)
+            results[name] = metric({each: inputs[each] for each in names if each in inputs}, chosen)
+    unscored = {name: result for name, result in results.items() if isinstance(result, Unscored)}
+    return DefectReport(tuple(collect_defects(results.values())), unscored)
+
+
+def collect_defects(results: Iterable[Result]) -> list[TimedDefect]:
+    """Collect the defects that results note, in order of time; what two of them found is there once."""
+    noted = [
+        TimedDefect.from_json(entry)
+        for result in results
+        if isinstance(result, Score)
+        for entry in result.notes.get("defects", ())
+    ]
+    kept = [defect for defect in noted if defect.kind != "loop" or not _is_repeated(defect, noted)]
+    return sorted(kept, key=lambda defect: (defect.start, defect.end, defect.kind))
+
+
+def _is_repeated(loop: TimedDefect, defects: Iterable[TimedDefect]) -> bool:
+    """Whether the words of a loop are listed as repeated, which says more."""
+    return any(
+        min(loop.end, each.end) - max(loop.start, each.start) >= _COVERS * (loop.end - loop.start)
+        for each in defects
+        if each.kind == "repeated"
+    )

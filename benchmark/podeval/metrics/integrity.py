@@ -1,0 +1,178 @@
+"""Integrity: whether the recording is whole, whatever is said in it.
+
+Faults an hour, fewer is better: holes (digital silence of 20 ms and more that breaks off sound), clicks (what stands
+out of the 25 ms around it six times and is over within 1.5 ms), loops (1.2 s and more that are heard again within 12
+s, alike to 20 ms; with a script, none that it repeats), clipped runs (peaks that stand still, at whatever level), and
+music of 3 s and more that nobody asked for. `faults_per_hour` also counts jumps of the loudness of speech by 9 dB and
+more, and a last word that is cut off. `plcmos` is PLCMOS v2, which hears holes and stutters as listeners do, 1 to 5,
+the mean over windows of 6 s; None where its weights are not installed, which the notes say. The notes list every
+fault with its time.
+
+A podcast with music is asked for it: `music="asked"` counts none. Faults of MP3 and other codecs are smeared by them:
+a clipped run that was encoded afterwards is not found.
+
+Source: ours; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet loss
+concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
+
+Differs from that package in always having the same 15 listeners, whom it draws by chance.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from podeval.analysis import Recording
+from podeval.analysis.defects import TimedDefect
+from podeval.analysis.recording import MODEL_RATE
+from podeval.analysis.speech_track import find_lasting_music
+from podeval.analysis.spoken_script import align_recording
+from podeval.audio import faults
+from podeval.audio.loops import find_loops
+from podeval.audio.resample import mono
+from podeval.audio.windows import Span
+from podeval.errors import CannotScore, ModelMissing
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.text.script import Script
+
+SHORTEST = 0.5
+"""Seconds that a recording lasts at least."""
+
+HOUR = 3600.0
+PLCMOS_WINDOW = 6.0
+PLCMOS_WINDOWS = 30
+"""Windows that PLCMOS hears at most, spread over the recording."""
+
+WRITTEN_TWICE = 0.7
+"""Share of a loop's words that the script has there, from which on it is the script that repeats them."""
+
+_KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clipped", "music": "unasked_music"}
+"""By kind of fault the key that counts it."""
+
+
+@metric(
+    name="integrity",
+    title="Integrity",
+    version="1.0",
+    dimension="audio.faults",
+    dimension_zh="故障",
+    keys=(
+        Key("faults_per_hour", "lower", "per hour", (0, None), about="faults of all kinds", zh="每小时故障"),
+        Key("holes", "lower", "per hour", (0, None), about="digital silence that breaks off sound", zh="断音"),
+        Key("clicks", "lower", "per hour", (0, None), about="clicks", zh="爆音"),
+        Key("loops", "lower", "per hour", (0, None), about="stretches that are heard again", zh="循环"),
+        Key("clipped", "lower", "per hour", (0, None), about="clipped runs", zh="削波"),
+        Key("unasked_music", "lower", "per hour", (0, None), about="music nobody asked for", zh="多余音乐"),
+        Key("plcmos", "higher", "MOS", (1, 5), about="how well listeners hear no loss", zh="PLCMOS"),
+    ),
+    needs=("voice_activity", "music_detector", "transcriber", "loss_quality"),
+    paper="ours",
+)
+def integrity(
+    recording: Recording, script: Script | None = None, *, music: Literal["unasked", "asked"] = "unasked"
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech; holes, clicks and clipping at its own rate, the rest at 16 kHz.
+        script: its words, which tell a loop from what is written twice.
+        music: `asked` for recordings that are to have music.
+    """
+    recording.require_sound(SHORTEST)
+    defects = list_faults(recording, script, music_asked=music == "asked")
+    plcmos, missing = _rate_losses(recording)
+    per_fault = HOUR / recording.duration
+    counts = {key: sum(defect.kind == kind for defect in defects) for kind, key in _KEYS.items()}
+    return Score(
+        values={
+            "faults_per_hour": len(defects) * per_fault,
+            **{key: count * per_fault for key, count in counts.items()},
+            "plcmos": plcmos,
+        },
+        notes={
+            "seconds": round(recording.duration, 2),
+            "defects": [defect.to_json() for defect in defects],
+            **missing,
+        },
+    )
+
+
+def list_faults(recording: Recording, script: Script | None, *, music_asked: bool = False) -> list[TimedDefect]:
+    """List the faults of a recording, in order of time."""
+    samples, rate = mono(recording.samples), recording.rate
+    holes = faults.find_holes(samples, rate)
+    found = [
+        *(TimedDefect("hole", *_edges(span), heard=f"{span.duration:.2f} s of digital silence") for span in holes),
+        *(
+            TimedDefect("click", *_edges(span), heard="a click", severity="low")
+            for span in faults.find_clicks(samples, rate)
+            if not _is_near(span, holes)
+        ),
+        *(TimedDefect("clipped", *_edges(span), heard="clipped") for span in faults.find_clipped(samples, rate)),
+        *(
+            TimedDefect("level_jump", *_edges(span), heard="the loudness of speech jumps")
+            for span in faults.find_level_jumps(samples, rate, list(recording.speech()))
+        ),
+        *(
+            TimedDefect("cut_off", *_edges(span), heard="ends in the middle of a sound", severity="high")
+            for span in faults.find_cut_end(samples, rate)
+        ),
+        *_list_loops(recording, script),
+        *(
+            TimedDefect("music", *_edges(span), heard=f"{span.duration:.1f} s of music", severity="high")
+            for span in (() if music_asked else find_lasting_music(recording))
+        ),
+    ]
+    return sorted(found, key=lambda defect: (defect.start, defect.end))
+
+
+def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect]:
+    loops = find_loops(recording.mono(), MODEL_RATE)
+    if loops and script is not None:
+        loops = [(span, lag) for span, lag in loops if not _is_written_twice(recording, script, span, lag)]
+    return [
+        TimedDefect("loop", *_edges(span), heard=f"heard {lag:.2f} s before", severity="high") for span, lag in loops
+    ]
+
+
+def _is_written_twice(recording: Recording, script: Script, span: Span, lag: float) -> bool:
+    """Whether a stretch and what is heard `lag` seconds before both stand in the script."""
+    try:
+        alignment, _ = align_recording(recording, script)
+    except CannotScore:
+        return False
+    pairs = list(zip(alignment.heard, alignment.partners, strict=True))
+    for start, end in ((span.start, span.end), (span.start - lag, span.end - lag)):
+        inside = [
+            partner is not None and alignment.written[partner].text == word.text
+            for word, partner in pairs
+            if start <= (word.start + word.end) / 2 <= end
+        ]
+        if not inside or float(np.mean(inside)) < WRITTEN_TWICE:
+            return False
+    return True
+
+
+def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
+    """PLCMOS, or None and a note that says how to get it."""
+    samples, size = recording.mono(), round(PLCMOS_WINDOW * MODEL_RATE)
+    count = min(PLCMOS_WINDOWS, max(1, len(samples) // size))
+    starts = [int(start) for start in np.linspace(0, max(0, len(samples) - size), count)]
+    windows = [samples[start : start + size] for start in starts]
+    sounding = [window for window in windows if np.any(window)]
+    try:
+        marks = recording.array_from(
+            "loss_quality", lambda model: model.score(sounding), window=size, windows=len(sounding)
+        )
+    except ModelMissing as error:
+        return None, {"plcmos_unscored": str(error)}
+    return float(np.mean(marks, dtype=np.float64)), {"plcmos_windows": len(sounding)}
+
+
+def _edges(span: Span) -> tuple[float, float]:
+    return span.start, span.end
+
+
+def _is_near(span: Span, others: list[Span]) -> bool:
+    """Whether a click is but the edge of a hole."""
+    return any(other.start - 0.01 <= span.start <= other.end + 0.01 for other in others)

@@ -1,0 +1,43 @@
+"""What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
+
+They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of recordings where
+recordings were measured one by one, and the span of the averages where a paper prints averages.
+"""
+
+from dataclasses import dataclass
+
+from podeval.models.card import Profile
+
+CLIPS = (
+    "the middle half of 34 clips of real podcasts, and of 51 by NotebookLM, MOSS-TTSD and MoonCast "
+    "(clips of PodEval's listening test, about 17 s each), measured here"
+)
+STUDY = "the middle half of the undistorted clips of 20 s in docs/distortion-study.md, of people and of machines"
+LFS = "LFS-Bench, Tables 2 and 3: real speech and dialogue, and the averages of open and of closed systems"
+LFS_JUDGED = f"{LFS}, by the judges of the paper"
+PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scripts by GPT-4, PodAgent and MoonCast"
+PODEVAL_AUDIO = "PodEval, Table 9: real podcasts, and the systems of the paper"
+PODBENCH = "PodBench, Table 1: Claude 4.5 Sonnet, GPT-5.1 and Gemini 3 Pro; no scripts by people"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What people and good systems reach, as ranges of a key's value.
+
+    Attributes:
+        source: where the values are from.
+        people: recordings or scripts of people; None where nothing is known.
+        systems: good systems; None where nothing is known.
+        profile: whose models the values were measured with; empty where they hold for every profile.
+    """
+
+    source: str
+    people: tuple[float, float] | None = None
+    systems: tuple[float, float] | None = None
+    profile: Profile | None = None
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        """The range that holds both."""
+        ranges = [span for span in (self.people, self.systems) if span]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)

@@ -1,0 +1,178 @@
+"""Speaker attribution: whether each of the script's speakers says what the script gives them, in one voice of their
+own.
+
+The words are transcribed and laid beside the script; which voice says them is told by the voices alone: stretches of
+about 2 s are grouped into as many voices as the script has speakers. Voices go to speakers by the reference
+recordings where there is one for each, else so that most words are said by whom the script names: a system that keeps
+its voices apart throughout is right, whichever voice it gave to whom. One voice for all is right for one speaker
+only.
+
+`attribution_accuracy` is the share of the script's words, of those that are heard, that the right speaker says.
+`cpwer` and `cpcer` are the errors of each speaker's words, the voices given to speakers so that all errors are
+fewest; `cpsim` is the mean cosine of each voice with its speaker's reference. `swapped_turns` counts turns of which
+more than half is in a wrong voice; the notes list the stretches with their times. Stretches under 0.6 s say nothing
+of a voice and are left out (`undecided` counts their words). A recording of a script with one speaker is unscored.
+
+Source: ours, beyond PodEval and LFS-Bench; the rates are MeetEval's (CHiME 2023), of words in lower case without
+punctuation, numbers as they are said.
+
+Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in having any number of speakers, any length,
+English and Chinese.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from podeval.analysis import Recording, speech_track
+from podeval.analysis.defects import TimedDefect
+from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.speaker_voices import SHORTEST_VOICE
+from podeval.analysis.spoken_script import align_recording, require_spoken
+from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.text.script import Script, speaker_key
+from podeval.text.script_alignment import ScriptAlignment, join_words
+from podeval.text.speaker_errors import count_cp_errors
+from podeval.text.tokens import detect_language
+
+NOBODY = "\N{EM DASH}"
+"""The voice that has no speaker."""
+
+HALF = 0.5
+"""Of a turn's words from which on it is swapped, where they are in a wrong voice."""
+
+FEWEST = 3
+"""Words in a row in a wrong voice that are listed."""
+
+
+@metric(
+    name="speaker_attribution",
+    title="Speaker attribution",
+    version="1.0",
+    dimension="speech.who_says_it",
+    dimension_zh="谁在说",
+    keys=(
+        Key("attribution_accuracy", "higher", "", (0, 1), about="words said by the right speaker", zh="说话人正确率"),
+        Key("cpwer", "lower", "", (0, None), about="word error rate with speakers", zh="分说话人词错误率"),
+        Key("cpcer", "lower", "", (0, None), about="character error rate with speakers", zh="分说话人字错误率"),
+        Key("cpsim", "higher", "cosine", (-1, 1), about="likeness of each voice to its reference", zh="分说话人相似度"),
+        Key("swapped_turns", "lower", "turns", (0, None), about="turns in a wrong voice", zh="错音轮次"),
+    ),
+    needs=(*speech_track.NEEDS, "transcriber", "speaker_encoder"),
+    paper="ours",
+)
+def speaker_attribution(
+    recording: Recording,
+    script: Script,
+    reference_voices: ReferenceVoices | None = None,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech of two or more people, 16 kHz.
+        script: the words with their speakers.
+        reference_voices: a recording of each speaker's voice, by which the voices are told apart.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+    """
+    recording.require_sound(SHORTEST_VOICE)
+    if len(script.speakers) < 2:
+        raise CannotScore("the script has one speaker; who says what can only go wrong where there are two")
+    track = recording.speech_track(source)
+    alignment, language = align_recording(track, script)
+    require_spoken(alignment)
+    references = _embeddings_by_name(reference_voices, script)
+    voiced = find_voices(track, alignment, references)
+    counts = count_words_by(voiced.stretches, alignment)
+    decided = sum(counts.values())
+    if not decided:
+        raise CannotScore("no stretch of a speaker is long enough to tell a voice by")
+    right = sum(number for (meant, heard), number in counts.items() if meant == heard)
+    swapped = _find_swapped_turns(voiced, alignment)
+    return Score(
+        values={
+            "attribution_accuracy": right / decided,
+            **_count_speaker_errors(voiced, alignment),
+            "cpsim": float(np.mean(list(voiced.likeness.values()))) if voiced.likeness else None,
+            "swapped_turns": len(swapped),
+        },
+        notes={
+            "language": language,
+            "voices": voiced.voices,
+            "speakers_asked": len(script.speakers),
+            "words": decided,
+            "undecided": sum(each.last - each.first for each in voiced.stretches if not each.decided),
+            "turns_swapped": swapped,
+            **({"likeness": {who: round(value, 4) for who, value in voiced.likeness.items()}} if references else {}),
+            "defects": [defect.to_json() for defect in list_wrong_voices(voiced, alignment)],
+            **track.notes,
+        },
+    )
+
+
+def _embeddings_by_name(voices: ReferenceVoices | None, script: Script) -> dict[str, Any]:
+    """The embeddings of the reference voices by the script's spelling of their names; others are no speakers'."""
+    spelt = {speaker_key(name): name for name in script.speakers}
+    given = {spelt[speaker_key(name)]: name for name in voices or () if speaker_key(name) in spelt}
+    return {name: voices.embeddings[given[name]] for name in given} if voices else {}
+
+
+def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> dict[str, float | None]:
+    """cpWER, where the language has words between spaces, and cpCER."""
+    meant: dict[str, list[str]] = {}
+    said: dict[str, list[str]] = {}
+    for number, word in enumerate(alignment.written):
+        meant.setdefault(alignment.speaker_of(number), []).append(word.text)
+    for stretch in voiced.stretches:
+        words = (word.text for word in alignment.heard[stretch.first : stretch.last])
+        said.setdefault(stretch.heard or (NOBODY if stretch.decided else stretch.meant), []).extend(words)
+    chinese = detect_language(alignment.script.text) == "zh"
+    space = "" if chinese else " "
+    letters = count_cp_errors(
+        {who: space.join(words) for who, words in meant.items()},
+        {who: space.join(words) for who, words in said.items()},
+    )
+    return {"cpwer": None if chinese else count_cp_errors(meant, said).rate, "cpcer": letters.rate}
+
+
+def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list[dict[str, Any]]:
+    """The turns of which more than half the words are in a wrong voice, with their times."""
+    by_turn: dict[int, list[VoicedStretch]] = {}
+    for stretch in voiced.stretches:
+        if stretch.decided:
+            by_turn.setdefault(stretch.turn, []).append(stretch)
+    swapped = []
+    for turn, stretches in by_turn.items():
+        wrong = sum(each.last - each.first for each in stretches if each.heard != each.meant)
+        if wrong > HALF * sum(each.last - each.first for each in stretches):
+            times = {"start": round(stretches[0].start, 3), "end": round(stretches[-1].end, 3)}
+            swapped.append({"turn": turn, "speaker": alignment.script.turns[turn].speaker, **times})
+    return swapped
+
+
+def list_wrong_voices(voiced: VoicedWords, alignment: ScriptAlignment) -> list[TimedDefect]:
+    """List the stretches in a wrong voice, those in a row of one turn as one."""
+    runs: list[list[VoicedStretch]] = []
+    for stretch in voiced.stretches:
+        if not stretch.decided or stretch.heard == stretch.meant:
+            continue
+        last = runs[-1][-1] if runs else None
+        if last and (last.last, last.turn, last.heard) == (stretch.first, stretch.turn, stretch.heard):
+            runs[-1].append(stretch)
+        else:
+            runs.append([stretch])
+    defects = []
+    for run in runs:
+        first, last = run[0], run[-1]
+        words = [alignment.written[at].text for at in alignment.partners[first.first : last.last] if at is not None]
+        if len(words) < FEWEST:
+            continue
+        heard = f"in {first.heard}'s voice" if first.heard else "in nobody's voice"
+        severity: Literal["high", "medium"] = "high" if last.end - first.start >= 2 else "medium"
+        script = f"{first.meant}: {join_words(words)}"
+        defects.append(TimedDefect("wrong_voice", first.start, last.end, script, heard, severity))
+    return defects

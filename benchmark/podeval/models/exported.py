@@ -1,0 +1,121 @@
+"""Networks that run on the CPU in ONNX Runtime, exported once from the weights that are shipped for torch.
+
+ONNX Runtime takes a third to a half of torch's time for them, and its values do not depend on how many inputs
+share a batch or how many threads work: a session uses one thread, and several batches run side by side. They differ
+from torch's by rounding (docs/performance.md).
+
+The exported network is kept in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that is made of the
+weights' SHA-256 and of what exported them. One that is absent, damaged or of other weights is exported anew, which
+takes torch some seconds; otherwise torch is not imported.
+"""
+
+import contextlib
+import hashlib
+import io
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import PodevalError
+from podeval.models.threads import run_ahead, threads
+from podeval.store.files import find_user_folder, write_whole
+
+S = TypeVar("S")
+
+_OPSET = 17
+_DIGEST = 32
+_INPUT = "input"
+
+Network = tuple[Any, Any]
+"""A torch module, and an input that it takes as its only one."""
+
+
+class ExportedNetwork:
+    """A network with one input and one output, both with the batch as their first axis.
+
+    Args:
+        name: begins the name of its file.
+        weights: the file of its weights.
+        changes: what makes an exported network another one than `build` did before, such as a version of it.
+        varying: names of the input's axes whose length varies besides the batch, by axis.
+        build: makes the module in torch; called if the network is not there yet.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        weights: Path,
+        build: Callable[[], Network],
+        *,
+        changes: str,
+        varying: dict[int, str] | None = None,
+    ) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        # One thread each, because several batches run at once.
+        options.intra_op_num_threads = 1
+        network = _read_or_export(name, weights, build, changes, varying or {})
+        self._session: Any = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+
+    def run(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the outputs of one batch."""
+        output: NDArray[np.float32] = self._session.run(None, {_INPUT: batch})[0]
+        return output
+
+    def run_each(
+        self, items: Iterable[S], make: Callable[[S], NDArray[np.float32]] = np.asarray
+    ) -> Iterator[NDArray[np.float32]]:
+        """Yield the outputs of batches in order, as many at once as there are threads.
+
+        Args:
+            items: what each batch is made of, taken up as there is room.
+            make: makes a batch of it, in the thread that then runs it.
+        """
+        with ThreadPoolExecutor(threads()) as pool:
+            yield from run_ahead(pool, lambda item: self.run(make(item)), items)
+
+
+def _read_or_export(
+    name: str, weights: Path, build: Callable[[], Network], changes: str, varying: dict[int, str]
+) -> bytes:
+    with weights.open("rb") as file:
+        source = hashlib.file_digest(file, "sha256").hexdigest()
+    made_by = f"{source} {changes} {varying} opset {_OPSET} torch {version('torch')}"
+    path = find_user_folder() / "networks" / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:32]}.onnx"
+    # A file is its digest and then the network; one that does not match is exported again.
+    with contextlib.suppress(OSError):
+        kept = path.read_bytes()
+        if hashlib.sha256(kept[_DIGEST:]).digest() == kept[:_DIGEST]:
+            return kept[_DIGEST:]
+    network = _export(*build(), varying)
+    # A full or read-only disk costs the file, never the result.
+    with contextlib.suppress(PodevalError):
+        write_whole(path, hashlib.sha256(network).digest() + network)
+    return network
+
+
+def _export(module: Any, example: Any, varying: dict[int, str]) -> bytes:
+    """Export a module by tracing it; torch's newer exporter needs a package that the embedded profile does not have."""
+    import torch
+
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(),
+            (example,),
+            buffer,  # type: ignore[arg-type]
+            dynamo=False,
+            input_names=[_INPUT],
+            output_names=["output"],
+            dynamic_axes={_INPUT: {0: "batch", **varying}},
+            opset_version=_OPSET,
+        )
+    return buffer.getvalue()

@@ -1,0 +1,27 @@
+"""An item asks something of a system: to speak a script, to write one, or to answer a person's turns."""
+
+from podeval.benchmarks.benchmark import Item
+from podeval.systems.ask import Ask, RecordedUserTurn, Reference
+
+
+def ask_of(track: str, item: Item) -> Ask:
+    """Ask for an item as systems in our own processes are asked: recordings by their paths on this machine."""
+    match track:
+        case "voice" if item.script is not None:
+            voices = {
+                speaker: Reference(audio=str(voice.recording()), text=voice.words)
+                for speaker, voice in item.reference_voices.items()
+            }
+            return Ask(id=item.id, language=item.language, script=item.script.turns, voices=voices)
+        case "write":
+            return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
+    turns = tuple(RecordedUserTurn(id=turn.id, words=turn.words, audio=turn.audio) for turn in item.user)
+    return Ask(id=item.id, language=item.language, user=turns)
+
+
+def prompt_of(item: Item) -> str:
+    """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
+    if item.instruction:
+        return "\n\n".join([item.instruction, *item.sources])
+    request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
+    return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."

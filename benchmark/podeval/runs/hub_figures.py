@@ -1,0 +1,34 @@
+"""The main figures of a run in the form that the Hub's leaderboards take: one value for each dimension."""
+
+from collections.abc import Iterator
+
+from podeval import benchmarks
+from podeval.hub import eval_results
+from podeval.hub.eval_results import HubFigure
+from podeval.runs.run_folder import RunSummary
+
+
+def hub_figures(summary: RunSummary) -> Iterator[HubFigure]:
+    """Yield the main value of every dimension for which a run is complete.
+
+    Args:
+        summary: of one run under one profile.
+    """
+    plan = summary.plan
+    benchmark = benchmarks.get(plan.benchmark)
+    path, _, revision = plan.dataset.partition("@")
+    commit = revision if len(revision) == 40 and set(revision) <= set("0123456789abcdef") else None
+    for dimension in benchmark.dimensions:
+        if plan.track not in dimension.tracks:
+            continue
+        metric, _, key = dimension.main.partition(".")
+        for whole in summary.metrics:
+            value = whole.keys.get(key) if (whole.metric, whole.slice, whole.rankable) == (metric, "", True) else None
+            if value is None:
+                continue
+            note = f"{summary.profile} profile, protocol {whole.protocol}, {whole.scored} items"
+            if value.low is not None and value.high is not None:
+                note += f", 95 % interval {value.low:.4g} to {value.high:.4g}"
+            task = eval_results.task_of(plan.split, dimension.name)
+            about = (benchmark.name, path, task, dimension.main, round(value.mean, 6), summary.created[:10])
+            yield HubFigure(*about, note=note, revision=commit)

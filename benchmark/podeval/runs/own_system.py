@@ -1,0 +1,212 @@
+"""Run a system of the user's own: any `OutputMaker`, in this process, without a queue, a document or a sandbox.
+
+It is for one's own machine: whoever runs it trusts it. What was made is kept as for every other run, so that the same
+call again goes on where the last one stopped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput
+from podeval.runs.asks import ask_of
+from podeval.runs.run import Quiet, RunProgress, RunRequest, measure_run, read_items
+from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
+from podeval.systems.ask import Ask
+from podeval.systems.servers.connection import ServerBusy, ServerRefused
+from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.text.script import Script
+
+FINGERPRINT = "sha256"
+"""Key in an output's details: of the files that it was read from."""
+
+
+class OwnMaker(OutputMaker, Protocol):
+    """An `OutputMaker` that can say what it is."""
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Everything that changes what it makes, as plain JSON data."""
+
+
+@dataclass(frozen=True)
+class OwnSystem:
+    """A system of the user's own.
+
+    Attributes:
+        maker: makes its outputs.
+        name: of its folder and its row.
+        title: as people call it.
+        supplied: whether its outputs were made elsewhere.
+        say: is told, in a sentence, of what is left for a later run.
+    """
+
+    maker: OwnMaker
+    name: str
+    title: str
+    supplied: bool = False
+    say: Callable[[str], None] = field(default=lambda sentence: None)
+
+
+def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress | None = None) -> RunSummary:
+    """Make what is missing, measure what is missing, aggregate.
+
+    Raises:
+        BadInput: the folder holds a run made otherwise, there is no such track, profile or seed, the folder of outputs
+            holds nothing of the benchmark, a file changed since it was measured, or a server takes no request.
+        DiskFull: nothing more can be written; what is finished is kept.
+    """
+    progress = progress or Quiet()
+    if not 0 <= request.seed < 2**31:
+        raise BadInput(f"the seed {request.seed} is out of range; give a whole number from 0 to {2**31 - 1}")
+    items = read_items(request).items
+    if (require_some := getattr(system.maker, "require_some", None)) is not None:
+        require_some([ask_of(request.track, item) for item in items], request.seed)
+    step = partial(progress.step, "make", total=len(items))
+
+    def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
+        return _make_missing(system, request, folder, items, step)
+
+    return measure_run(_plan(system, request), request, progress, make)
+
+
+def _plan(system: OwnSystem, request: RunRequest) -> RunPlan:
+    provenance: Literal["run by us", "outputs supplied"] = "outputs supplied" if system.supplied else "run by us"
+    return RunPlan(
+        benchmark=request.benchmark.name,
+        split=request.split,
+        dataset="",
+        track=request.track,
+        system=system.name,
+        system_title=system.title,
+        system_kind="model",
+        generation=system.maker.generation,
+        seed=request.seed,
+        provenance=provenance,
+    )
+
+
+def _make_missing(
+    system: OwnSystem, request: RunRequest, folder: RunFolder, items: tuple[Item, ...], done: Callable[[int], None]
+) -> Iterator[Item]:
+    """Make each item's output that is not in the folder, and hand on each item whose output is there."""
+    left = 0
+    for number, item in enumerate(items):
+        done(number)
+        ask = ask_of(request.track, item)
+        if _is_made(system.maker, folder, ask, request.seed):
+            yield item
+            continue
+        try:
+            (product,) = system.maker.make([ask], request.seed)
+            keep_product(folder, item, product, _fingerprint(system.maker, ask, request.seed))
+        except ServerBusy as busy:
+            left += 1
+            if left == 1:
+                system.say(f"{system.title}: {item.id} is left for the next run: {busy}")
+            continue
+        except SpeechFailed as failure:
+            keep_failure(folder, item, str(failure))
+        except ServerRefused:
+            raise
+        except BadInput as refusal:
+            keep_failure(folder, item, str(refusal))
+        yield item
+    done(len(items))
+    if left > 1:
+        system.say(f"{system.title}: {left} items are left for the next run; give the same command again")
+
+
+def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool:
+    """Tell whether an item's output stands.
+
+    Raises:
+        BadInput: the file it was read from has changed since.
+    """
+    output = folder.output(ask.id)
+    if output is None:
+        return False
+    if not hasattr(maker, "fingerprint"):
+        return True
+    before, now = output.details.get(FINGERPRINT), _fingerprint(maker, ask, seed)
+    if before is not None and now is not None and before != now:
+        raise BadInput(
+            f"the file of {ask.id} has changed since it was measured; choose another --name for the new outputs, or "
+            f"delete {folder.path} to start afresh"
+        )
+    return before is not None or now is None
+
+
+def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
+    compute = getattr(maker, "fingerprint", None)
+    return compute(ask, seed) if compute is not None else None
+
+
+def describe_streaming(folder: RunFolder) -> str | None:
+    """Say in a sentence how what a server sent would have played; None where nothing was timed."""
+    outputs = [folder.output(item.id) for item in folder.items() or ()]
+    logs = [output.details["playback"] for output in outputs if output and "playback" in output.details]
+    if not logs:
+        return None
+    first = [piece["time_to_first_audio"] for log in logs for piece in log["pieces"]]
+    costs = [output.details["cost"] for output in outputs if output and "cost" in output.details]
+    underrun = max(log["underrun"] for log in logs)
+    share = sum(log["continuous_playback"] for log in logs) / len(logs)
+    return (
+        f"first audio after {np.percentile(first, 50):.2f} s (median) and {np.percentile(first, 95):.2f} s (95th "
+        f"percentile), of {len(first)} requests; longest underrun {underrun:.2f} s, playback "
+        f"continuous for {share:.1%} of the time" + (f"; cost {sum(costs):g} as the server says" if costs else "")
+    )
+
+
+def keep_failure(folder: RunFolder, item: Item, reason: str) -> None:
+    """Keep that a system made nothing of an item, and why."""
+    script = tuple(item.script.to_json()) if item.script is not None else ()
+    folder.write_output(Output(item=item.id, failed=reason[:2_000], script=script))
+
+
+def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: str | None = None) -> None:
+    """Keep what a system made of an item; samples that are no numbers are its failure.
+
+    Raises:
+        SpeechFailed: they are.
+    """
+    speeches = _speeches_of(product)
+    if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
+        raise SpeechFailed("the system made samples that are no numbers")
+    script = tuple(item.script.to_json()) if item.script is not None else ()
+    output = Output(
+        item=item.id,
+        duration=sum(speech.duration for speech in speeches) if speeches else None,
+        wall_seconds=product.wall_seconds or None,
+        script=script,
+        details={**product.details, **({FINGERPRINT: fingerprint} if fingerprint else {})},
+    )
+    match product:
+        case Speech():
+            update = {"turns": product.turns, "load_seconds": product.load_seconds}
+            folder.write_output(output.model_copy(update=update), product.samples, product.rate)
+        case WrittenScript():
+            turns = product.turns if product.turns is not None else Script.parse(product.text).to_json()
+            folder.write_output(output.model_copy(update={"script": tuple(turns)}))
+        case SpokenAnswers():
+            by_turn = {answer.turn: answer for answer in product.answers}
+            answers = []
+            for turn in item.user:
+                answer = by_turn[turn.id]
+                name = folder.write_audio(f"{item.id}.{turn.id}", answer.speech.samples, answer.speech.rate)
+                answers.append(OutputAnswer(audio=name, words=answer.text or ""))
+            folder.write_output(output.model_copy(update={"answers": tuple(answers)}))
+
+
+def _speeches_of(product: Product) -> list[Speech]:
+    match product:
+        case Speech():
+            return [product]
+        case SpokenAnswers():
+            return [answer.speech for answer in product.answers]
+    return []

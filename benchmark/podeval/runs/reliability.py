@@ -1,0 +1,244 @@
+"""How far a system can be relied on: what its seeds have in common, the worst of them, and what fell through.
+
+Of each item: the mean over the seeds, the worst of them, and their standard deviation (the spread), for the main column
+of each dimension. Of the system: the same over items, with 95 % intervals that resample clusters, so that they cover
+items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; nothing made or nothing heard;
+another number of speakers than the script has); and the worst window of what is measured in windows of voices.
+
+Lies beside the summary as `reliability.json`, and stands on the board as a group of columns. What has other seeds or
+other protocols is another column: the worst of five is no worst of ten.
+"""
+
+import hashlib
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key
+from podeval.metrics.score import Result, Score, Unscored
+from podeval.runs.aggregate import metrics_of
+from podeval.runs.run import RunRequest
+from podeval.runs.run_folder import KeyAggregate, RunFolder
+from podeval.stats.intervals import mean_ci
+from podeval.store.files import write_json
+
+NAME = "reliability"
+"""What the figures' metric is called on the board."""
+DIMENSION = "reliability.seeds"
+FILE = "reliability.json"
+CATASTROPHIC = "catastrophic"
+CATASTROPHIC_ERRORS = 0.3
+"""Share of words, in Chinese of characters, above which what is heard is another text."""
+
+ALWAYS = ("wer.wer", "wer.cer")
+"""Columns that stand beside the main ones, where they were measured."""
+WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
+_MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
+
+Pair = tuple[str, int]
+
+
+class SeedFigures(BaseModel):
+    """One column of one item over its seeds: mean, worst, standard deviation (None of one seed), and how many seeds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mean: float
+    worst: float
+    spread: float | None
+    seeds: int
+
+
+class Reliability(BaseModel):
+    """The figures of one system over its seeds, under one profile."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = 1
+    seeds: tuple[int, ...]
+    protocol: str
+    protocols: dict[str, str]
+    """By metric, whose results went in."""
+    outputs: int
+    """Pairs of an item and a seed."""
+    figures: dict[str, KeyAggregate]
+    items: dict[str, dict[str, SeedFigures]]
+    """By item and column."""
+    catastrophic: dict[str, tuple[str, ...]]
+    """By item, what was wrong with it in which seed."""
+
+
+def write_reliability(request: RunRequest, system: str) -> Reliability:
+    """Compute the figures of a run and its repeats, and keep them beside the first one's summary."""
+    run = RunFolder(request.runs, request.benchmark.name, request.split, system)
+    reliability = compute_reliability(run, request.benchmark, request.profile)
+    write_json(run.path / request.profile / FILE, reliability.model_dump())
+    return reliability
+
+
+def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
+    """Read the figures of a run; None where none were kept, or by another version."""
+    try:
+        return Reliability.model_validate_json((run.path / profile / FILE).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> Reliability:
+    """Compute the figures of a run and its repeats."""
+    folders = {run.plan().seed: run, **{repeat.plan().seed: repeat for repeat in run.repeats()}}
+    seeds, items = tuple(sorted(folders)), run.items() or ()
+    summary = next(one for one in run.summaries() if one.profile == profile)
+    protocols = {row.metric: row.protocol for row in summary.metrics}
+    results: dict[str, dict[Pair, Result]] = {metric: {} for metric in protocols}
+    metric_of = {protocol: metric for metric, protocol in protocols.items()}
+    for seed, folder in folders.items():
+        for (item, protocol), result in folder.results(profile).items():
+            if protocol in metric_of:
+                results[metric_of[protocol]][item, seed] = result
+    clusters = {item.id: benchmark.cluster(item) for item in items}
+    columns = _main_columns(benchmark, run.plan().track, run.plan().split, protocols)
+    by_item = {item.id: _figures_of_item(item, columns, results, seeds) for item in items}
+    troubles = {
+        (item.id, seed): trouble
+        for item in items
+        for seed in seeds
+        if (trouble := _explain_catastrophe(item, seed, folders[seed], results))
+    }
+    figures = _aggregate(columns, by_item, results, clusters)
+    pairs = [(item.id, seed) for item in items for seed in seeds if folders[seed].output(item.id) is not None]
+    fallen = [float(pair in troubles) for pair in pairs]
+    share = mean_ci(fallen, [clusters[item] for item, _ in pairs], bounds=(0.0, 1.0))
+    figures = {CATASTROPHIC: KeyAggregate(mean=share.mean, low=share.low, high=share.high), **figures}
+    content = json.dumps([len(seeds), sorted(protocols.values())])
+    return Reliability(
+        seeds=seeds,
+        protocol=f"{NAME}@1.0-{hashlib.sha256(content.encode()).hexdigest()[:12]}",
+        protocols=protocols,
+        outputs=len(fallen),
+        figures=figures,
+        items={item: columns for item, columns in by_item.items() if columns},
+        catastrophic={
+            item.id: tuple(f"seed {seed}: {troubles[item.id, seed]}" for seed in seeds if (item.id, seed) in troubles)
+            for item in items
+            if any((item.id, seed) in troubles for seed in seeds)
+        },
+    )
+
+
+@cache
+def declare(figure: str) -> Key | None:
+    """Declare the column of a figure by what it is a figure of, `about` its title; None for no figure of ours."""
+    if figure == CATASTROPHIC:
+        return Key(figure, "lower", "", (0, 1), about="Catastrophic", zh="灾难性输出占比")
+    for suffix in (_WINDOW, _WORST, _SPREAD, _MEAN):
+        for metric in catalogue.all_metrics() if figure.endswith(suffix) else ():
+            for key in metric.keys:
+                if figure.removesuffix(suffix) == _short_name(f"{metric.name}.{key.name}"):
+                    rest = key.name.removeprefix(metric.name).replace("_", " ")
+                    title = " ".join(f"{metric.title} {rest}{suffix.replace('_', ' ')}".split())
+                    if suffix == _SPREAD:
+                        return Key(figure, "lower", key.unit, (0, None), about=title)
+                    return Key(figure, key.better, key.unit, key.bounds, key.ideal, about=title)
+    return None
+
+
+def _short_name(column: str) -> str:
+    """`wer` of `wer.wer`, `dnsmos_ovrl` of `dnsmos.ovrl`."""
+    metric, _, key = column.partition(".")
+    return key if key.startswith(metric) else f"{metric}_{key}"
+
+
+def _main_columns(benchmark: Benchmark, track: str, split: str, protocols: Iterable[str]) -> dict[str, Key]:
+    """The main column of each dimension that was measured and has a better end, by `metric.key`."""
+    keys = {f"{name}.{key.name}": key for name, metric in metrics_of(benchmark, track).items() for key in metric.keys}
+    names = dict.fromkeys([*ALWAYS, *(dimension.main for dimension in benchmark.dimensions_of(track, split))])
+    measured = set(protocols)
+    return {
+        name: keys[name]
+        for name in names
+        if name in keys and name.partition(".")[0] in measured and keys[name].better in ("higher", "lower")
+    }
+
+
+def _figures_of_item(
+    item: Item, columns: Mapping[str, Key], results: Mapping[str, Mapping[Pair, Result]], seeds: Sequence[int]
+) -> dict[str, SeedFigures]:
+    figures = {}
+    for column, key in columns.items():
+        metric, _, name = column.partition(".")
+        scores = (results[metric].get((item.id, seed)) for seed in seeds)
+        values = [v for score in scores if isinstance(score, Score) and (v := score.values.get(name)) is not None]
+        if values:
+            worst = max(values) if key.better == "lower" else min(values)
+            spread = statistics.stdev(values) if len(values) > 1 else None
+            figures[column] = SeedFigures(mean=statistics.fmean(values), worst=worst, spread=spread, seeds=len(values))
+    return figures
+
+
+def _aggregate(
+    columns: Mapping[str, Key],
+    by_item: Mapping[str, Mapping[str, SeedFigures]],
+    results: Mapping[str, Mapping[Pair, Result]],
+    clusters: Mapping[str, str],
+) -> dict[str, KeyAggregate]:
+    """Aggregate over items, with intervals over clusters; what no item has is left out."""
+    figures: dict[str, KeyAggregate] = {}
+
+    def add(name: str, values: Mapping[Any, tuple[float, str]], bounds: tuple[float | None, float | None]) -> None:
+        if values:
+            numbers, items = zip(*values.values(), strict=True)
+            whole = mean_ci(numbers, [clusters[item] for item in items], bounds=bounds)
+            figures[name] = KeyAggregate(mean=whole.mean, low=whole.low, high=whole.high)
+
+    for column, key in columns.items():
+        name = _short_name(column)
+        own = {item: parts[column] for item, parts in by_item.items() if column in parts}
+        add(name + _MEAN, {item: (one.mean, item) for item, one in own.items()}, key.bounds)
+        add(name + _WORST, {item: (one.worst, item) for item, one in own.items()}, key.bounds)
+        spreads = {item: (one.spread, item) for item, one in own.items() if one.spread is not None}
+        add(name + _SPREAD, spreads, (0.0, None))
+    for column in WINDOWED:
+        metric, _, key_name = column.partition(".")
+        worst = {
+            pair: (window, pair[0])
+            for pair, result in results.get(metric, {}).items()
+            if pair[0] in clusters and (window := _find_worst_window(result, key_name)) is not None
+        }
+        add(_short_name(column) + _WINDOW, worst, (-1.0, 1.0))
+    return figures
+
+
+def _find_worst_window(result: Result, key: str) -> float | None:
+    """Find the least value of the timeline of a key, where there is one."""
+    if not isinstance(result, Score) or result.timeline is None:
+        return None
+    values = [value for value in result.timeline.values.get(key, ()) if value is not None]
+    return min(values, default=None)
+
+
+def _explain_catastrophe(
+    item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
+) -> str | None:
+    """Say why an output is useless; None where it is not, or where we could not tell."""
+    output = folder.output(item.id)
+    if output is not None and output.failed:
+        return f"nothing was made ({output.failed[:200]})"
+    errors = results.get("wer", {}).get((item.id, seed))
+    if isinstance(errors, Unscored) and errors.cause == "system":
+        return f"nothing was heard ({errors.reason[:200]})"
+    if isinstance(errors, Score):
+        name = "cer" if item.language == "zh" else "wer"
+        value = errors.values.get(name)
+        if value is not None and value > CATASTROPHIC_ERRORS:
+            return f"a {name.upper()} of {value:.2f}"
+    voices = results.get("sptd", {}).get((item.id, seed))
+    if isinstance(voices, Unscored) and voices.cause == "system" and "speakers" in voices.reason:
+        return voices.reason[:200]
+    return None

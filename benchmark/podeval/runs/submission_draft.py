@@ -1,0 +1,112 @@
+"""The submission of a finished run: its document, and its outputs beside it, named as a submission's have to be."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
+from podeval.store.files import write_whole
+from podeval.systems import submission_reading
+from podeval.systems.submission_reading import FILE_NAME
+
+OUTPUTS = "outputs"
+
+_HEAD = """\
+# Made by `podeval init` from {run}. Say in it what your system is, then check it with
+# `podeval submit {folder} --check` and queue it with `podeval submit {folder}`.
+# To have podeval run the model itself, replace `source` as submissions/template.yaml shows.
+"""
+
+
+@dataclass(frozen=True)
+class SubmissionDraft:
+    """What was written: the document's path, how many outputs lie beside it, and what is to be known of it."""
+
+    document: Path
+    outputs: int
+    notes: tuple[str, ...]
+
+
+def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> SubmissionDraft:
+    """Write the submission of a run into a new folder.
+
+    Args:
+        run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
+        folder: for the document and its outputs; made here.
+        id: of the system: lower-case letters, digits and underscores.
+        title: as people call it; the run's by default.
+
+    Raises:
+        BadInput: there is no run, it made nothing, the folder is in use, or the id is none.
+    """
+    if not (run_path / "run.json").is_file():
+        raise BadInput(f"there is no run in {run_path}; name a folder such as runs/real_pod/demo/my_tts")
+    if (folder / FILE_NAME).exists():
+        raise BadInput(f"{folder / FILE_NAME} is there already; move it away, or choose another name")
+    run = RunFolder(run_path.resolve().parents[2], *run_path.resolve().parts[-3:])
+    plan, items = run.plan(), run.items() or ()
+    outputs = {item.id: output for item in items if (output := run.output(item.id)) and not output.failed}
+    if not outputs:
+        raise BadInput(f"{run_path} holds no output that could be submitted; run it again first")
+    document = {
+        "schema_version": 1,
+        "system": {
+            "id": id,
+            "name": title or plan.system_title,
+            "description": f"{title or plan.system_title}. Say here in a few sentences what it is.",
+            "licence": "unknown",
+            "open": False,
+            "languages": sorted({item.language for item in items}),
+        },
+        "benchmarks": [{"name": plan.benchmark, "tracks": [plan.track]}],
+        "source": {"kind": "outputs", "folder": OUTPUTS},
+    }
+    submission_reading.parse(yaml.safe_dump(document))
+    target = folder / OUTPUTS / plan.benchmark / plan.split
+    for output in outputs.values():
+        _copy_output(run, output, target)
+    body = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    write_whole(folder / FILE_NAME, (_HEAD.format(run=run_path, folder=folder) + body).encode())
+    return SubmissionDraft(
+        folder / FILE_NAME, len(outputs), tuple(_list_obstacles(plan, len(items) - len(outputs), len(items)))
+    )
+
+
+def _copy_output(run: RunFolder, output: Output, target: Path) -> None:
+    """Copy an item's output under the name by which a submission's reader finds it."""
+    target.mkdir(parents=True, exist_ok=True)
+    if output.audio:
+        source = run.outputs / Path(output.audio).name
+        shutil.copyfile(source, target / f"{output.item}{source.suffix}")
+    elif output.answers:
+        (target / output.item).mkdir(exist_ok=True)
+        for answer in output.answers:
+            if answer.audio:
+                name = Path(answer.audio).name
+                shutil.copyfile(run.outputs / name, target / output.item / name.removeprefix(f"{output.item}."))
+    else:
+        text = json.dumps(list(output.script), ensure_ascii=False, indent=1)
+        write_whole(target / f"{output.item}.json", f"{text}\n".encode())
+
+
+def _list_obstacles(plan: RunPlan, missing: int, total: int) -> Iterator[str]:
+    """List what keeps these outputs from being a whole entry."""
+    benchmark = benchmarks.get(plan.benchmark)
+    split = benchmark.split(plan.split)
+    if split.trial or split.sample or split.for_listening:
+        whole = [
+            other.name
+            for other in benchmark.splits
+            if plan.track in other.tracks and not (other.trial or other.sample or other.for_listening)
+        ]
+        if whole:
+            yield f"{benchmark.title} is entered with {' and '.join(whole)}, this run is of {plan.split}; run it too"
+    if missing:
+        verb = "is" if missing == 1 else "are"
+        yield f"{missing} of {total} outputs {verb} missing; an entry is refused until nothing is"

@@ -1,0 +1,22 @@
+"""One recording scored with every metric whose inputs are there: its values, defects and report."""
+
+from podeval.scoring.api import list_metrics, measure, score
+from podeval.scoring.scores import Scores, ScoreTable
+
+__all__ = [
+    "ScoreTable",
+    "Scores",
+    "api",
+    "engine",
+    "estimate",
+    "files",
+    "labels",
+    "list_metrics",
+    "measure",
+    "request",
+    "results",
+    "score",
+    "sources",
+    "standing",
+    "tables",
+]

@@ -1,0 +1,176 @@
+"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: what Python has of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import INPUTS
+from podeval.metrics.inputs import TEXT_SUFFIXES
+from podeval.scoring.engine import score_source
+from podeval.scoring.estimate import ScoreProgress
+from podeval.scoring.listing import MetricEntry, MetricListing
+from podeval.scoring.request import ScoreRequest, plan_metrics, read_request, read_words
+from podeval.scoring.scores import Scores, ScoreTable
+from podeval.scoring.sources import list_recordings, read_source
+from podeval.scoring.words import score_script
+
+Tell = Callable[[ScoreProgress], None]
+
+
+def score(
+    source: Any,
+    text: Any = None,
+    references: Any = None,
+    metrics: Sequence[str] | str | None = None,
+    profile: str = "embedded",
+    speakers: int | None = None,
+    *,
+    allow_upsampling: bool = False,
+    progress: Tell | None = None,
+) -> Any:
+    """Score a recording, or many, with every metric whose inputs are there.
+
+    A recording is decoded once, each model is loaded once, and results are kept, so that a second call is nearly free.
+
+    Args:
+        source: a path, the bytes of a file, `(samples, rate)`, `{"array", "sampling_rate"}`, or a row of a `datasets`
+            audio column; a folder, a list or a column of such for many.
+        text: what is said, which gets word errors and who speaks when: the path of a file, a text, or a script as
+            turns of speaker and text. For many recordings one for all, or a list with one each.
+        references: the voices the speakers should have: one recording, or recordings by speaker.
+        metrics: names, where not all are wanted.
+        profile: whose models: `embedded` or `reference`.
+        speakers: how many people speak, where it is known.
+        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        progress: is told how far it is.
+
+    Returns:
+        `Scores` of one recording; for many a `ScoreTable`.
+
+    Raises:
+        BadInput: the recording cannot be read, there is no such metric or profile, or an input does not fit. Of many
+            recordings those that cannot be read are `errors` of the table.
+
+    Example:
+        >>> import podeval
+        >>> scores = podeval.score("episode.wav", text="script.json")  # doctest: +SKIP
+        >>> scores["wer"], scores.values["dnsmos.ovrl"]  # doctest: +SKIP
+        (0.031, 3.21)
+    """
+    tell = progress or (lambda _: None)
+    options = {
+        "references": references,
+        "metrics": metrics,
+        "profile": profile,
+        "speakers": speakers,
+        "allow_upsampling": allow_upsampling,
+    }
+    many = list_recordings(source)
+    if many is None:
+        return score_one(source, read_request(text=text, **options), tell)
+    if _is_list_of_texts(text, len(many)):
+        requests = [read_request(text=one, **options) for one in text]
+    else:
+        requests = [read_request(text=text, **options)] * len(many)
+    return score_many(many, requests, tell)
+
+
+def score_one(source: Any, request: ScoreRequest, tell: Tell = lambda _: None) -> Scores:
+    """Score one recording as a request asks.
+
+    Raises:
+        BadInput: the recording cannot be read, or a metric that is wanted by name lacks an input.
+    """
+    if isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
+        words = replace(request, script=read_words(Path(source)))
+        return score_script(words, plan_metrics(words), str(source))
+    opened = read_source(source, profile=request.profile, allow_upsampling=request.allow_upsampling)
+    return score_source(opened, request, plan_metrics(request), tell)
+
+
+def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest], tell: Tell = lambda _: None) -> ScoreTable:
+    """Score recordings one after the other; those that cannot be read are errors of the table."""
+    scored, errors = [], {}
+    for number, (source, request) in enumerate(zip(sources, requests, strict=True)):
+        try:
+            scored.append(score_one(source, request, _part_of(tell, number, len(sources))))
+        except BadInput as refusal:
+            errors[_name_of(source, number)] = str(refusal)
+    return ScoreTable(tuple(scored), errors)
+
+
+def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: Any) -> Any:
+    """Measure one metric of a recording, a script or a text, or of many recordings.
+
+    Args:
+        metric: its name; `podeval.list_metrics()` lists all.
+        source: the recording, as `score` takes it; for a metric of texts a script or a text, or the path of one.
+        profile: whose models.
+        inputs: what the metric compares with (`text`, `references`) and its choices by name, such as
+            `normaliser="basic"`.
+
+    Returns:
+        `Scores` with the values of this metric; for many recordings a `ScoreTable`.
+
+    Raises:
+        BadInput: there is no such metric, an input is missing or cannot be read, or a choice it does not have.
+
+    Example:
+        >>> podeval.measure("mattr", "Every word is new here.")["mattr"]  # doctest: +SKIP
+        1.0
+    """
+    declared = catalogue.get(metric)
+    beside = {"text", "references", "speakers", "allow_upsampling"}
+    of_score = {name: inputs.pop(name) for name in beside & set(inputs)}
+    of_score["parameters"] = {declared.name: inputs}
+    if "recording" not in declared.inputs:
+        if declared.asks or len(declared.inputs) > 1 or declared.inputs[0] not in ("text", "passage", "script"):
+            needed = ", ".join(INPUTS[name] for name in declared.inputs)
+            raise BadInput(
+                f"{declared.name} takes {needed}: use `podeval measure {declared.name}` or its evaluate module"
+            )
+        request = read_request(text=source, metrics=[metric], profile=profile, **of_score)
+        return score_script(request, plan_metrics(request))
+    if declared.asks:
+        raise BadInput(f"{declared.name} asks a judge: use `podeval measure {declared.name} --judge …`")
+    many = list_recordings(source)
+    request = read_request(metrics=[metric], profile=profile, **of_score)
+    return score_one(source, request) if many is None else score_many(many, [request] * len(many))
+
+
+def list_metrics() -> MetricListing:
+    """List the metrics: what each says, its values with their directions, and what it needs; prints as a table."""
+    return MetricListing([MetricEntry.of(metric) for metric in catalogue.all_metrics()])
+
+
+def _is_list_of_texts(text: Any, count: int) -> bool:
+    """Whether it is one text a recording, and not one script as turns.
+
+    Raises:
+        BadInput: it is a list of texts whose number is another.
+    """
+    if not isinstance(text, list | tuple) or any(isinstance(one, Mapping) and "speaker" in one for one in text):
+        return False
+    if len(text) != count:
+        raise BadInput(f"there are {count} recordings and {len(text)} texts; give one text, or one for each recording")
+    return True
+
+
+def _part_of(tell: Tell, number: int, count: int) -> Tell:
+    """Tell of one recording among several."""
+
+    def tell_part(progress: ScoreProgress) -> None:
+        left = None if progress.left is None else progress.left * (count - number) if number == 0 else progress.left
+        what = f"{number + 1} of {count}, {progress.what}" if count > 1 else progress.what
+        tell(ScoreProgress(what, (number + progress.done) / count, left))
+
+    return tell_part
+
+
+def _name_of(source: Any, number: int) -> str:
+    return str(source) if isinstance(source, str | Path) else f"recording {number + 1}"

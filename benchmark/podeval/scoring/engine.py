@@ -1,0 +1,163 @@
+"""Scores one recording with every metric whose inputs are there: decoded once, models loaded once, results kept.
+
+A result is kept in the cache under the content of the recording, the protocol and everything beside the recording that
+can change it, so that a second call decodes nothing and loads no model, and one that was stopped goes on where it was.
+What failed by our fault (a model that is not installed) is tried again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from podeval.analysis.cache import Cache, default_cache
+from podeval.errors import PodevalError
+from podeval.metrics.compute import protocol_for, provenance, score_item
+from podeval.metrics.inputs import MetricInputs
+from podeval.metrics.score import Result, Unscored, result_from_json
+from podeval.scoring.defects import Defect, defects_of, find_defects
+from podeval.scoring.estimate import ScoreProgress, TimeEstimate
+from podeval.scoring.request import MetricPlan, ScoreRequest
+from podeval.scoring.results import RecordingFacts
+from podeval.scoring.scores import Scores
+from podeval.version import __version__
+
+if TYPE_CHECKING:
+    from podeval.metrics.declaration import Metric
+    from podeval.scoring.sources import AudioSource
+
+_FORM = 1
+"""Of what is kept; raised when it changes."""
+
+
+def score_source(
+    source: AudioSource,
+    request: ScoreRequest,
+    plan: MetricPlan,
+    tell: Callable[[ScoreProgress], None] = lambda _: None,
+) -> Scores:
+    """Score one recording.
+
+    Args:
+        source: the recording, which is decoded where a result is not in the cache.
+        request: what is asked, with what there is beside the recording.
+        plan: the metrics.
+        tell: is told how far it is.
+
+    Raises:
+        BadInput: the recording cannot be read, or an input does not fit another.
+    """
+    session = _Session(source, request)
+    results: dict[str, Result] = {}
+    missing: list[Metric] = []
+    for metric in plan.metrics:
+        if (result := session.read(metric)) is None:
+            missing.append(metric)
+        else:
+            results[metric.name] = result
+    facts, defects = session.describe()
+    estimate = TimeEstimate(missing, facts.seconds, request.has_turns, tell)
+    for metric in missing:
+        with estimate.scoring(metric.name):
+            results[metric.name] = session.score(metric)
+    results = {metric.name: results[metric.name] for metric in plan.metrics}
+    protocols = {metric.name: session.protocol(metric) for metric in plan.metrics}
+    return Scores(
+        name=source.name,
+        results=results,
+        left_out=plan.left_out,
+        advice=plan.advice,
+        defects=tuple(sorted({*defects, *defects_of(results.values())}, key=lambda one: (one.start, one.end))),
+        protocols=protocols,
+        profile=request.profile,
+        facts=facts,
+        requested=request.metrics,
+        source=source,
+        script=request.script,
+    )
+
+
+class _Session:
+    """The scoring of one recording: what is kept of it, and its inputs, opened when they are needed."""
+
+    def __init__(self, source: AudioSource, request: ScoreRequest) -> None:
+        self._source, self._request = source, request
+        self._identity = request.identity()
+        words = request.script
+        self._inputs = MetricInputs(
+            {
+                "recording": lambda: source.recording,
+                **({"reference_text": words, "text": words, "passage": words, "script": words} if words else {}),
+                **({"reference_voices": request.references} if request.references is not None else {}),
+            },
+            profile=request.profile,
+            allow_upsampling=request.allow_upsampling,
+            keep=True,
+        )
+        self._cache: Cache = default_cache()
+
+    def protocol(self, metric: Metric) -> dict[str, Any]:
+        """The protocol of a metric as data, with its provenance."""
+        request = self._request
+        protocol = protocol_for(metric, request.chosen_for(metric), request.names_for(metric), request.profile)
+        return {**protocol.to_json(), "provenance": _provenance(request.profile)}
+
+    def read(self, metric: Metric) -> Result | None:
+        """The result that is kept; None where there is none."""
+        payload = self._cache.get(self._key(metric))
+        return None if payload is None else result_from_json(json.loads(payload))
+
+    def score(self, metric: Metric) -> Result:
+        """Score with one metric, and keep the result.
+
+        Raises:
+            BadInput: the recording cannot be read, or an input does not fit another.
+        """
+        request = self._request
+        self._source.recording  # noqa: B018  (what cannot be read is an error of the file, not an unscored metric)
+        inputs: Mapping[str, Any] = {name: self._inputs[name] for name in request.names_for(metric)}
+        try:
+            result = score_item(metric, inputs, request.chosen_for(metric))
+        except PodevalError as error:
+            if request.metrics:
+                raise
+            # One input that does not fit (a voice without a speaker of its name) does not keep the others' scores.
+            return Unscored(str(error), "ours")
+        if not (isinstance(result, Unscored) and result.cause == "ours"):
+            self._cache.put(self._key(metric), json.dumps(result.to_json(), ensure_ascii=False).encode())
+        return result
+
+    def describe(self) -> tuple[RecordingFacts, tuple[Defect, ...]]:
+        """What the recording is, and the defects that need no model."""
+        key = Cache.key(self._source.content, "described", form=_FORM, version=__version__)
+        if (payload := self._cache.get(key)) is not None:
+            data = json.loads(payload)
+            return RecordingFacts(**data["facts"]), tuple(Defect(**defect) for defect in data["defects"])
+        recording = self._source.recording
+        facts = RecordingFacts(round(recording.duration, 3), recording.rate, recording.channels)
+        defects = find_defects(recording)
+        data = {"facts": facts.to_json(), "defects": [defect.to_json() for defect in defects]}
+        self._cache.put(key, json.dumps(data, ensure_ascii=False).encode())
+        return facts, defects
+
+    def _key(self, metric: Metric) -> str:
+        return Cache.key(
+            self._source.content,
+            "score",
+            form=_FORM,
+            version=__version__,
+            metric=metric.name,
+            protocol=self._protocol_id(metric),
+            beside=self._identity,
+        )
+
+    def _protocol_id(self, metric: Metric) -> str:
+        request = self._request
+        return protocol_for(metric, request.chosen_for(metric), request.names_for(metric), request.profile).id
+
+
+@cache
+def _provenance(profile: str) -> dict[str, Any]:
+    return provenance(profile)

@@ -1,0 +1,231 @@
+"""A report on recordings: one self-contained HTML file that plays, reads and prints.
+
+Its sound, style and script are inside; nothing is fetched, and names and words of strangers are text and never markup.
+The sound is MP3 of one or two channels, made of the recording as it is; in a long report of many recordings each has
+its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import BadInput, PodevalError
+from podeval.scoring.plots import STYLE as PLOT_STYLE
+from podeval.scoring.plots import plot_results
+from podeval.scoring.standing import number_text, reach_text, tone_for, word_for
+from podeval.scoring.tables import clock, duration_text, heading, ideal_text
+from podeval.scoring.transcripts import read_turns
+from podeval.version import __version__
+
+if TYPE_CHECKING:
+    from podeval.analysis import Recording
+    from podeval.scoring.results import RecordingResults, ResultsTable, ScoreRow
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
+"""Rates of MP3, Hz: the sound is brought down to the next of them."""
+
+QUALITY = 0.6
+"""Of the sound, from 0 (best, largest) to 1: about 60 kbit/s for speech in one channel."""
+
+MOST_SECONDS = 2 * 3600.0
+"""Longer recordings are not put into the file, which a browser could not open."""
+
+PEAKS = 900
+"""Heights of the waveform."""
+
+
+def write_report(scores: RecordingResults, path: Path) -> Path:
+    """Write the report of one recording; an existing file is replaced.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    return _write(render_report([scores]), path)
+
+
+def write_reports(table: ResultsTable, path: Path) -> Path:
+    """Write the report of many recordings, the means first.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    return _write(render_report(table.scores, table), path)
+
+
+def render_report(all_scores: Sequence[RecordingResults], table: ResultsTable | None = None) -> str:
+    """The report as HTML.
+
+    Args:
+        all_scores: of each recording.
+        table: of all of them; None for one recording.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return environment.get_template("report.html").render(
+        title=all_scores[0].name if len(all_scores) == 1 else f"{len(all_scores)} recordings",
+        recordings=[_describe(scores, number) for number, scores in enumerate(all_scores)],
+        summary=_describe_table(table) if table else None,
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        # By its hash: the page's policy runs this script alone, whatever else gets in.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script=Markup(script),
+        style=Markup(style),
+    )
+
+
+def _write(page: str, path: Path) -> Path:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
+    return path
+
+
+def _describe(scores: RecordingResults, number: int) -> dict[str, Any]:
+    """One recording as the template takes it: words, numbers and pictures of our own."""
+    from markupsafe import Markup
+
+    recording = _open(scores)
+    plots = plot_results(scores).pictures if scores.timelines else {}
+    return {
+        "id": f"recording-{number}",
+        "heading": heading(scores),
+        "seconds": scores.facts.seconds,
+        "length": duration_text(scores.facts.seconds),
+        "rows": [_row(row, scores.profile) for row in scores.rows],
+        "unscored": [(name, one["unscored"]) for name, one in scores.unscored.items()],
+        "advice": [(what, ", ".join(names)) for what, names in scores.advice.items()],
+        "defects": [
+            {"kind": one.kind, "start": one.start, "at": clock(one.start), "end": clock(one.end), "detail": one.detail}
+            for one in scores.defects
+        ],
+        "sound": encode_sound(recording) if recording else "",
+        "waveform": Markup(_draw_waveform(recording, scores)) if recording else "",
+        "turns": _turns(scores),
+        "plots": [Markup(picture.replace(PLOT_STYLE, "")) for picture in plots.values()],
+        "protocols": [
+            (name, protocol["id"], json.dumps(protocol, ensure_ascii=False, indent=1, default=str))
+            for name, protocol in scores.protocols.items()
+        ],
+        "sources": _sources(scores),
+    }
+
+
+def _row(row: ScoreRow, profile: str) -> dict[str, str]:
+    people, systems = reach_text(row.key, profile)
+    return {
+        "name": row.short_name,
+        "title": row.metric.title,
+        "about": row.key.about,
+        "value": number_text(row.value),
+        "unit": row.key.unit_text,
+        "people": people or ideal_text(row),
+        "systems": systems,
+        "word": word_for(row.key, row.value, profile),
+        "tone": tone_for(row.key, row.value, profile),
+    }
+
+
+def _sources(scores: RecordingResults) -> list[str]:
+    """Where the values of people and systems are from."""
+    shown = [row.key.reach for row in scores.rows if row.key.reach and reach_text(row.key, scores.profile) != ("", "")]
+    return list(dict.fromkeys(reach.source for reach in shown))
+
+
+def _describe_table(table: ResultsTable) -> dict[str, Any]:
+    shown, intervals = table.headlines, table.intervals
+    means = [intervals.get(row.name) for row in shown]
+    return {
+        "columns": [(row.short_name, row.key.unit_text) for row in shown],
+        "rows": [
+            (f"recording-{number}", name, [number_text(scores.values.get(row.name)) for row in shown])
+            for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True))
+        ],
+        "errors": list(table.errors.items()),
+        "means": [number_text(mean.mean if mean else None) for mean in means],
+        "intervals": [
+            f"{number_text(mean.low)} – {number_text(mean.high)}" if mean and mean.low is not None else ""
+            for mean in means
+        ],
+        "notes": table.notes,
+    }
+
+
+def _turns(scores: RecordingResults) -> list[dict[str, Any]]:
+    """The transcript, for which nothing is heard anew; empty where no metric listened to the words."""
+    try:
+        turns = read_turns(scores)
+    except PodevalError:
+        return []
+    speakers = list(dict.fromkeys(turn.speaker for turn in turns))
+    return [
+        {
+            "speaker": turn.speaker,
+            "number": speakers.index(turn.speaker) % 6,
+            "start": round(turn.start, 2),
+            "at": clock(turn.start),
+            "words": [(round(word.start, 2), word.text.strip()) for word in turn.words],
+        }
+        for turn in turns
+    ]
+
+
+def _open(scores: RecordingResults) -> Recording | None:
+    """The recording to play; None where there is none, or none that can be played."""
+    if scores.source is None or scores.facts.seconds > MOST_SECONDS:
+        return None
+    recording = scores.source.recording
+    return None if recording.defect else recording
+
+
+def encode_sound(recording: Recording) -> str:
+    """The sound of a recording as an address that holds it, `data:audio/mpeg;base64,…`."""
+    import numpy as np
+    import soundfile
+
+    from podeval.audio.resample import resample
+
+    samples = recording.samples if recording.channels <= 2 else recording.samples.mean(axis=1, keepdims=True)
+    rate = next((rate for rate in PLAYED_RATES if rate <= recording.rate), PLAYED_RATES[-1])
+    file = io.BytesIO()
+    sound = np.clip(resample(samples, recording.rate, rate), -1.0, 1.0)
+    soundfile.write(file, sound, rate, format="MP3", bitrate_mode="VARIABLE", compression_level=QUALITY)
+    return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _draw_waveform(recording: Recording, scores: RecordingResults) -> str:
+    """The waveform as SVG, 900 wide and 100 high, with the defects."""
+    from podeval.analysis.playback import measure_peaks
+
+    heights = measure_peaks(recording.samples, PEAKS)
+    highest = max(max(heights), 1e-6)
+    scale = 48 / highest
+    step = PEAKS / len(heights)
+    up = " ".join(f"{number * step:.1f},{50 - height * scale:.1f}" for number, height in enumerate(heights))
+    down = " ".join(
+        f"{number * step:.1f},{50 + height * scale:.1f}" for number, height in reversed(list(enumerate(heights)))
+    )
+    length = max(scores.facts.seconds, 1e-3)
+    marks = "".join(
+        f'<rect class="defect" x="{one.start / length * PEAKS:.1f}" '
+        f'width="{max(2.0, (one.end - one.start) / length * PEAKS):.1f}" y="0" height="100"/>'
+        for one in scores.defects
+    )
+    return (
+        f'<svg viewBox="0 0 {PEAKS} 100" preserveAspectRatio="none" role="img" aria-label="waveform">{marks}'
+        f'<polygon class="wave" points="{up} {down}"/></svg>'
+    )

@@ -1,0 +1,235 @@
+"""What is asked of a recording: the inputs beside it, whose models, and which metrics can be had of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import BadInput, ModelMissing
+from podeval.metrics import catalogue
+from podeval.metrics.description import own_profile
+from podeval.metrics.inputs import as_text, read_input
+from podeval.models import registry
+from podeval.scoring.sources import is_samples, read_source
+
+if TYPE_CHECKING:
+    from podeval.analysis.reference_voices import ReferenceVoices
+    from podeval.metrics.declaration import Metric
+    from podeval.text.script import Script
+
+_AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
+_OF_WORDS = ("text", "passage", "script")
+"""What the words are called as the measured input of a metric of texts."""
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What is asked of one recording.
+
+    Attributes:
+        script: what is said in it; None where nobody says.
+        references: recordings of the voices by speaker; None without any.
+        metrics: names of those that are wanted; empty for all whose inputs are there.
+        profile: whose models.
+        speakers: how many there should be; 0 where nobody says.
+        parameters: by metric the choices that are not at their default.
+        allow_upsampling: whether recordings below a model's rate are scored all the same.
+    """
+
+    script: Script | None = None
+    references: ReferenceVoices | None = None
+    metrics: tuple[str, ...] = ()
+    profile: str = "embedded"
+    speakers: int = 0
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    allow_upsampling: bool = False
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether the words say who speaks, as a script of several speakers does."""
+        return self.script is not None and len(self.script.speakers) > 1
+
+    @property
+    def input_names(self) -> frozenset[str]:
+        """The inputs that metrics can have beside the recording."""
+        names = {"recording"}
+        if self.script is not None:
+            names |= {"reference_text", *_OF_WORDS}
+        if self.references is not None:
+            names.add("reference_voices")
+        return frozenset(names)
+
+    def names_for(self, metric: Metric) -> tuple[str, ...]:
+        """The inputs that a metric gets; words without speakers do not tell who speaks when."""
+        names = [name for name in (*metric.inputs, *metric.optional_inputs) if name in self.input_names]
+        beside = "recording" in metric.inputs and not self.has_turns
+        return tuple(name for name in names if not (beside and name == "script"))
+
+    def chosen_for(self, metric: Metric) -> dict[str, Any]:
+        """Every parameter of a metric with its value.
+
+        Raises:
+            BadInput: an unknown parameter, or a value it cannot take.
+        """
+        values = dict(self.parameters.get(metric.name, {}))
+        if self.speakers > 1 and is_of_speakers(metric):
+            values.setdefault("speakers", self.speakers)
+        return metric.read_parameters(values)
+
+    def identity(self) -> str:
+        """A digest of everything beside the recording that can change a value and is in no protocol."""
+        words = json.dumps(self.script.to_json()) if self.script else ""
+        voices = {who: voice.content for who, voice in self.references.items()} if self.references else None
+        content = json.dumps([words, voices, self.allow_upsampling], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class MetricPlan:
+    """Which metrics are scored, and of the others of recordings what they would need.
+
+    Attributes:
+        metrics: to be scored, in the order of the board.
+        left_out: by the name of a metric the reason why it is not tried.
+        advice: what gets more, a phrase each, with the metrics that it gets.
+    """
+
+    metrics: tuple[Metric, ...]
+    left_out: Mapping[str, str]
+    advice: Mapping[str, tuple[str, ...]]
+
+
+def read_request(
+    *,
+    text: Any = None,
+    references: Any = None,
+    metrics: Sequence[str] | str | None = None,
+    profile: str = "embedded",
+    speakers: int | None = None,
+    allow_upsampling: bool = False,
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
+) -> ScoreRequest:
+    """Read what a person or a program asks for.
+
+    Args:
+        text: the words: the path of a file, a text, a script as data or JSON.
+        references: a recording of the voice, or recordings by speaker, as paths.
+        metrics: names, or one text with commas between them.
+        profile: whose models.
+        speakers: how many there should be.
+        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        parameters: by metric the choices that are not at their default.
+
+    Raises:
+        BadInput: no such metric or profile, or words that cannot be read.
+    """
+    registry.require_profile(profile)
+    names = metrics.split(",") if isinstance(metrics, str) else list(metrics or ())
+    chosen = tuple(dict.fromkeys(catalogue.get(name.strip()).name for name in names if name.strip()))
+    if speakers is not None and speakers < 1:
+        raise BadInput(f"speakers is the number of people who speak, at least 1, not {speakers}")
+    return ScoreRequest(
+        script=None if text is None else read_words(text),
+        references=_read_references(references, {"profile": profile, "allow_upsampling": allow_upsampling}),
+        metrics=chosen,
+        profile=profile,
+        speakers=speakers or 0,
+        parameters=parameters or {},
+        allow_upsampling=allow_upsampling,
+    )
+
+
+def read_words(text: Any) -> Script:
+    """Read the words of a recording: the name of a file that is there, a text, or a script as data.
+
+    Raises:
+        BadInput: they cannot be read, or hold no words.
+    """
+    if isinstance(text, str) and "\n" not in text and len(text) < 1000 and Path(text).is_file():
+        text = Path(text)
+    words: Script = read_input("script", as_text(text))
+    return words
+
+
+def plan_metrics(request: ScoreRequest) -> MetricPlan:
+    """Choose the metrics whose inputs and models are there.
+
+    Raises:
+        BadInput: a metric is wanted by name that lacks an input.
+    """
+    ready: list[Metric] = []
+    left_out: dict[str, str] = {}
+    advice: dict[str, list[str]] = {}
+    for metric in catalogue.all_metrics() if not request.metrics else map(catalogue.get, request.metrics):
+        if "recording" not in metric.inputs and metric.inputs[0] not in _OF_WORDS:
+            obstacle: tuple[str, str] | None = (
+                "is no metric of a recording",
+                "`podeval metrics show` says what it takes",
+            )
+        else:
+            obstacle = _find_obstacle(metric, request)
+        if request.speakers == 1 and is_of_speakers(metric) and not request.metrics:
+            left_out[metric.name] = "is of two speakers or more"
+        elif not obstacle:
+            ready.append(metric)
+        elif request.metrics:
+            raise BadInput(f"{metric.name} {obstacle[0]}: {obstacle[1]}")
+        elif metric.inputs[0] == "recording":
+            left_out[metric.name] = obstacle[0]
+            advice.setdefault(obstacle[1], []).append(metric.name)
+    return MetricPlan(tuple(ready), left_out, {what: tuple(names) for what, names in advice.items()})
+
+
+def is_of_speakers(metric: Metric) -> bool:
+    """Whether a metric can be told how many people speak: one is too few for it."""
+    return any(parameter.name == "speakers" for parameter in metric.parameters)
+
+
+def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
+    """Why a metric cannot be tried, and what helps; None where it can."""
+    if metric.asks:
+        return "asks a judge", "podeval measure METRIC --judge …"
+    missing = [name for name in metric.inputs if name not in request.input_names]
+    if "reference_voices" in missing:
+        return "compares with a voice", "--reference [SPEAKER=]FILE"
+    if missing:
+        return "needs the words", "--text FILE"
+    for job in metric.jobs(request.chosen_for(metric)):
+        try:
+            registry.card(job, request.profile)
+        except ModelMissing as absence:
+            other = own_profile(metric)
+            advice = f"--profile {other}" if other != request.profile else str(absence).partition("; ")[2]
+            return f"cannot be had here: {str(absence).partition('; ')[0]}", advice
+    return None
+
+
+def _read_references(references: Any, options: Mapping[str, Any]) -> ReferenceVoices | None:
+    """Read the voices that the speakers should have: one recording, recordings by speaker, or `SPEAKER=FILE` texts.
+
+    Raises:
+        BadInput: a recording that cannot be read, or several of them without their speakers.
+    """
+    from podeval.analysis.reference_voices import ONLY, ReferenceVoices
+
+    if references is None or isinstance(references, ReferenceVoices):
+        return references
+    if isinstance(references, list | tuple) and not is_samples(references):
+        pairs = [str(entry).partition("=") for entry in references]
+        if not pairs:
+            return None
+        if len(references) == 1 and (not pairs[0][1] or Path(str(references[0])).exists()):
+            references = references[0]
+        elif all(sign for _, sign, _ in pairs):
+            references = {speaker: path for speaker, _, path in pairs}
+        else:
+            raise BadInput("several reference voices need their speakers: write --reference SPEAKER=FILE for each")
+    if isinstance(references, str | Path) and str(references).lower().endswith(".json"):
+        return ReferenceVoices.read(references, **options)
+    named = isinstance(references, Mapping) and not _AUDIO_KEYS & set(references)
+    voices = references if named else {ONLY: references}
+    return ReferenceVoices({str(who): read_source(voice, **options).recording for who, voice in voices.items()})

@@ -1,0 +1,241 @@
+"""Scores as tables: for a terminal, for text, and for a notebook."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from html import escape
+from typing import TYPE_CHECKING
+
+from podeval.scoring.plots import plot_results
+from podeval.scoring.standing import number_text, reach_text, tone_for, word_for
+from podeval.text.terminal_safe import make_printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from podeval.scoring.results import RecordingResults, ResultsTable, ScoreRow
+
+_COLOURS = {"good": "green", "fair": "", "bad": "yellow", "": "dim"}
+_WIDTH = 120
+"""Columns of a table where nobody says how wide it may be."""
+
+STYLE = """<style>
+.podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
+.podeval td.n{text-align:right;font-variant-numeric:tabular-nums}
+.podeval .good{color:#1a7f37}.podeval .bad{color:#9a6700}
+.podeval svg{max-width:44em;height:auto}
+</style>"""
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def heading(scores: RecordingResults) -> str:
+    """What the recording is, in one line."""
+    facts = scores.facts
+    if not facts.channels:
+        return f"{scores.name} · words · profile {scores.profile}"
+    channels = {1: "mono", 2: "stereo"}.get(facts.channels, f"{facts.channels} channels")
+    rate = f"{facts.rate / 1000:g} kHz, {channels}"
+    return f"{scores.name} · {duration_text(facts.seconds)} · {rate} · profile {scores.profile}"
+
+
+def notes_on(scores: RecordingResults) -> list[str]:
+    """Under the table: defects, what was not scored and why, and how to get more."""
+    lines = []
+    if scores.defects:
+        kinds: dict[str, list[float]] = {}
+        for defect in scores.defects:
+            kinds.setdefault(defect.kind, []).append(defect.start)
+        found = (
+            f"{kind} {len(at)} ({', '.join(clock(one) for one in at[:3])}{' …' * (len(at) > 3)})"
+            for kind, at in kinds.items()
+        )
+        lines.append(f"Defects: {'; '.join(found)}")
+    for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
+        lines.append(f"Not scored: {', '.join(names)}: {reason}")
+    if scores.advice:
+        advice = [f"{what} for {', '.join(names)}" for what, names in scores.advice.items()]
+        lines.append(f"More with {'; '.join(advice)}")
+    return lines
+
+
+def clock(seconds: float) -> str:
+    """A time in a recording: `1:02.5`."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes)}:{rest:04.1f}"
+
+
+def build_table(scores: RecordingResults | ResultsTable) -> RenderableType:
+    """The table of one recording, or of many, for a console of rich."""
+    from podeval.scoring.results import ResultsTable
+
+    return _build_summary(scores) if isinstance(scores, ResultsTable) else _build_one(scores)
+
+
+def _build_one(scores: RecordingResults) -> RenderableType:
+    """A row a value, and under them what was not scored."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, justify in (
+        ("", "left"),
+        ("value", "right"),
+        ("", "left"),
+        ("people", "left"),
+        ("good systems", "left"),
+        ("", "left"),
+    ):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in scores.rows:
+        table.add_row(*_cells(row, scores.profile))
+    parts: list[RenderableType] = [Text(make_printable(heading(scores)), style="bold")]
+    parts += [table] if scores.rows else []
+    parts += [Text(make_printable(line)) for line in notes_on(scores)]
+    return Group(*parts)
+
+
+def _cells(row: ScoreRow, profile: str) -> tuple[RenderableType, ...]:
+    from rich.text import Text
+
+    key, value = row.key, row.value
+    people, systems = reach_text(key, profile)
+    word = word_for(key, value, profile)
+    return (
+        Text(row.short_name),
+        Text(number_text(value)),
+        Text(key.unit_text),
+        Text(people or ideal_text(row)),
+        Text(systems),
+        Text(word, style=_COLOURS[tone_for(key, value, profile)]),
+    )
+
+
+def ideal_text(row: ScoreRow) -> str:
+    """What is best, where a key is best in a range."""
+    ideal = row.key.ideal
+    if ideal is None:
+        return ""
+    low, high = ideal
+    return (
+        f"best up to {number_text(high)}" if low == float("-inf") else f"best {number_text(low)} – {number_text(high)}"
+    )
+
+
+def _build_summary(table: ResultsTable) -> RenderableType:
+    """A row a file, and the mean with its interval."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = table.headlines
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("")
+    for row in shown:
+        grid.add_column(Text(f"{row.short_name}\n{row.key.unit_text}"), justify="right")
+    for scores, name in zip(table.scores, table.short_names, strict=True):
+        values = scores.values
+        grid.add_row(Text(make_printable(name)), *(_value(scores, row, values.get(row.name)) for row in shown))
+    for name, sentence in table.errors.items():
+        grid.add_row(Text(make_printable(name)), Text(make_printable(f"error: {sentence}"), style="red"))
+    intervals = table.intervals
+    cells = []
+    for row in shown:
+        mean = intervals.get(row.name)
+        bounds = ""
+        if mean is not None and mean.low is not None and mean.high is not None:
+            bounds = f"\n{number_text(mean.low)} – {number_text(mean.high)}"
+        cells.append(Text(number_text(mean.mean if mean else None) + bounds, style="bold"))
+    grid.add_row(Text(f"mean of {len(table.scores)}\n95 % interval", style="bold"), *cells)
+    lines = [Text(make_printable(line)) for line in table.notes]
+    return Group(grid, *lines)
+
+
+def _value(scores: RecordingResults, row: ScoreRow, value: float | None) -> RenderableType:
+    from rich.text import Text
+
+    return Text(number_text(value), style=_COLOURS[tone_for(row.key, value, scores.profile)])
+
+
+def table_text(scores: RecordingResults | ResultsTable) -> str:
+    """The table as plain text."""
+    from rich.console import Console
+
+    stream = io.StringIO()
+    console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
+    console.print(build_table(scores), soft_wrap=True)
+    return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().split("\n"))
+
+
+def table_html(scores: RecordingResults) -> str:
+    """The table of one recording with its plots, for a notebook."""
+    body = "".join(_html_row(row, scores.profile) for row in scores.rows)
+    head = "".join(f"<th>{name}</th>" for name in ("", "value", "", "people", "good systems", ""))
+    notes = "".join(f"<p>{escape(line)}</p>" for line in notes_on(scores))
+    plots = ""
+    if scores.timelines:
+        plots = f"<details><summary>Over time</summary>{plot_results(scores).to_html()}</details>"
+    return (
+        f'{STYLE}<div class="podeval"><p><strong>{escape(heading(scores))}</strong></p>'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}{plots}</div>"
+    )
+
+
+def _html_row(row: ScoreRow, profile: str) -> str:
+    key, value = row.key, row.value
+    people, systems = reach_text(key, profile)
+    word, tone = word_for(key, value, profile), tone_for(key, value, profile)
+    return (
+        f'<tr><td title="{escape(key.about, quote=True)}">{escape(row.short_name)}</td>'
+        f'<td class="n">{number_text(value)}</td>'
+        f"<td>{escape(key.unit_text)}</td><td>{people or ideal_text(row)}</td><td>{systems}</td>"
+        f'<td class="{tone}">{word}</td></tr>'
+    )
+
+
+def summary_html(table: ResultsTable) -> str:
+    """The table of many recordings, for a notebook."""
+    shown = table.headlines
+    intervals = table.intervals
+    head = "".join(f"<th>{escape(row.short_name)}<br>{escape(row.key.unit_text)}</th>" for row in shown)
+    rows = "".join(
+        f"<tr><td>{escape(name)}</td>" + _html_values(scores.values.get(row.name) for row in shown) + "</tr>"
+        for scores, name in zip(table.scores, table.short_names, strict=True)
+    )
+    rows += "".join(
+        f'<tr><td>{escape(name)}</td><td colspan="{len(shown)}" class="bad">error: {escape(sentence)}</td></tr>'
+        for name, sentence in table.errors.items()
+    )
+    means = [intervals.get(row.name) for row in shown]
+    foot = _html_values(mean.mean if mean else None for mean in means)
+    bounds = "".join(
+        f'<td class="n">{number_text(mean.low)} – {number_text(mean.high)}</td>'
+        if mean and mean.low is not None and mean.high is not None
+        else "<td></td>"
+        for mean in means
+    )
+    notes = "".join(f"<p>{escape(line)}</p>" for line in table.notes)
+    return (
+        f'{STYLE}<div class="podeval"><table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody>'
+        f"<tfoot><tr><th>mean of {len(table.scores)}</th>{foot}</tr><tr><th>95 % interval</th>{bounds}</tr></tfoot>"
+        f"</table>{notes}</div>"
+    )
+
+
+def _html_values(values: Iterable[float | None]) -> str:
+    return "".join(f'<td class="n">{number_text(value)}</td>' for value in values)
+
+
+def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for reason, name in pairs:
+        grouped.setdefault(reason, []).append(name)
+    return grouped

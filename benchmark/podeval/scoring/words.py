@@ -1,0 +1,48 @@
+"""Scores a script or a text by itself, with the metrics of words."""
+
+from __future__ import annotations
+
+from podeval.errors import PodevalError
+from podeval.metrics.compute import protocol_for, provenance, score_item
+from podeval.metrics.inputs import MetricInputs
+from podeval.metrics.score import Result, Unscored
+from podeval.scoring.request import MetricPlan, ScoreRequest
+from podeval.scoring.results import RecordingFacts
+from podeval.scoring.scores import Scores
+
+
+def score_script(request: ScoreRequest, plan: MetricPlan, name: str = "text") -> Scores:
+    """Score the words of a request with those of the plan's metrics that hear nothing.
+
+    Raises:
+        BadInput: an input does not fit.
+    """
+    words = request.script
+    sources = {"text": words, "passage": words, "script": words}
+    inputs = MetricInputs(sources, profile=request.profile, keep=True)
+    results: dict[str, Result] = {}
+    protocols = {}
+    for metric in plan.metrics:
+        if "recording" in metric.inputs:
+            continue
+        chosen, names = request.chosen_for(metric), request.names_for(metric)
+        try:
+            results[metric.name] = score_item(metric, {one: inputs[one] for one in names}, chosen)
+        except PodevalError as error:
+            if request.metrics:
+                raise
+            results[metric.name] = Unscored(str(error), "ours")
+        protocol = protocol_for(metric, chosen, names, request.profile)
+        protocols[metric.name] = {**protocol.to_json(), "provenance": provenance(request.profile)}
+    return Scores(
+        name=name,
+        results=results,
+        left_out={},
+        advice={},
+        defects=(),
+        protocols=protocols,
+        profile=request.profile,
+        facts=RecordingFacts(0.0, 0, 0),
+        requested=request.metrics,
+        script=words,
+    )

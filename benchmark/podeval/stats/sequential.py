@@ -1,0 +1,132 @@
+"""Evidence from paired differences that may be looked at after each of them, whatever they are distributed like.
+
+Two equal systems may be swapped in any pair without changing anything, so that of each difference, given its size, both
+signs are equally likely. Somebody who bets on "worse" pair by pair, with stakes that depend on sizes and on what came
+before, cannot expect to win: their capital is a martingale, and its chance of ever reaching 1/a is at most a (Ville).
+The capital is the evidence (an e-process); it needs no normal distribution, no bound and no number of pairs fixed
+beforehand. The capital after n differences d, with signs s and sizes r relative to the median size so far, is a mixture
+over stakes c of the products of 1 + s tanh(c r).
+
+Why this and not another: docs/decisions/regression-gate.md. How often equal systems fail, and what is caught:
+`python tests/studies/regression_gate.py`.
+"""
+
+import math
+from bisect import insort
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+Array = NDArray[np.float64]
+
+_STAKES = {0.125: 0.08, 0.25: 0.08, 0.5: 0.08, 1.0: 0.08, 2.0: 0.08, 4.0: 0.1, 16.0: 0.2, 64.0: 0.3}
+"""Weights of stakes: great ones tell few pairs apart that all agree, small ones many pairs that hardly do."""
+
+_LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
+_STEPS = 60
+_EXACT_MOST = 200_000
+"""Rearrangements up to which all are counted."""
+_DRAWN = 20_000
+_MOST_FACTOR = 20
+
+
+def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
+    """Return the evidence, after each difference, that they are centred above a margin; 20 is evidence at 5 %.
+
+    Args:
+        differences: `(n,)`, in the order in which they came; infinite ones count as the greatest.
+        margin: what the differences may be centred at.
+    """
+    return np.exp(special.logsumexp(_log_capitals(differences, margin) + _LOG_WEIGHTS, axis=1))  # type: ignore[no-any-return]
+
+
+def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
+    """Return the interval of the differences' centre that holds at whatever number of them one looks.
+
+    It holds every centre against which there is not enough evidence on either side; None where there are too few
+    differences for any evidence.
+    """
+    values = np.asarray(differences, np.float64)
+    values = values[np.isfinite(values)]
+    needed = 2 / (1 - level)
+    if not len(values) or evidence_of_increase(np.ones(len(values)))[-1] < needed:
+        return None
+    low, high = float(values.min()), float(values.max())
+    reach = 10 * (high - low) or 1e-12
+    least = _bisect(lambda centre: bool(evidence_of_increase(values, centre)[-1] >= needed), low - reach, high)
+    most = _bisect(lambda centre: bool(evidence_of_increase(-values, -centre)[-1] >= needed), high + reach, low)
+    return min(least, most), max(least, most)
+
+
+def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -> int | None:
+    """Return how many differences like these it takes for so much evidence of increase; None where none would do.
+
+    The evidence is taken to grow as fast with each stake as it did so far.
+    """
+    capitals = _log_capitals(differences, margin)
+    if not len(capitals):
+        return None
+    growth = capitals[-1] / len(capitals)
+    grows = growth > 0
+    if not grows.any():
+        return None
+    needed = (math.log(evidence) - _LOG_WEIGHTS[grows]) / growth[grows]
+    count = max(len(capitals) + 1, math.ceil(float(needed.min())))
+    return count if count <= _MOST_FACTOR * max(len(capitals), 10) else None
+
+
+def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:
+    """Return the chance that repeats of one thing differ in their means as these do or more, upwards.
+
+    Of two equal systems any rearrangement of all values into two groups is as likely as the one at hand. All are
+    counted where there are few, else 20,000 are drawn and the one at hand is added, so that the level is kept.
+
+    Args:
+        before: values of repeats, `(n,)`.
+        after: the same of what is compared with it, `(m,)`.
+        margin: by which `after` may be greater.
+        seed: of the draws.
+    """
+    a, b = np.asarray(before, np.float64), np.asarray(after, np.float64) - margin
+    values = np.concatenate([a, b])
+    if math.comb(len(values), len(b)) <= _EXACT_MOST:
+        sums = np.array([values[list(chosen)].sum() for chosen in combinations(range(len(values)), len(b))])
+        return float(np.mean(sums >= b.sum() - 1e-9 * max(1.0, float(np.abs(values).sum()))))
+    generator = np.random.default_rng(seed)
+    drawn = np.array([generator.permutation(values)[: len(b)].sum() for _ in range(_DRAWN)])
+    return float((1 + np.sum(drawn >= b.sum() - 1e-9)) / (1 + _DRAWN))
+
+
+def least_permutation_p(before: int, after: int) -> float:
+    """Return the least chance that `permutation_p` can find in so many repeats."""
+    return 1 / math.comb(before + after, after)
+
+
+def _log_capitals(differences: ArrayLike, margin: float) -> Array:
+    """Return the logarithm of the capital of each stake after each difference, `(n, stakes)`."""
+    values = np.asarray(differences, np.float64) - margin
+    sizes = np.abs(values)
+    finite = sizes[np.isfinite(sizes)]
+    sizes = np.where(np.isfinite(sizes), sizes, 2 * finite.max(initial=0.0) or 1.0)
+    relative = np.zeros_like(sizes)
+    ordered: list[float] = []
+    for number, size in enumerate(sizes.tolist()):
+        if size:
+            insort(ordered, size)
+            half = len(ordered) // 2
+            relative[number] = size / (ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2)
+    stakes = np.array(list(_STAKES))
+    # log(1 + s tanh(x)) = log 2 - log(1 + exp(-2 s x)), which neither overflows nor loses digits.
+    factors = math.log(2) - np.logaddexp(0, -2 * np.outer(np.sign(values) * relative, stakes))
+    return np.cumsum(factors, axis=0)
+
+
+def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
+    """Return where a test stops rejecting, between a value that it rejects and one that it may not."""
+    for _ in range(_STEPS):
+        middle = (far + near) / 2
+        far, near = (middle, near) if rejects(middle) else (far, middle)
+    return near

@@ -1,0 +1,155 @@
+"""Pocket TTS and Gradium Phonon of transformers say lines as continuous latents, which a codec decodes.
+
+Pocket TTS keeps a voice by prompting with a recording of it: the reference, else the speaker's own first line. Phonon
+hears voices through a codec that is not in transformers, so that its voices are those that its repo ships as latents:
+files `voices/<name>.safetensors`, one tensor (frames, audio_prompt_dim) each; without any, a voice is drawn with every
+line. The codec of both lies under `audio_tokenizer/` in the model's folder, or is given as the base.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.models.pretrained import silence_transformers
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.seeding import set_seed
+from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.time_limit import memory_ran_out
+from podeval.systems.speech import Samples, SpeechFailed
+
+CODEC = "audio_tokenizer"
+VOICES = "voices"
+_PROMPT_SECONDS = 20.0
+_SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")
+
+
+class PocketTts:
+    """A `LineModel`."""
+
+    takes_references = True
+    longest_line: int | None = 200
+    network = "PocketTTSForConditionalGeneration"
+    title = "Pocket TTS"
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self.title)
+        self._model: Any = loading.load_model(self.network, job.model_folder, device)
+        options = {"temperature": preset.temperature or None, "max_new_tokens": preset.max_new_tokens}
+        self._options = {name: value for name, value in options.items() if value is not None}
+        if preset.temperature is not None:
+            self._options["do_sample"] = preset.temperature > 0
+        self.rate = int(self._processor.feature_extractor.sampling_rate)
+        self._first: dict[int, VoiceClip] = {}
+
+    def voices(self, language: str) -> int | None:
+        """Return None: it has any number, as every speaker is prompted with a voice; what it speaks no config tells."""
+        return None
+
+    def begin(self) -> None:
+        """Forget the voices of the item before."""
+        self._first = {}
+
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line, prompted with its speaker's voice, shape (frames,)."""
+        prompt = reference or self._first.get(voice)
+        if prompt is not None and len(prompt.samples) > _PROMPT_SECONDS * self.rate:
+            prompt = VoiceClip(prompt.samples[: round(_PROMPT_SECONDS * self.rate)], prompt.text)
+        samples = self._generate(text, {"audio": [prompt.samples]} if prompt else {}, seed)
+        self._first.setdefault(voice, VoiceClip(samples, text))
+        return samples
+
+    def _generate(self, text: str, prompt: dict[str, Any], seed: int) -> Samples:
+        """Generate a line; `prompt` is a voice, as the processor takes it.
+
+        Raises:
+            SpeechFailed: the model's template fails, or nothing that can be decoded came back.
+        """
+        import torch
+
+        set_seed(seed)
+        content = [*([{"type": "audio"}] if prompt else []), {"type": "text", "text": text}]
+        with torch.inference_mode(), silence_transformers():
+            try:
+                # A template is the repo's own program: whatever it raises is its failure.
+                rendered = self._processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+                inputs = self._processor(text=[rendered], return_tensors="pt", **prompt)
+                latents = self._model.generate(
+                    **inputs.to(self._model.device), return_dict_in_generate=False, **self._options
+                )
+                wave = self._processor.decode(latents[0])
+            except (RuntimeError, ValueError, LookupError, TypeError) as error:
+                if memory_ran_out(error):
+                    raise
+                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
+        samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+        if not len(samples):
+            raise SpeechFailed(f"the model ended at once: {text[:80]!r}")
+        return samples
+
+
+class GradiumPhonon(PocketTts):
+    """A `LineModel` with the voices that its repo ships."""
+
+    takes_references = False
+    network = "GradiumPhononTTSForConditionalGeneration"
+    title = "Gradium Phonon"
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__(job, preset, device)
+        self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
+
+    def voices(self, language: str) -> int | None:
+        """Return how many voices its repo ships; one, which is drawn anew, where there is none."""
+        return max(1, len(self._voices))
+
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line in one of the repo's voices, shape (frames,)."""
+        return self._generate(text, {"audio_prompt_latents": [self._voices[voice]]} if self._voices else {}, seed)
+
+
+def _open_processor(folder: Path, base: Path | None, device: str, title: str) -> Any:
+    """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+    from transformers import PocketTTSProcessor
+
+    codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
+    if codec is None:
+        raise BadInput(f"{title} needs its codec: name its repo under base, or put it into {CODEC}/ of the model")
+    check_files(codec)
+    if config_of(codec).get("model_type") != "pocket_tts_audio_tokenizer":
+        kind = config_of(codec).get("model_type")
+        raise BadInput(f"the codec of {title} is a pocket_tts_audio_tokenizer model, not {kind!r}")
+    template = folder / "chat_template.jinja"
+    file = folder / "processor_config.json"
+    settings = json.loads(file.read_bytes()) if file.is_file() else {}
+    with loading.translate_errors(folder):
+        return PocketTTSProcessor(
+            loading.load_reader("PocketTTSFeatureExtractor", folder),
+            loading.load_reader("AutoTokenizer", folder),
+            audio_tokenizer=loading.load_model("PocketTTSAudioTokenizerModel", codec, device),
+            chat_template=template.read_text(encoding="utf-8") if template.is_file() else None,
+            **{name: settings[name] for name in _SETTINGS if name in settings},
+        )
+
+
+def _read_voices(folder: Path, width: int) -> list[Any]:
+    """Read the voices that a repo ships, by name.
+
+    Raises:
+        BadInput: a file holds no latents of a voice.
+    """
+    from safetensors.torch import load_file
+
+    voices = []
+    for path in sorted((folder / VOICES).glob("*.safetensors")):
+        tensors = list(load_file(path).values())
+        latents = tensors[0].reshape(-1, tensors[0].shape[-1]) if len(tensors) == 1 and tensors[0].ndim else None
+        if latents is None or latents.shape[-1] != width or not len(latents):
+            raise BadInput(f"{VOICES}/{path.name} is no voice: one tensor of (frames, {width})")
+        voices.append(latents.float())
+    return voices

@@ -1,0 +1,151 @@
+"""Kokoro, a neural voice of 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
+
+Of its voices only the five Japanese ones come in packages, so that it reads English as they do. Words become sounds by
+the espeak-ng that Piper brings. Nothing is drawn: equal words give equal samples, whatever the seed.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from importlib import metadata, util
+from typing import Any, ClassVar
+
+import numpy as np
+
+from podeval.errors import ModelMissing
+from podeval.models import weights
+from podeval.models.threads import threads as threads_allowed
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines, cut_silence
+from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
+
+RATE = 24_000
+"""Hz of what it says."""
+
+WEIGHTS = "kokoro"
+"""Of `podeval models install --profile`, and in the lock."""
+
+_PACKAGES = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
+_INSTALL_PACKAGES = "pip install podeval[baselines]"
+_MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
+_MOST_SOUNDS = 508  # of 512 places, with the marks at both ends
+_NAMES = {
+    "jf_alpha": "Japanese, female",
+    "jm_kumo": "Japanese, male",
+    "jf_nezumi": "Japanese, female, bright",
+    "jf_gongitsune": "Japanese, female, soft",
+    "jf_tebukuro": "Japanese, female, low",
+}
+
+
+class Kokoro(DialogueReader):
+    """Five voices by one network; the first speaker of a script is a woman, the second a man."""
+
+    name: ClassVar[str] = "kokoro"
+    description: ClassVar[str] = "Kokoro-82M, 8 bits, in its Japanese voices: the better baseline that a laptop runs"
+    licence: ClassVar[str] = "Apache-2.0 (Kokoro), GPL-3.0-or-later (espeak-ng, by Piper)"
+    kind: ClassVar[Kind] = "model"
+    longest_line: ClassVar[int | None] = 250
+
+    def __init__(self, *, threads: int | None = None) -> None:
+        """Choose how many processors to use; nothing is loaded yet.
+
+        Args:
+            threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
+        """
+        self.threads = threads or threads_allowed(1)
+        self._loaded: _Network | None = None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English only."""
+        return ("en",)
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """The voices that come in packages."""
+        return tuple(Voice(name, about, "Apache-2.0") for name, about in _NAMES.items())
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Weights, voices and assembly."""
+        return {
+            "system": self.name,
+            "voices": list(_NAMES),
+            "weights": {file.to: file.sha256 for file in weights.lock()[WEIGHTS].files},
+            "speed": 1.0,
+            "rate": RATE,
+            "strategy": "chunked",
+            "chunk": f"sentence, at most {self.longest_line} characters",
+            **self.assembly(),
+        }
+
+    def available(self) -> str | None:
+        """Return None where the packages and the weights are there, else what is missing and its command."""
+        missing = [package for module, package in _PACKAGES.items() if util.find_spec(module) is None]
+        if missing:
+            return f"{self.name} needs {' and '.join(missing)}; install with `{_INSTALL_PACKAGES}`"
+        try:
+            weights.folder(WEIGHTS)
+        except ModelMissing as absent:
+            return f"{self.name}: {absent}"
+        return None
+
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
+        begin = time.perf_counter()
+        network = self._loaded = self._loaded or _Network(self.threads)
+        loaded = time.perf_counter()
+        names = list(_NAMES)
+        sounds = [_say_line(network, line, names[line.voice]) for line in lines]
+        return SynthesisedLines(
+            lines=sounds,
+            rate=RATE,
+            wall_seconds=time.perf_counter() - loaded,
+            load_seconds=loaded - begin,
+            details={
+                **{package: metadata.version(package) for package in _PACKAGES.values()},
+                "voices": {str(line.voice): names[line.voice] for line in lines},
+                "threads": self.threads,
+            },
+        )
+
+
+class _Network:
+    """The network with its voices, and what makes sounds of words."""
+
+    def __init__(self, threads: int) -> None:
+        import onnxruntime
+        from piper.phonemize_espeak import EspeakPhonemizer
+
+        folder = weights.folder(WEIGHTS)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = threads
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(str(folder / _MODEL), options, providers=["CPUExecutionProvider"])
+        self._numbers: dict[str, int] = json.loads((folder / _VOCABULARY).read_bytes())["vocab"]
+        with np.load(folder / _VOICES, allow_pickle=False) as voices:
+            self._voices = {name: np.asarray(voices[name], np.float32) for name in _NAMES}
+        self._phonemizer = EspeakPhonemizer()
+
+    def spell(self, text: str) -> list[int]:
+        """Return the numbers of a text's sounds; what the network does not know is left out."""
+        sentences = self._phonemizer.phonemize("en-us", text)
+        sounds = " ".join("".join(sentence) for sentence in sentences)
+        return [self._numbers[sound] for sound in sounds if sound in self._numbers]
+
+    def speak(self, sounds: Sequence[int], voice: str) -> Samples:
+        """Say sounds in a voice, shape (frames,); a voice has a style for each number of sounds."""
+        style = self._voices[voice][len(sounds)].reshape(1, -1)
+        tokens = np.array([[0, *sounds, 0]], np.int64)
+        inputs = {"tokens": tokens, "style": style, "speed": np.ones(1, np.float32)}
+        return np.asarray(self._session.run(None, inputs)[0], np.float32).reshape(-1)
+
+
+def _say_line(network: _Network, line: SpokenLine, voice: str) -> Samples:
+    try:
+        sounds = network.spell(line.text)
+        pieces = [sounds[start : start + _MOST_SOUNDS] for start in range(0, len(sounds), _MOST_SOUNDS)]
+        parts = [network.speak(piece, voice) for piece in pieces]
+    except Exception as broken:  # third-party G2P and runtime: any error there is the engine's, and must name its line
+        what = f"{type(broken).__name__}: {broken}"
+        raise SpeechFailed(f"Kokoro could not say turn {line.turn + 1} ({what}): {line.text:.80}") from broken
+    return cut_silence(np.concatenate(parts), RATE) if parts else np.zeros(0, np.float32)

@@ -1,0 +1,245 @@
+"""A function in a Python file is a system: whoever has a model in Python writes one function, and nothing else.
+
+    speak(turns, voices, language) -> (samples, rate)       reads a script aloud
+    write(prompt, language) -> text, or a list of turns     writes a script
+    answer(heard, language) -> (samples, rate[, words])     answers a person, turn by turn
+
+`turns` have `speaker` and `text`; `voices` holds by speaker the path of a reference recording, or None. `heard` is the
+conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, of the person, the path of
+the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
+function that has a parameter `seed` is given the seed; all others are seeded through `random`, numpy and torch.
+
+The file is the user's own and runs in this process, with all that the user may do.
+"""
+
+import hashlib
+import importlib.util
+import inspect
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.systems.adapters.script_writer import read_turns
+from podeval.systems.ask import Ask
+from podeval.systems.speech import (
+    Product,
+    Samples,
+    Speech,
+    SpeechFailed,
+    SpokenAnswer,
+    SpokenAnswers,
+    WrittenScript,
+)
+from podeval.text.script import Script
+from podeval.text.script_format import strip_reasoning
+
+RATES = (1_000, 768_000)
+"""Least and greatest sampling rate in Hz."""
+
+_CHANNELS = 64
+_SCALE = np.float32(2**15)
+_EXAMPLE = "my_tts.py:speak"
+
+
+@dataclass(frozen=True)
+class HeardTurn:
+    """What was said in a conversation so far; `audio` is the path of a person's recording, None of our own answers."""
+
+    who: Literal["user", "system"]
+    words: str
+    audio: str | None = None
+
+
+class PythonSystem:
+    """An `OutputMaker` that calls a function of a file.
+
+    Args:
+        path: of the file.
+        function: its name.
+    """
+
+    at_once = 1
+
+    def __init__(self, path: Path, function: str) -> None:
+        self._path, self._name = path, function
+        self.sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        self._function = _load(path, function)
+        self._takes_seed = _has_parameter(self._function, "seed")
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Which function of which file speaks; an edited file is another system."""
+        return {"system": "python", "file": self._path.name, "function": self._name, "sha256": self.sha256}
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
+        """Call the function for each item; see `OutputMaker.make`."""
+        return [self._make(ask, seed) for ask in asks]
+
+    def _make(self, ask: Ask, seed: int) -> Product:
+        set_every_seed(seed)
+        if ask.script is not None:
+            script = ask.spoken()
+            voices = {speaker: _audio_of(ask, speaker) for speaker in script.speakers}
+            begin = time.perf_counter()
+            result = self._call(seed, list(script.turns), voices, ask.language)
+            samples, rate = self._read_sound(result)
+            return Speech(samples, rate, turns=(), wall_seconds=time.perf_counter() - begin, details={"seed": seed})
+        if ask.prompt is not None:
+            begin = time.perf_counter()
+            text, turns = self._read_script(self._call(seed, ask.prompt, ask.language))
+            return WrittenScript(text, turns, time.perf_counter() - begin, details={"seed": seed})
+        return self._converse(ask, seed)
+
+    def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
+        heard: list[HeardTurn] = []
+        answers, wall = [], 0.0
+        for turn in ask.user or ():
+            heard.append(HeardTurn("user", turn.words, turn.audio))
+            begin = time.perf_counter()
+            result = self._call(seed, list(heard), ask.language)
+            words = result[2] if isinstance(result, tuple) and len(result) == 3 else None
+            samples, rate = self._read_sound(result[:2] if words is not None else result)
+            seconds = time.perf_counter() - begin
+            wall += seconds
+            answers.append(SpokenAnswer(turn.id, Speech(samples, rate, (), seconds), words and str(words)))
+            heard.append(HeardTurn("system", str(words or "")))
+        return SpokenAnswers(tuple(answers), wall, details={"seed": seed})
+
+    def _call(self, seed: int, *arguments: Any) -> Any:
+        """Call the function.
+
+        Raises:
+            SpeechFailed: it broke, whatever it calls that; names the line of the file.
+        """
+        try:
+            return self._function(*arguments, **({"seed": seed} if self._takes_seed else {}))
+        except Exception as error:
+            line = _line_in(error, self._path)
+            where = f", line {line}" if line else ""
+            reason = " ".join(str(error).split())[:300]
+            message = f"{self._name} of {self._path.name} broke ({type(error).__name__}{where}: {reason})"
+            raise SpeechFailed(message) from error
+
+    def _read_sound(self, result: Any) -> tuple[Samples, int]:
+        """Read what a function gave as sound.
+
+        Raises:
+            SpeechFailed: it is not (samples, rate), or nothing is in it; says what it is and what is wanted.
+        """
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise SpeechFailed(f"{self._name} gave {_describe(result)}; return (samples, rate), the rate in Hz")
+        sound, rate = result
+        if isinstance(rate, bool) or not isinstance(rate, int | np.integer) or not RATES[0] <= rate <= RATES[1]:
+            raise SpeechFailed(f"{self._name} gave the rate {rate!r}; return (samples, rate), the rate a number of Hz")
+        if hasattr(sound, "detach"):
+            sound = sound.detach().cpu().numpy()
+        try:
+            samples = np.asarray(sound)
+            whole = np.issubdtype(samples.dtype, np.integer)
+            if whole and samples.dtype != np.int16:
+                raise SpeechFailed(f"{self._name} gave samples of {samples.dtype}; return floats of ±1 or 16-bit ones")
+            samples = np.asarray(samples, np.float32) / (_SCALE if whole else np.float32(1))
+        except (ValueError, TypeError) as error:
+            raise SpeechFailed(f"{self._name} gave {_describe(sound)} for samples, which is no array") from error
+        if samples.ndim not in (1, 2) or not samples.size:
+            raise SpeechFailed(f"{self._name} gave samples of shape {samples.shape}; return (frames, channels)")
+        if samples.ndim == 2 and (samples.shape[1] > _CHANNELS or samples.shape[0] < samples.shape[1]):
+            shape = f"{samples.shape}, channels first"
+            raise SpeechFailed(f"{self._name} gave samples of shape {shape}; return (frames, channels): samples.T")
+        if not np.all(np.isfinite(samples)):
+            raise SpeechFailed(f"{self._name} gave samples that are no numbers (NaN or infinity)")
+        return samples, int(rate)
+
+    def _read_script(self, result: Any) -> tuple[str, list[dict[str, str]] | None]:
+        """Read what a function gave as a script: its text, and its turns where it has some."""
+        if isinstance(result, str):
+            text = strip_reasoning(result)
+            if not text:
+                raise SpeechFailed(f"{self._name} gave a text without words")
+            return text, read_turns(text)
+        try:
+            script = Script.parse(result)
+        except (BadInput, TypeError) as refusal:
+            raise SpeechFailed(f"{self._name} gave {_describe(result)}, which is no script: {refusal}") from None
+        return script.lines, script.to_json()
+
+
+def open_python(reference: str) -> PythonSystem:
+    """Open `FILE.py:FUNCTION`.
+
+    Raises:
+        BadInput: there is no such file or function, the file cannot be imported, or the text names none.
+    """
+    file, colon, function = reference.rpartition(":")
+    if not colon or not file.endswith(".py") or not function.isidentifier():
+        raise BadInput(f"--python takes FILE.py:FUNCTION, such as {_EXAMPLE}, not {reference!r}")
+    path = Path(file)
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}; --python takes FILE.py:FUNCTION, such as {_EXAMPLE}")
+    return PythonSystem(path, function)
+
+
+def set_every_seed(seed: int) -> None:
+    """Seed what a program may draw from: `random`, numpy's global generator, and torch where it is loaded."""
+    random.seed(seed)
+    np.random.seed(seed)  # the one that programs without a generator of their own draw from
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)
+
+
+def _load(path: Path, function: str) -> Callable[..., Any]:
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # as for `python FILE.py`: it may import its neighbours
+    spec = importlib.util.spec_from_file_location(f"podeval_own_{path.stem}", path)
+    assert spec is not None, "a file that ends in .py can be loaded"
+    assert spec.loader is not None, "a file that ends in .py can be loaded"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        line = _line_in(error, path)
+        where = f", line {line}" if line else ""
+        raise BadInput(f"{path} cannot be imported ({type(error).__name__}{where}: {error}); mend it first") from error
+    chosen = getattr(module, function, None)
+    if not callable(chosen):
+        functions = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
+        there = f"it has {', '.join(functions)}" if functions else "it has no function"
+        raise BadInput(f"{path} has no function {function!r}; {there}")
+    return chosen  # type: ignore[no-any-return]  # whatever is callable
+
+
+def _has_parameter(function: Callable[..., Any], name: str) -> bool:
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some callables of C have no signature
+        return False
+
+
+def _line_in(error: BaseException, path: Path) -> int | None:
+    """Find the last line of the file that an error passed through."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
+    line, step = None, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == str(path):
+            line = step.tb_lineno
+        step = step.tb_next
+    return line
+
+
+def _audio_of(ask: Ask, speaker: str) -> str | None:
+    return ask.voices[speaker].audio if speaker in ask.voices else None
+
+
+def _describe(value: Any) -> str:
+    kind = type(value).__name__
+    return f"{kind} of {len(value)}" if isinstance(value, tuple | list) else f"a value of type {kind}"

@@ -1,0 +1,145 @@
+"""`POST /chat/completions` of the OpenAI API: scripts in words, and answers in sound to a person's recorded turns."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.errors import BadInput
+from podeval.systems.adapters.script_writer import read_turns
+from podeval.systems.ask import Ask, RecordedUserTurn
+from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse
+from podeval.systems.servers.speech_endpoint import read_sound
+from podeval.systems.speech import Product, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
+from podeval.text.script_format import strip_reasoning
+
+
+@dataclass
+class ChatEndpoint:
+    """An `OutputMaker` of scripts and of spoken answers.
+
+    Attributes:
+        connection: to the server.
+        model: its name there.
+        voice: that answers are spoken in.
+        extra: more fields of the request's body.
+    """
+
+    connection: ServerConnection
+    model: str
+    voice: str = "alloy"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    at_once: int = 1
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Everything that changes what is made, as far as a client knows it."""
+        about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.extra)}
+        return {"system": "server", **about}
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
+        """Write each script, or answer each conversation; see `OutputMaker.make`."""
+        return [self._write(ask, seed) if ask.prompt is not None else self._converse(ask, seed) for ask in asks]
+
+    def _write(self, ask: Ask, seed: int) -> WrittenScript:
+        response, completion = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
+        text = strip_reasoning(_words_of(completion.message))
+        if not text:
+            raise SpeechFailed("the server's answer holds no words beside its thoughts")
+        details = {"seed": seed, "requests": response.tries, **completion.about}
+        return WrittenScript(text, read_turns(text), response.seconds, details)
+
+    def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
+        messages: list[dict[str, Any]] = []
+        answers, wall, requests, costs = [], 0.0, 0, []
+        sound_wanted = {"modalities": ["text", "audio"], "audio": {"voice": self.voice, "format": "wav"}}
+        for turn in ask.user or ():
+            messages.append({"role": "user", "content": [_read_recording(ask, turn)]})
+            response, completion = self._ask(messages, seed, sound_wanted)
+            wall, requests = wall + response.seconds, requests + response.tries
+            costs += [completion.about["cost"]] if "cost" in completion.about else []
+            answer = _read_answer(turn, completion.message, response)
+            answers.append(answer)
+            messages.append({"role": "assistant", "content": answer.text or ""})
+        details = {"seed": seed, "requests": requests, **({"cost": round(sum(costs), 8)} if costs else {})}
+        return SpokenAnswers(tuple(answers), wall, details)
+
+    def _ask(
+        self, messages: Sequence[Mapping[str, Any]], seed: int, more: Mapping[str, Any]
+    ) -> tuple[ServerResponse, "_Completion"]:
+        body = {"model": self.model, "messages": list(messages), "seed": seed, **more, **self.extra}
+        completion, response = self.connection.post("chat/completions", body, _read_completion)
+        return response, completion
+
+
+@dataclass(frozen=True)
+class _Completion:
+    """The message of a completion, and what else of it is worth keeping: tokens, cost, whether it was whole."""
+
+    message: Mapping[str, Any]
+    about: Mapping[str, Any]
+
+
+def _read_completion(response: ServerResponse) -> _Completion:
+    try:
+        data = json.loads(response.body)
+        choice = data["choices"][0]
+        message = choice["message"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        shown = " ".join(response.body[:120].decode("utf-8", "replace").split())
+        raise ServerBroke(f"the server's answer is no chat completion: {shown!r}") from None
+    if not isinstance(message, dict):
+        raise ServerBroke("the server's chat completion holds no message")
+    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
+    cost = usage.get("cost") if isinstance(usage.get("cost"), int | float) else response.cost
+    tokens = {"prompt_tokens": usage.get("prompt_tokens"), "tokens": usage.get("completion_tokens")}
+    about: dict[str, Any] = {name: value for name, value in tokens.items() if isinstance(value, int)}
+    about |= {} if cost is None else {"cost": cost}
+    return _Completion(message, about | {"whole": choice.get("finish_reason") != "length"})
+
+
+def _words_of(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
+    """Read a person's recording as a part of a message."""
+    if turn.audio is None:
+        raise BadInput(f"turn {turn.id} of {ask.id} has no recording; speech to speech hears, it does not read")
+    path = Path(turn.audio)
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in AUDIO_ENDINGS:
+        raise BadInput(f"the recording {path.name} of {ask.id} is of a kind that is not sent to servers")
+    data = base64.b64encode(path.read_bytes()).decode()
+    return {"type": "input_audio", "input_audio": {"data": data, "format": kind}}
+
+
+def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: ServerResponse) -> SpokenAnswer:
+    """Read the sound and the words of an answer.
+
+    Raises:
+        SpeechFailed: it holds no sound.
+    """
+    audio = message.get("audio")
+    if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
+        words = _words_of(message)[:80]
+        raise SpeechFailed(f"the server answered turn {turn.id} without sound{': ' + repr(words) if words else ''}")
+    try:
+        body = base64.b64decode(audio["data"], validate=True)
+    except (binascii.Error, ValueError):
+        raise SpeechFailed(f"the sound of the answer to turn {turn.id} is no base64") from None
+    whole = replace(
+        response, body=body, headers={"content-type": "audio/wav"}, arrivals=((response.seconds, len(body)),)
+    )
+    sound = read_sound(whole, f"the answer to turn {turn.id}")
+    transcript = audio.get("transcript")
+    text = transcript if isinstance(transcript, str) and transcript else _words_of(message)
+    return SpokenAnswer(turn.id, Speech(sound.samples, sound.rate, (), response.seconds), text or None)

@@ -1,0 +1,277 @@
+"""Requests to a server that is measured: patient with its troubles, timed chunk by chunk, never with a secret shown.
+
+tenacity repeats what may succeed later (429 and 5xx, a connection that breaks, a body that ends early); what a server
+asks for by `Retry-After` is waited for up to a minute. The key comes from the environment alone.
+"""
+
+import contextlib
+import email.utils
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+
+from podeval.errors import BadInput, PodevalError
+from podeval.systems.speech import SpeechFailed
+
+KEY = "PODEVAL_SERVER_KEY"
+"""Environment variable with the server's key, sent as bearer token."""
+
+TRIES = 5
+LONGEST_PAUSE = 60.0
+"""Seconds; a server that asks for a longer pause is given up for this item."""
+MOST_BYTES = 512 * 2**20
+"""Of one response."""
+
+Answer = TypeVar("Answer")
+
+_PASSING = (408, 409, 425, 429, 502, 503, 504)
+_GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
+_COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
+
+
+class ServerBusy(PodevalError):
+    """The server is not there, too slow or too busy: no fault of what was asked, and worth a later try.
+
+    Args:
+        reason: as a sentence.
+        retry_after: seconds for which the server asks to be left alone.
+    """
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class ServerRefused(BadInput):
+    """The server will take no request of ours: the address, the model or the key is wrong."""
+
+
+class ServerBroke(SpeechFailed):
+    """The server answered with less than a whole answer; if another try does not mend it, it is the system's fault."""
+
+
+@dataclass(frozen=True)
+class ServerResponse:
+    """A whole response.
+
+    Attributes:
+        body: its bytes.
+        headers: as sent.
+        arrivals: when bytes came, in seconds since the request was sent, with how many there were.
+        seconds: from the request to the end.
+        tries: how many requests it took; the times are of the last.
+    """
+
+    body: bytes
+    headers: Mapping[str, str]
+    arrivals: tuple[tuple[float, int], ...]
+    seconds: float
+    tries: int
+
+    @property
+    def cost(self) -> float | None:
+        """What the server says that the request cost, in its own currency; None where it does not say."""
+        for name in _COST_HEADERS:
+            with contextlib.suppress(ValueError, KeyError):
+                return float(self.headers[name])
+        return None
+
+
+class RequestPace:
+    """Keeps requests apart, so that there are no more than so many a minute.
+
+    Args:
+        per_minute: 0 for no limit.
+        clock: seconds.
+        sleep: waits.
+    """
+
+    def __init__(
+        self,
+        per_minute: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._gap = 60.0 / per_minute if per_minute else 0.0
+        self._next, self._clock, self._sleep = 0.0, clock, sleep
+
+    def wait(self) -> None:
+        """Wait until the next request may be sent."""
+        now = self._clock()
+        if now < self._next:
+            self._sleep(self._next - now)
+            now = self._next
+        self._next = now + self._gap
+
+
+@dataclass(frozen=True)
+class ServerConnection:
+    """A server, by its base URL.
+
+    Attributes:
+        url: to which `/audio/speech` and the like are added.
+        timeout: seconds without a byte after which a request has failed.
+        pace: keeps requests apart.
+        tries: how often a request is made at most.
+        sleep: waits between tries.
+    """
+
+    url: str
+    timeout: float = 120.0
+    pace: RequestPace = field(default_factory=lambda: RequestPace(0))
+    tries: int = TRIES
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadInput(f"--server takes the base URL of a server, such as http://localhost:8000/v1, not {self.url}")
+        if parts.username or parts.password or parts.query:
+            raise BadInput(f"the server's address holds a secret or a query; give {KEY} in the environment instead")
+
+    def require(self) -> None:
+        """Refuse to start where nobody listens.
+
+        Raises:
+            BadInput: nothing answers at the address, whatever it would answer.
+        """
+        try:
+            self._client.get(self.url, headers=self._headers(), timeout=10.0)
+        except httpx.HTTPError as error:
+            reason = self.hide_key(str(error)) or type(error).__name__
+            raise BadInput(f"nobody answers at {self.url} ({reason}); start the server, or check the address") from None
+
+    def post(
+        self, path: str, body: Mapping[str, Any], read: Callable[[ServerResponse], Answer]
+    ) -> tuple[Answer, ServerResponse]:
+        """Send a request as JSON and read what comes, again while the server is in trouble.
+
+        Args:
+            path: below the base URL.
+            body: of the request.
+            read: makes something of a whole response; raises `ServerBroke` where it is none.
+
+        Raises:
+            ServerBusy: the server is down or overloaded, and stayed so.
+            SpeechFailed: this request is refused, or nothing whole came back however often it was made.
+            ServerRefused: no request of ours will be answered: the key, the path or the model is wrong.
+        """
+        tried_enough = stop_after_attempt(self.tries)
+        retrying = Retrying(
+            retry=retry_if_exception_type((ServerBusy, ServerBroke)),
+            stop=lambda state: tried_enough(state) or (_asked_pause(state) or 0.0) > LONGEST_PAUSE,
+            wait=lambda state: max(_GROWING_PAUSE(state), _asked_pause(state) or 0.0),
+            sleep=self.sleep,
+            reraise=True,
+        )
+        tries = 0
+        for attempt in retrying:
+            with attempt:
+                tries += 1
+                self.pace.wait()
+                response = self._post_once(path, body, tries)
+                return read(response), response
+        raise AssertionError("tenacity returns or raises")
+
+    def get(self, path: str) -> Any:
+        """Return what a path answers as JSON; None where it does not."""
+        try:
+            response = self._client.get(f"{self.url.rstrip('/')}/{path}", headers=self._headers(), timeout=10.0)
+            return response.json() if response.status_code == 200 else None
+        except (httpx.HTTPError, ValueError):
+            return None
+
+    def hide_key(self, text: str) -> str:
+        """Return a text without the key."""
+        key = os.environ.get(KEY)
+        return text.replace(key, "[key]") if key else text
+
+    def _post_once(self, path: str, body: Mapping[str, Any], tries: int) -> ServerResponse:
+        address = f"{self.url.rstrip('/')}/{path}"
+        arrivals: list[tuple[float, int]] = []
+        parts: list[bytes] = []
+        client = self._client  # made before the clock starts: loading certificates is no work of the server
+        begin = time.perf_counter()
+        try:
+            with client.stream("POST", address, json=dict(body), headers=self._headers()) as response:
+                if response.status_code != 200:
+                    response.read()
+                    raise self._explain_status(response, path)
+                size = 0
+                for part in response.iter_raw():
+                    arrivals.append((time.perf_counter() - begin, len(part)))
+                    parts.append(part)
+                    size += len(part)
+                    if size > MOST_BYTES:
+                        raise SpeechFailed(f"{address} sent more than {MOST_BYTES // 2**20} MiB; ask for less at once")
+                seconds = time.perf_counter() - begin
+                headers = {name.lower(): value for name, value in response.headers.items()}
+        except httpx.ConnectError as error:
+            raise ServerBusy(
+                f"nobody answers at {self.url} ({error}); start the server, or check the address"
+            ) from None
+        except httpx.TimeoutException:
+            raise ServerBusy(f"{address} sent nothing for {self.timeout:g} s") from None
+        except httpx.TransportError as error:
+            reason = self.hide_key(str(error)) or type(error).__name__
+            raise ServerBroke(f"the connection to {address} broke ({reason})") from None
+        return ServerResponse(b"".join(parts), headers, tuple(arrivals), seconds, tries)
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        """One client, whose connection is kept open: who listens to a server greets it once."""
+        return httpx.Client(timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0)))
+
+    def _headers(self) -> dict[str, str]:
+        # Without compression, so that what arrives is audio and can be timed.
+        key = os.environ.get(KEY)
+        return {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
+
+    def _explain_status(self, response: httpx.Response, path: str) -> Exception:
+        """What a status means for the run."""
+        status = response.status_code
+        message = self.hide_key(_read_error(response))
+        reason = f"{self.url} answered {status} to /{path}" + (f": {message}" if message else "")
+        if status in _PASSING:
+            return ServerBusy(reason, _read_retry_after(response.headers))
+        if status >= 500:
+            return ServerBroke(reason)
+        if status in (401, 403):
+            return ServerRefused(f"{reason}; set {KEY} in the environment to a key that may use the model")
+        if status in (402, 404, 405):
+            return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
+        return SpeechFailed(reason)
+
+
+def _asked_pause(state: RetryCallState) -> float | None:
+    error = state.outcome.exception() if state.outcome else None
+    return error.retry_after if isinstance(error, ServerBusy) else None
+
+
+def _read_error(response: httpx.Response) -> str:
+    """What an error response says, in one line."""
+    text = response.text
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        error = json.loads(text)["error"]
+        text = str(error["message"] if isinstance(error, dict) else error)
+    return " ".join(text.split())[:300]
+
+
+def _read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, from a number or a date."""
+    value = headers.get("retry-after")
+    if not value:
+        return None
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(value))
+    with contextlib.suppress(ValueError):
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    return None

@@ -1,0 +1,100 @@
+"""How sound that arrives in chunks would have played: when it began, how steadily it came, and where it ran dry.
+
+A listener begins to play with the first audio that arrives. Each chunk has to be there when what came before it has
+been played; where it is not, playback stalls until it is, and goes on from there. Figures are of this client's clock
+and of decoded audio; nothing that a server says about itself is believed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class StreamedChunk:
+    """Audio that arrived together: `at` seconds after the request was sent, `seconds` of sound."""
+
+    at: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StreamedPlayback:
+    """What a listener would have heard of one response.
+
+    Attributes:
+        time_to_first_audio: seconds from the request to the first audio.
+        cadence: median seconds between chunks; None of a single one.
+        underrun: the longest stall in seconds, 0 where playback never stalled.
+        stalled: seconds of all stalls together.
+        seconds: of audio.
+        chunks: how many arrived.
+    """
+
+    time_to_first_audio: float
+    cadence: float | None
+    underrun: float
+    stalled: float
+    seconds: float
+    chunks: int
+
+    @property
+    def continuous(self) -> float:
+        """Share of the time from first audio to last in which something played, 0..1."""
+        return self.seconds / (self.seconds + self.stalled) if self.seconds else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as plain data, to the tenth of a millisecond, as the generation log keeps them."""
+        return {
+            "time_to_first_audio": round(self.time_to_first_audio, 4),
+            "chunk_cadence": None if self.cadence is None else round(self.cadence, 4),
+            "underrun": round(self.underrun, 4),
+            "continuous_playback": round(self.continuous, 4),
+            "chunks": self.chunks,
+        }
+
+
+def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
+    """Play chunks in the order in which they arrived.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not chunks:
+        raise ValueError("there is nothing to play: no chunk arrived")
+    buffered_until = chunks[0].at
+    stalls = []
+    for chunk in chunks:
+        stalls.append(max(0.0, chunk.at - buffered_until))
+        buffered_until = max(buffered_until, chunk.at) + chunk.seconds
+    gaps = np.diff([chunk.at for chunk in chunks])
+    return StreamedPlayback(
+        time_to_first_audio=chunks[0].at,
+        cadence=float(np.median(gaps)) if len(gaps) else None,
+        underrun=max(stalls),
+        stalled=sum(stalls),
+        seconds=sum(chunk.seconds for chunk in chunks),
+        chunks=len(chunks),
+    )
+
+
+def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequence[float]) -> dict[str, Any]:
+    """Summarise the responses that an item was made of, each with the seconds it took, for its generation log.
+
+    A listener waits for the first response alone, so that `time_to_first_audio` is its; the underrun is the worst of
+    all, and the share of continuous playback that of all their audio.
+    """
+    seconds, stalled = sum(piece.seconds for piece in pieces), sum(piece.stalled for piece in pieces)
+    cadences = [piece.cadence for piece in pieces if piece.cadence is not None]
+    return {
+        "time_to_first_audio": round(pieces[0].time_to_first_audio, 4),
+        "chunk_cadence": round(float(np.median(cadences)), 4) if cadences else None,
+        "underrun": round(max(piece.underrun for piece in pieces), 4),
+        "continuous_playback": round(seconds / (seconds + stalled), 4) if seconds else 0.0,
+        "pieces": [
+            {**piece.to_json(), "wall_seconds": round(wall, 4), "audio_seconds": round(piece.seconds, 4)}
+            for piece, wall in zip(pieces, wall_seconds, strict=True)
+        ],
+    }

@@ -1,0 +1,72 @@
+# %% [markdown]
+# # Evaluate your TTS
+#
+# Anything that turns text into samples can be scored; nothing has to be written to a file. In place of `speak` call
+# your own model: here a recording stands for it, so that this page runs anywhere.
+
+# %%
+import numpy as np
+import soundfile
+
+import podeval
+
+samples, rate = soundfile.read("audio/reader.mp3")
+TEXT = (
+    "And Mister John Dashwood had then leisure to consider how much there might be prudently in his power "
+    "to do for them."
+)
+
+
+def speak(text: str, noise: float) -> tuple[np.ndarray, int]:
+    """Stand in for a model: a clean checkpoint, and one that hisses."""
+    return samples + noise * np.random.default_rng(0).standard_normal(len(samples)), rate
+
+
+# %% [markdown]
+# ## One sample of each checkpoint
+
+# %%
+before = podeval.score(speak(TEXT, 0.02), text=TEXT, metrics="wer,dnsmos")
+after = podeval.score(speak(TEXT, 0.0), text=TEXT, metrics="wer,dnsmos")
+for name in ("wer", "dnsmos.ovrl"):
+    print(f"{name}: {before[name]:.2f} before, {after[name]:.2f} after")
+
+# %% [markdown]
+# ## Many samples, compared pair by pair
+#
+# Two means with overlapping intervals may still differ: the same texts were spoken, so the differences count. An
+# interval that holds 0 is no difference that the data shows.
+
+# %%
+from podeval.stats.intervals import paired_difference
+
+parts = np.array_split(samples, 4)
+
+
+def hiss(level: float) -> list[tuple[np.ndarray, int]]:
+    """Return the parts with noise of a level."""
+    return [(part + level * np.random.default_rng(1).standard_normal(len(part)), rate) for part in parts]
+
+
+loudness = [
+    {str(number): one["loudness"] for number, one in enumerate(podeval.score(hiss(level), metrics="loudness"))}
+    for level in (0.02, 0.0)
+]
+difference = paired_difference(*loudness)
+print(f"the hiss adds {difference.mean:.2f} LU [{difference.low:.2f}, {difference.high:.2f}]")
+
+# %% [markdown]
+# ## At each checkpoint of a training
+#
+# With Transformers, a callback generates and scores samples whenever a checkpoint is saved:
+#
+#     from podeval.integrations.transformers import ScoreCallback
+#
+#     Trainer(model, arguments, callbacks=[ScoreCallback(speak_samples, texts=TEXTS, metrics=["wer", "dnsmos"])])
+#
+# In a loop of your own, `podeval.integrations.trackio.log_scores(podeval.score("samples/"), step=step)` logs the means.
+#
+# ## On a benchmark
+#
+# `podeval run` has a system speak a whole benchmark and measures it, with ranks beside others: see [running and
+# resuming](../running.md).

@@ -1,0 +1,103 @@
+# %% [markdown]
+# # Judge scripts with a language model
+#
+# Any server with an OpenAI-compatible interface can judge, or a GGUF file, or a local model. So that this page runs
+# without any, a stand-in that counts friendly words answers here at an address of its own; put the address of your
+# model in its place.
+
+# %%
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+calls = []
+
+
+class StandIn(BaseHTTPRequestHandler):
+    """Answers as a judge would, by counting."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        calls.append(request)
+        friendly = len(re.findall("welcome|thank|good", request["messages"][-1]["content"].casefold()))
+        answer = json.dumps({"reason": f"{friendly} friendly words", "warmth": min(5, 1 + 2 * friendly)})
+        body = json.dumps(
+            {"choices": [{"message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}]}
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+server = HTTPServer(("127.0.0.1", 0), StandIn)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+address = f"http://127.0.0.1:{server.server_port}/v1"
+
+# %% [markdown]
+# ## A question of one's own
+#
+# The answer is a schema: what does not fit is asked again, and in the end unscored, never 0. The reason comes first, so
+# that the mark follows from it.
+
+# %%
+from pydantic import BaseModel, Field
+
+from podeval.judges.client import JudgeClient, JudgeRequest, UsableAnswer
+from podeval.judges.judge import find_judge
+from podeval.judges.prompt import Prompt
+
+
+class Warmth(BaseModel):
+    """What the judge answers."""
+
+    reason: str
+    warmth: int = Field(ge=1, le=5)
+
+
+prompt = Prompt(
+    name="warmth",
+    version="1.0",
+    system="You judge how warmly the hosts of a podcast speak with each other.",
+    template="Judge this script:\n{script}\nGive the reason first, then the warmth from 1 to 5.",
+    answer=Warmth,
+    source="our own",
+)
+scripts = ["HOST: Welcome back!\nGUEST: Thank you, so good to be here.", "HOST: You are late.\nGUEST: So what."]
+
+
+def ask() -> list[str]:
+    """Ask about every script; return the marks with their reasons."""
+    client = JudgeClient(find_judge(f"stand-in@{address}"), Path("judge-records"))
+    outcomes = client.ask([JudgeRequest(prompt, {"script": script}) for script in scripts])
+    return [
+        f"{outcome.value.warmth} ({outcome.value.reason})" if isinstance(outcome, UsableAnswer) else str(outcome)
+        for outcome in outcomes
+    ]
+
+
+for answer in ask():
+    print(answer)
+
+# %% [markdown]
+# ## Asked once, replayed for ever
+#
+# Every raw answer is kept. A second run asks nobody, and whoever has the records can check each number.
+
+# %%
+asked = len(calls)
+ask()
+print(f"{asked} calls, and {len(calls) - asked} more the second time")
+server.shutdown()
+
+# %% [markdown]
+# ## The metrics of the papers
+#
+# `podeval measure script_quality script.json --judge MODEL@https://host/v1 --records judgements/` asks PodBench's
+# questions, `dialogue_judge` PodEval's, in both orders. How a judge itself is audited: [judges](../judges.md).

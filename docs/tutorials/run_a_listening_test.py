@@ -1,0 +1,95 @@
+# %% [markdown]
+# # Run a listening test
+#
+# A test is a design: which systems, which items, what is asked. podeval deals the pages, keeps each answer before it is
+# acknowledged, screens the listeners and reports means with intervals. Here two systems are made of one reader, one
+# with a hiss, and the listeners are simulated; people do the same in a browser, by invitation link (`podeval serve`).
+
+# %%
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from podeval.listening.designs import read_design
+from podeval.listening.results import summarise
+from podeval.listening.service import Listening
+from podeval.store.database import Database
+
+samples, rate = soundfile.read("audio/reader.mp3")
+folder = Path("listening").resolve()
+folder.mkdir(exist_ok=True)
+for number, part in enumerate(np.array_split(samples, 3)):
+    hiss = 0.03 * np.random.default_rng(number).standard_normal(len(part))
+    soundfile.write(folder / f"clean_{number}.wav", part, rate)
+    soundfile.write(folder / f"noisy_{number}.wav", part + hiss, rate)
+
+# %% [markdown]
+# ## The design
+#
+# As a YAML file it is the same; `podeval listening check design.yaml` says what a listener gets and how long it takes.
+
+# %%
+design = read_design(
+    {
+        "kind": "mos",
+        "id": "clarity",
+        "title": "How clear is it?",
+        "systems": ["clean", "noisy"],
+        "scales": ["OVL"],
+        "listeners": 8,
+        "items": [
+            {
+                "id": f"sentence_{number}",
+                "stimuli": {
+                    system: {"audio": str(folder / f"{system}_{number}.wav"), "seconds": 2.4}
+                    for system in ("clean", "noisy")
+                },
+            }
+            for number in range(3)
+        ],
+    }
+)
+
+# %% [markdown]
+# ## Listeners
+#
+# Each page shows letters and never names. These listeners hear noise, more or less, and none of them knows which system
+# it is.
+
+# %%
+chance = np.random.default_rng(0)
+
+
+def hear(listening: Listening, session: str, number: int) -> float:
+    """Return a listener's mark for a page: 5 for silence between the words, less for noise."""
+    (letter,) = listening.show(session, number).stimuli
+    sound, _ = soundfile.read(listening.audio(session, number, letter))
+    floor = np.sort(np.abs(sound))[: len(sound) // 5].mean()
+    return float(np.clip(round(4.4 - 300 * floor + chance.normal(0, 0.6)), 1, 5))
+
+
+Path("listening/test.db").unlink(missing_ok=True)
+with Database("listening/test.db") as database:
+    listening = Listening(database)
+    listening.create(design)
+    for listener in range(8):
+        begun = listening.start("clarity", f"listener {listener}")
+        for number in range(begun.pages):
+            listening.save(begun.session, number, {"OVL": hear(listening, begun.session, number)}, seconds=12)
+        listening.finish(begun.session)
+    results = summarise(database, "clarity")
+
+# %% [markdown]
+# ## Results
+#
+# Means with 95 % intervals, clustered by listener, and whoever was left out with the reason.
+
+# %%
+for row in results.rows:
+    print(row)
+for remark in results.remarks:
+    print(remark)
+
+# %% [markdown]
+# Kinds of tests, screening, webMUSHRA: [listening tests](../listening-tests.md).

@@ -1,0 +1,8 @@
+"""Try Content errors on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metrics.demo_page import page
+
+demo = page("content_errors")
+
+if __name__ == "__main__":
+    demo.launch()

@@ -1,0 +1,129 @@
+"""`podeval score` from the shell: tables, files, exit codes; and what is an error in `podeval measure` too."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import soundfile
+
+from podeval.analysis import cache as analysis_cache
+from podeval.cli import progress_bar
+from podeval.scoring.estimate import ScoreProgress
+
+Podeval = Callable[..., Any]
+RATE = 16_000
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    analysis_cache.default_cache.cache_clear()
+    yield
+    analysis_cache.default_cache.cache_clear()
+
+
+@pytest.fixture
+def recordings(tmp_path: Path, speech_like: Any) -> Path:
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    soundfile.write(folder / "one.wav", speech_like, RATE)
+    soundfile.write(folder / "two.wav", 0.5 * speech_like, RATE)
+    return folder
+
+
+def test_one_file_is_a_table(podeval: Podeval, recordings: Path) -> None:
+    said = podeval("score", recordings / "one.wav", "--metrics", "loudness")
+    assert said.code == 0
+    assert "loudness.integrated" in said.out
+    assert "LUFS ↔" in said.out
+
+
+def test_a_folder_has_a_row_a_file_and_a_mean(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
+    files = [tmp_path / f"scores.{ending}" for ending in ("csv", "parquet", "json", "html")]
+    outs = [option for file in files for option in ("--out", file)]
+    said = podeval("score", recordings, "--metrics", "loudness", *outs)
+    assert said.code == 0
+    assert "mean of 2" in said.out
+    assert list(pd.read_csv(files[0])["key"]) == list(pd.read_parquet(files[1])["key"])
+    assert [Path(one["file"]).name for one in json.loads(files[2].read_text())] == ["one.wav", "two.wav"]
+    assert files[3].read_text().startswith("<!doctype html>")
+
+
+def test_json_is_one_object_a_file(podeval: Podeval, recordings: Path) -> None:
+    said = podeval("score", recordings, "nowhere.wav", "--metrics", "loudness", "--json")
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert [sorted(line) for line in lines] == [["defects", "file", "protocols", "scores", "unscored"]] * 2 + [
+        ["error", "file"]
+    ]
+    assert said.code == 2
+    assert "does not exist: check the path" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere.wav"], "does not exist: check the path"),
+        (["one.wav", "--metrics", "dnmos"], "did you mean 'dnsmos'"),
+        (["one.wav", "--profile", "best"], "there is no profile 'best'"),
+        (["one.wav", "--out", "report.doc"], "the name has to end in .html, .json, .csv or .parquet"),
+        (["one.wav", "--labels", "labels.srt"], "labels are .txt (Audacity) or .vtt (WebVTT)"),
+        (["one.wav", "--metrics", "wer"], "wer needs the words: --text FILE"),
+        (["one.wav", "two.wav", "--labels", "a.txt"], "--labels are of one recording"),
+        (["one.wav", "--text", "a.txt", "--text", "b.txt"], "1 files and 2 texts"),
+        (["one.wav", "--text", "nowhere.txt"], "does not exist; check the path"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_cannot_be_done_is_a_sentence_and_code_2(
+    podeval: Podeval, recordings: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], sentence: str
+) -> None:
+    monkeypatch.chdir(recordings)
+    said = podeval("score", *arguments)
+    assert said.code == 2
+    assert sentence in said.err
+
+
+def test_a_recording_without_a_score_is_code_1(podeval: Podeval, tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "silence.wav", [0.0] * RATE, RATE)
+    said = podeval("score", tmp_path / "silence.wav", "--metrics", "loudness")
+    assert said.code == 1
+    assert "Not scored: loudness: the recording is digital silence" in said.out
+
+
+def test_a_script_by_itself_is_scored_by_the_metrics_of_words(podeval: Podeval, tmp_path: Path) -> None:
+    (tmp_path / "script.txt").write_text("Host 1: Welcome to the show.\nHost 2: Thank you for having me here.\n")
+    said = podeval("score", tmp_path / "script.txt", "--metrics", "mattr")
+    assert said.code == 0
+    assert "mattr" in said.out
+
+
+def test_an_error_of_a_file_is_no_unscored_metric(podeval: Podeval) -> None:
+    said = podeval("measure", "loudness", "nowhere.wav")
+    assert said.code == 2
+    assert "unscored" not in said.out + said.err
+    assert "nowhere.wav: error: 'nowhere.wav' does not exist: check the path" in said.out
+
+
+def test_measuring_several_files_has_units_arrows_and_means(podeval: Podeval, recordings: Path) -> None:
+    said = podeval("measure", "loudness", recordings / "one.wav", recordings / "two.wav")
+    lines = said.out.splitlines()
+    assert lines[0].startswith("one.wav: integrated ")
+    assert " LUFS ↔  " in lines[0]
+    assert lines[-1].startswith("mean of 2 [95 %]: integrated ")
+
+
+def test_without_a_terminal_how_far_it_is_is_said_every_few_seconds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(10_000))
+    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: float(next(clock)))
+    with progress_bar.show_score_progress(1) as tell:
+        for step in range(40):
+            tell("episodes/one.wav", 0, ScoreProgress("transcribing", step / 40, 40.0 - step))
+    lines = capsys.readouterr().err.splitlines()
+    assert 5 <= len(lines) <= 15
+    assert lines[0].startswith("one.wav · transcribing: ")
+    assert "s left" in lines[0]

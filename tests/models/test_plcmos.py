@@ -1,0 +1,42 @@
+"""PLCMOS: features and marks as in the package, and always the same listeners."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.models.plcmos import Plcmos, compute_features
+
+ORIGINAL = """
+import sys
+sys.path.insert(0, {packages!r})
+import numpy
+from speechmos.plcmos import PLCMOS
+samples = numpy.load({path!r})
+network = PLCMOS()
+numpy.save({features!r}, numpy.float32(network.stft_transform(samples)))
+print(numpy.mean([network.get_mos(samples) for _ in range(8)]))
+"""
+
+
+def test_features_and_marks_are_those_of_the_package(
+    reference_packages: Path, run_with_torch: Any, speech_like: np.ndarray[Any, Any], tmp_path: Path
+) -> None:
+    """`speechmos` 0.0.1.1: features exactly, the mark to 0.1, as the package draws its listeners by chance."""
+    sound = np.concatenate([np.zeros(3000, np.float32), speech_like[: 4 * 16_000]])
+    np.save(tmp_path / "sound.npy", sound)
+    paths = {"path": str(tmp_path / "sound.npy"), "features": str(tmp_path / "features.npy")}
+    printed = run_with_torch(ORIGINAL.format(packages=str(reference_packages), **paths))
+    np.testing.assert_array_equal(compute_features(sound), np.load(paths["features"]))
+    weights = reference_packages / "speechmos" / "plcmos_models" / "plcmos_v2.onnx"
+    model = Plcmos({"plcmos_v2.onnx": weights}, listeners=15, seed=0)
+    (mark,) = model.score([sound])
+    assert mark == pytest.approx(float(printed.split()[-1]), abs=0.1)
+    assert model.score([sound]) == mark
+
+
+def test_silence_has_the_features_of_the_quietest_sound() -> None:
+    features = compute_features(np.zeros(1600, np.float32))
+    assert features.shape == (8, 257)
+    assert len(np.unique(features)) == 1

@@ -1,0 +1,109 @@
+"""`podeval.score` of one recording against the sum of its metrics, each by itself.
+
+    python tests/performance/score.py speech.wav [--text words.txt] [--seconds 600]
+
+Ours is one call with an empty cache. Against it stand two sums: of every metric measured by itself, from the file and
+with an empty cache, and of what the metrics add one after another on one shared `Recording`, which nothing can undercut
+but by doing the work side by side. Wanted: at most 1.1 times the first. The second call and, where there are words, the
+report follow. Processor seconds, models loaded and warm on both sides.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import soundfile
+from loudness import stereo
+from timing import keep
+
+WANTED = 1.1
+WARM_SECONDS = 20
+FILE_RATE = 44_100
+
+
+def processor() -> float:
+    """Processor seconds of this process."""
+    times = os.times()
+    return times.user + times.system
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Processor and wall seconds of a piece of work with an empty cache, and what came of it."""
+    from podeval.analysis import cache
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PODEVAL_CACHE"] = folder
+        cache.default_cache.cache_clear()
+        start, wall = processor(), time.perf_counter()
+        result = work()
+        return processor() - start, time.perf_counter() - wall, result
+
+
+def one_after_another(path: Path, text: str | None, names: list[str]) -> dict[str, float]:
+    """What each metric adds on one shared recording, processor seconds."""
+    from podeval.analysis import Recording
+    from podeval.metrics import catalogue
+    from podeval.metrics.compute import score_item
+    from podeval.metrics.inputs import MetricInputs
+
+    words = {name: text for name in ("reference_text", "text", "passage")} if text else {}
+    inputs = MetricInputs({"recording": Recording.open(path), **words}, keep=True)
+    seconds = {}
+    for name in names:
+        metric = catalogue.get(name)
+        start = processor()
+        score_item(metric, inputs.select(metric), metric.read_parameters({}))
+        seconds[name] = processor() - start
+    return seconds
+
+
+def main() -> None:
+    """Measure and print."""
+    import podeval
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("speech", type=Path)
+    parser.add_argument("--text", type=Path, help="what is said in it")
+    parser.add_argument("--seconds", type=int, default=600)
+    options = parser.parse_args()
+    text = options.text.read_text(encoding="utf-8") if options.text else None
+    samples = stereo(options.speech, options.seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        whole, start = Path(folder) / "whole.wav", Path(folder) / "start.wav"
+        soundfile.write(whole, samples, FILE_RATE, subtype="PCM_16")
+        soundfile.write(start, samples[: WARM_SECONDS * FILE_RATE], FILE_RATE, subtype="PCM_16")
+        timed(lambda: podeval.score(start, text=text))
+
+        def score_twice() -> tuple[Any, float, float]:
+            scores = podeval.score(whole, text=text)
+            began = time.perf_counter()
+            podeval.score(whole, text=text)
+            again = time.perf_counter() - began
+            scores.report(Path(folder) / "report.html")
+            return scores, again, time.perf_counter() - began - again
+
+        both, wall, (scores, again, report) = timed(score_twice)
+        names = list(scores.results)
+        ours = both - report
+        shared, _, added = timed(lambda: one_after_another(whole, text, names))
+        alone = {name: timed(lambda name=name: podeval.score(whole, text=text, metrics=name))[0] for name in names}
+    print(f"processor seconds for {options.seconds} s of speech       by itself   added on one recording")
+    for name in names:
+        print(f"{name:42}{alone[name]:14.1f}{added[name]:14.1f}")
+    print(f"{'sum':42}{sum(alone.values()):14.1f}{shared:14.1f}")
+    print(f"podeval.score: {ours:.1f} s of processor, {wall - again - report:.1f} s wall")
+    print(f"{ours / sum(alone.values()):.2f} times the sum of the metrics by themselves (wanted: at most {WANTED})")
+    print(f"{ours / shared:.2f} times what they add one after another on one recording")
+    print(f"again: {again:.2f} s; the report: {report:.1f} s")
+    keep(f"podeval.score of {options.seconds} s", "its metrics, each by itself", ours, sum(alone.values()),
+         sum(alone.values()) / ours, 1 / WANTED)  # fmt: skip
+    sys.exit(ours > WANTED * sum(alone.values()))
+
+
+if __name__ == "__main__":
+    main()

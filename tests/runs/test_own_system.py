@@ -1,0 +1,262 @@
+"""A system of the user's own is run without a queue or a document: a folder, a function, a server."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval.benchmarks.chosen_metrics import keep_metrics
+from podeval.errors import BadInput
+from podeval.metrics.score import Score, Unscored
+from podeval.runs.own_system import OwnSystem, run_own_system
+from podeval.runs.run import RunRequest
+from podeval.runs.run_folder import RunFolder
+from podeval.systems.ask import Ask
+from podeval.systems.own_outputs import OwnOutputs
+from podeval.systems.servers.connection import ServerBusy
+from podeval.systems.speech import Speech, SpokenAnswer, SpokenAnswers, WrittenScript
+
+
+def write_wav(path: Path, seconds: float = 1.0, level: float = 0.3) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tone = level * np.sin(2 * np.pi * 220 * np.arange(round(seconds * 16_000)) / 16_000)
+    soundfile.write(path, tone.astype(np.float32), 16_000)
+
+
+def run_folder_of(tiny: Any, folder: Path, runs: Path, **changes: Any) -> Any:
+    system = OwnSystem(OwnOutputs(folder), "mine", "Mine", supplied=True)
+    return run_own_system(
+        system, RunRequest(**{"benchmark": tiny.BENCHMARK, "split": "demo", "track": "voice", "runs": runs} | changes)
+    )
+
+
+def counts(summary: Any, metric: str = "loudness") -> tuple[int, int, int, bool]:
+    row = next(row for row in summary.metrics if row.metric == metric and not row.slice)
+    return row.scored, row.unscored_system, row.unscored_ours, row.rankable
+
+
+def test_a_folder_of_outputs_is_measured_without_a_document(tiny: Any, tmp_path: Path) -> None:
+    for item in tiny.ITEMS:
+        write_wav(tmp_path / "mine" / f"{item}.wav")
+    summary = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    assert counts(summary) == (3, 0, 0, True)
+    run = RunFolder(tmp_path / "runs", "tiny", "demo", "mine")
+    assert run.plan().provenance == "outputs supplied"
+    output = run.output("one")
+    assert output is not None
+    assert (output.duration, output.wall_seconds) == (1.0, None), "nobody knows how long it took"
+
+
+def test_a_partial_set_is_incomplete_and_is_completed_later(tiny: Any, tmp_path: Path) -> None:
+    write_wav(tmp_path / "mine" / "one.wav")
+    first = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    assert counts(first) == (1, 2, 0, False)
+    reason = next(iter(first.metrics[0].reasons))
+    assert "nothing was supplied for two" in reason
+    write_wav(tmp_path / "mine" / "two.flac")
+    write_wav(tmp_path / "mine" / "three.wav")
+    assert counts(run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")) == (3, 0, 0, True)
+
+
+def test_a_file_that_changes_under_a_run_is_noticed(tiny: Any, tmp_path: Path) -> None:
+    for item in tiny.ITEMS:
+        write_wav(tmp_path / "mine" / f"{item}.wav")
+    run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    write_wav(tmp_path / "mine" / "two.wav", level=0.1)
+    with pytest.raises(BadInput, match="the file of two has changed since it was measured; choose another --name"):
+        run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+
+
+def test_a_manifest_names_files_and_times_that_count_apart(tiny: Any, tmp_path: Path) -> None:
+    write_wav(tmp_path / "mine" / "sound" / "a.wav")
+    line = {"item": "one", "audio": "sound/a.wav", "wall_seconds": 0.5}
+    (tmp_path / "mine" / "manifest.jsonl").write_text(json.dumps(line) + "\n")
+    assert counts(run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")) == (1, 2, 0, False)
+    output = RunFolder(tmp_path / "runs", "tiny", "demo", "mine").output("one")
+    assert output is not None
+    assert output.wall_seconds == 0.5
+
+
+def test_further_seeds_have_files_of_their_own(tiny: Any, tmp_path: Path) -> None:
+    for item in tiny.ITEMS:
+        write_wav(tmp_path / "mine" / f"{item}.wav")
+        write_wav(tmp_path / "mine" / f"{item}.1.wav", level=0.1)
+    run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    second = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", seed=1, repeats=True)
+    assert counts(second) == (3, 0, 0, True)
+    run = RunFolder(tmp_path / "runs", "tiny", "demo", "mine")
+    (repeat,) = run.repeats()
+    assert (repeat.path, repeat.plan().seed) == (run.path / "seeds" / "1", 1)
+    first, other = (next(iter(folder.results("embedded").values())) for folder in (run, repeat))
+    assert first != other
+    with pytest.raises(BadInput, match="none of 3 items"):
+        run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", seed=2, repeats=True)
+
+
+def test_a_folder_with_nothing_of_the_benchmark_is_refused_in_words(tiny: Any, tmp_path: Path) -> None:
+    write_wav(tmp_path / "mine" / "episode 1.wav")
+    with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*such as one.wav, or write"):
+        run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_only_the_metrics_asked_for_are_measured(tiny: Any, tmp_path: Path) -> None:
+    write_wav(tmp_path / "mine" / "one.wav")
+    some = keep_metrics(tiny.BENCHMARK, ["loudness"], "voice")
+    summary = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", benchmark=some)
+    assert {row.metric for row in summary.metrics} == {"loudness"}
+    with pytest.raises(BadInput, match="does not measure warmth on the track voice; choose among loudness, trouble"):
+        keep_metrics(tiny.BENCHMARK, ["warmth"], "voice")
+
+
+class Fickle:
+    """Speaks what it is told to, item by item; a server that is down is down once."""
+
+    at_once = 1
+    generation: ClassVar[dict[str, str]] = {"system": "fickle"}
+
+    def __init__(self) -> None:
+        self.down = True
+
+    def make(self, asks: Any, seed: int) -> Any:
+        (ask,) = asks
+        if ask.id == "two" and self.down:
+            raise ServerBusy("nobody answers")
+        if ask.id == "three":
+            return [Speech(np.full(16_000, np.nan, np.float32), 16_000, (), 0.1)]
+        return [Speech(np.full(16_000, 0.1, np.float32), 16_000, (), 0.1)]
+
+
+def test_what_a_server_could_not_do_is_done_by_the_next_run(tiny: Any, tmp_path: Path) -> None:
+    maker, sentences = Fickle(), []
+    request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)
+    system = OwnSystem(maker, "fickle", "Fickle", say=sentences.append)
+    assert counts(run_own_system(system, request)) == (1, 1, 1, False)
+    assert sentences == ["Fickle: two is left for the next run: nobody answers"]
+    maker.down = False
+    assert counts(run_own_system(system, request)) == (2, 1, 0, False)
+    result = list(RunFolder(tmp_path, "tiny", "demo", "fickle").results("embedded").values())
+    assert sum(isinstance(one, Score) for one in result) >= 4
+    reasons = {one.reason for one in result if isinstance(one, Unscored)}
+    assert any("samples that are no numbers" in reason for reason in reasons)
+
+
+class Writer:
+    at_once = 1
+    generation: ClassVar[dict[str, str]] = {"system": "writer"}
+
+    def make(self, asks: Any, seed: int) -> list[WrittenScript]:
+        return [WrittenScript(f"1: {ask.prompt[:20]}\n2: Yes.", None, 0.1) for ask in asks]
+
+
+def test_scripts_are_written_for_any_split(tmp_path: Path) -> None:
+    from podeval import benchmarks
+
+    real_pod = keep_metrics(benchmarks.get("real_pod"), ["distinct_n", "mattr"], "write")
+    split = next(split.name for split in real_pod.splits if "write" in split.tracks)
+    request = RunRequest(real_pod, split, "write", tmp_path)
+    summary = run_own_system(OwnSystem(Writer(), "writer", "Writer"), request)
+    total = sum(counts(summary, "mattr")[:3])
+    assert counts(summary, "mattr")[0] == total
+    assert total > 1
+
+
+class Answerer:
+    at_once = 1
+    generation: ClassVar[dict[str, str]] = {"system": "answerer"}
+
+    def make(self, asks: Any, seed: int) -> list[SpokenAnswers]:
+        return [self._answer(ask) for ask in asks]
+
+    def _answer(self, ask: Ask) -> SpokenAnswers:
+        sound = Speech(np.full(8_000, 0.1, np.float32), 16_000, (), 0.1)
+        return SpokenAnswers(tuple(SpokenAnswer(turn.id, sound, "Yes.") for turn in ask.user or ()), 0.2)
+
+
+def test_dialogues_are_answered_turn_by_turn(tmp_path: Path) -> None:
+    from podeval import benchmarks
+
+    mtalk = benchmarks.get("mtalk_bench")
+    request = RunRequest(mtalk, mtalk.first_split.name, "respond", tmp_path)
+    run_own_system(OwnSystem(Answerer(), "answerer", "Answerer"), request)
+    run = RunFolder(tmp_path, "mtalk_bench", mtalk.first_split.name, "answerer")
+    item = (run.items() or ())[0]
+    output = run.output(item.id)
+    assert output is not None
+    assert output.answers[0].words == "Yes."
+    assert (run.outputs / str(output.answers[0].audio)).is_file()
+
+
+def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from podeval.cli import app
+
+    def refuse(*words: str) -> str:
+        result = CliRunner().invoke(app, ["run", *words, "--out", str(tmp_path / "runs")])
+        assert isinstance(result.exception, BadInput)
+        return str(result.exception)
+
+    none = CliRunner().invoke(app, ["run"])
+    assert none.exit_code == 2
+    assert "name a system, or give one of --outputs" in none.output
+    assert "SYSTEM and --python are several systems" in refuse("espeak_ng", "--python", "a.py:speak")
+    assert "name the server too" in refuse("espeak_ng", "--model", "x")
+    assert "name the model" in refuse("--server", "http://127.0.0.1:9/v1")
+    assert "nobody answers" in refuse("--server", "http://127.0.0.1:9/v1", "--model", "x")
+    write_wav(tmp_path / "espeak_ng" / "one.wav")
+    folder = str(tmp_path / "espeak_ng")
+    assert "comes with podeval; choose another with --name" in refuse("--outputs", folder, "--benchmark", "tiny")
+    assert "lower-case letters" in refuse("--outputs", folder, "--benchmark", "tiny", "--name", "My TTS")
+
+
+def test_one_line_leads_from_a_python_function_to_a_row(tmp_path: Path) -> None:
+    (tmp_path / "my_tts.py").write_text(
+        "import numpy as np\n"
+        "def speak(turns, voices, language):\n"
+        "    return 0.2 * np.sin(np.arange(16000 * len(turns)) / 9), 16000\n"
+    )
+    program = Path(__file__).parent / "tiny_run.py"
+    words = ["run", "--python", "my_tts.py:speak", "--benchmark", "tiny", "--metrics", "loudness", "--name", "first"]
+    done = subprocess.run(
+        [sys.executable, str(program), *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "200"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "first" in done.stdout
+    assert (tmp_path / "runs" / "tiny" / "demo" / "first" / "embedded" / "summary.json").is_file()
+    shutil.rmtree(tmp_path / "runs")
+
+
+def test_a_log_of_the_submitters_own_is_another_protocol(tmp_path: Path) -> None:
+    from podeval import benchmarks
+    from podeval.runs.measure import protocols
+    from podeval.runs.run_folder import RunPlan
+
+    lfs = benchmarks.get("lfs_bench")
+    plan = RunPlan(
+        benchmark="lfs_bench",
+        split=lfs.first_split.name,
+        dataset="x",
+        track="voice",
+        system="mine",
+        system_title="Mine",
+        system_kind="model",
+        generation={},
+        seed=0,
+    )
+    ours = protocols(lfs, plan, "embedded", {})
+    theirs = protocols(lfs, plan.model_copy(update={"provenance": "outputs supplied"}), "embedded", {})
+    assert {name for name in ours if ours[name].id != theirs[name].id} == {"rtf"}

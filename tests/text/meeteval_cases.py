@@ -1,0 +1,80 @@
+"""Dialogues of chance, and what meeteval 0.4.3 counts in them: `python tests/text/meeteval_cases.py` writes the
+counts.
+
+Needs meeteval and kaldialign on PYTHONPATH; the tests need neither. Run from the checkout with `benchmark` on it too.
+"""
+
+import json
+import random
+from pathlib import Path
+
+from podeval.text.alignment import HeardWord
+
+COUNTS = Path(__file__).parent / "data" / "meeteval_counts.json"
+CASES = 240
+Talk = dict[str, list[HeardWord]]
+
+
+def make_cases() -> list[tuple[Talk, Talk, float]]:
+    """Make a reference, a hypothesis and a collar for each case: two to six speakers, English words or characters."""
+    chance = random.Random(25)
+    cases = []
+    for number in range(CASES):
+        size = chance.choice((4, 12, 40))
+        words = [chr(0x4E00 + index) if number % 2 else f"word{index}" for index in range(size)]
+        reference = _talk(chance, chance.randint(2, 6), words)
+        heard = _garble(chance, reference, words) if number % 3 else _talk(chance, chance.randint(1, 6), words)
+        cases.append((reference, heard, chance.choice((0.5, 1.0, 5.0))))
+    return cases
+
+
+def _talk(chance: random.Random, speakers: int, words: list[str]) -> Talk:
+    talk: Talk = {}
+    for speaker in range(speakers):
+        time, said = 0.0, []
+        for _ in range(chance.randint(1, 30)):
+            start = round(time + 2 * chance.random(), 3)
+            time = round(start + 0.1 + chance.random(), 3)
+            said.append(HeardWord(chance.choice(words), start, time))
+        talk[f"speaker {speaker}"] = said
+    return talk
+
+
+def _garble(chance: random.Random, reference: Talk, words: list[str]) -> Talk:
+    """What a recogniser makes of it: words lost, others in their place, some in another speaker's column."""
+    heard: Talk = {name: [] for name in reference}
+    for name, said in reference.items():
+        for word in said:
+            fate = chance.random()
+            text = chance.choice(words) if fate < 0.15 else word.text
+            if fate < 0.9:
+                heard[chance.choice(list(reference)) if fate > 0.8 else name].append(
+                    HeardWord(text, word.start, word.end)
+                )
+    return {name: sorted(said, key=lambda word: word.start) for name, said in heard.items() if said}
+
+
+def main() -> None:
+    """Count by meeteval and write the counts: errors of cpWER, words of the reference, errors of tcpWER."""
+    import meeteval
+    from meeteval.io.seglst import SegLST
+
+    def segments(talk: Talk) -> SegLST:
+        return SegLST(
+            [
+                {"session_id": "x", "speaker": name, "words": word.text, "start_time": word.start, "end_time": word.end}
+                for name, said in talk.items()
+                for word in said
+            ]
+        )
+
+    counts = []
+    for reference, heard, collar in make_cases():
+        cp = meeteval.wer.cpwer(segments(reference), segments(heard))["x"]
+        tcp = meeteval.wer.tcpwer(segments(reference), segments(heard), collar=collar)["x"]
+        counts.append([cp.errors, cp.length, tcp.errors])
+    COUNTS.write_text(json.dumps(counts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What differs in content between a script and what is heard, and what is only misheard."""
+
+import pytest
+
+from podeval.text.content_differences import find_content_differences
+from podeval.text.script import Script
+from podeval.text.script_alignment import ScriptAlignment, align_script
+
+SCRIPT = [
+    {"speaker": "Ann", "text": "The harbour was quiet that morning. Nobody had seen the ferry leave before dawn."},
+    {"speaker": "Ben", "text": "Then somebody must have rowed across the bay in the dark."},
+]
+HEARD = " ".join(turn["text"] for turn in SCRIPT).replace(".", "").split()
+
+
+def laid(heard: list[str]) -> ScriptAlignment:
+    """The script beside these words, two a second."""
+    return align_script(Script.parse(SCRIPT), [(word, at / 2, at / 2 + 0.4) for at, word in enumerate(heard)])
+
+
+def found(heard: list[str]) -> list[tuple[str, int]]:
+    return [(each.kind, each.words) for each in find_content_differences(laid(heard))]
+
+
+def test_what_is_said_as_it_is_written_has_no_differences() -> None:
+    assert found(HEARD) == []
+
+
+def test_words_left_out_are_omitted_and_stand_where_they_are_missing() -> None:
+    (difference,) = find_content_differences(laid(HEARD[:6] + HEARD[14:]))
+    assert (difference.kind, difference.words, difference.start) == ("omitted", 8, 6)
+    assert found(HEARD[:7] + HEARD[8:]) == [("omitted", 1)]
+
+
+@pytest.mark.parametrize("at", [6, 14])
+def test_a_sentence_said_twice_is_repeated(at: int) -> None:
+    assert found(HEARD[:at] + HEARD[at - 6 : at] + HEARD[at:]) == [("repeated", 6)]
+
+
+def test_a_sentence_that_is_not_in_the_script_is_inserted() -> None:
+    invented = ["please", "subscribe", "to", "our", "channel", "for", "more"]
+    assert found(HEARD[:14] + invented + HEARD[14:]) == [("inserted", 7)]
+
+
+def test_babble_in_place_of_a_sentence_is_both_omitted_and_inserted() -> None:
+    babble = ["zu", "lakk", "oro", "mi", "mi", "vatt", "quu", "pell"]
+    assert found(HEARD[:6] + babble + HEARD[14:]) == [("omitted", 8), ("inserted", 8)]
+
+
+@pytest.mark.parametrize(
+    ("written", "misheard"), [("harbour", ["harbor"]), ("rowed", ["road"]), ("ferry", ["fairy"]), ("dawn", ["on"])]
+)
+def test_a_word_that_is_misheard_is_none_of_these(written: str, misheard: list[str]) -> None:
+    at = HEARD.index(written)
+    assert found(HEARD[:at] + misheard + HEARD[at + 1 :]) == []
+
+
+def test_two_words_heard_as_one_are_not_omitted() -> None:
+    at = HEARD.index("Nobody")
+    assert found([*HEARD[:at], "No", "body", *HEARD[at + 1 :]]) == []
+    at = HEARD.index("before")
+    assert found([*HEARD[:at], "beforedawn", *HEARD[at + 2 :]]) == []
+
+
+def test_chinese_is_compared_by_characters() -> None:
+    script = Script.parse([{"speaker": "甲", "text": "今天我们来谈谈海水为什么是咸的"}])
+    heard = [(each, at / 4, at / 4 + 0.2) for at, each in enumerate("今天我们海水为什么是咸的")]
+    (difference,) = find_content_differences(align_script(script, heard))
+    assert (difference.kind, difference.words, difference.first) == ("omitted", 3, 4)

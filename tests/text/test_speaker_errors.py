@@ -1,0 +1,66 @@
+"""cpWER and tcpWER: equal to meeteval's on dialogues of chance, and by hand on small ones."""
+
+import importlib.util
+import json
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rapidfuzz.distance import Levenshtein
+
+from podeval.text.alignment import HeardWord
+from podeval.text.speaker_errors import count_cp_errors, count_tcp_errors
+
+
+@pytest.fixture(scope="module")
+def cases() -> Any:
+    """The module beside this file, whose folder is on no path."""
+    spec = importlib.util.spec_from_file_location("meeteval_cases", Path(__file__).parent / "meeteval_cases.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_both_rates_are_meetevals_on_240_dialogues_of_two_to_six_speakers(cases: Any) -> None:
+    """`meeteval` 0.4.3 with kaldialign 0.9, counts written by meeteval_cases.py; half English, half Chinese."""
+    counted = []
+    for reference, heard, collar in cases.make_cases():
+        plain = [{who: [word.text for word in said] for who, said in talk.items()} for talk in (reference, heard)]
+        cp = count_cp_errors(*plain)
+        counted.append([cp.errors, cp.length, count_tcp_errors(reference, heard, collar).errors])
+    assert counted == json.loads(cases.COUNTS.read_text(encoding="utf-8"))
+
+
+def test_the_assignment_is_the_best_of_all(cases: Any) -> None:
+    for reference, heard, _ in cases.make_cases()[:40]:
+        meant = [[word.text for word in said] for said in reference.values()]
+        said = [[word.text for word in words] for words in heard.values()]
+        size = max(len(meant), len(said))
+        meant, said = (talk + [[]] * (size - len(talk)) for talk in (meant, said))
+        best = min(
+            sum(Levenshtein.distance(one, other) for one, other in zip(meant, order, strict=True))
+            for order in permutations(said)
+        )
+        assert count_cp_errors(dict(enumerate(meant)), dict(enumerate(said))).errors == best  # type: ignore[arg-type]
+
+
+def test_words_of_a_voice_too_many_and_of_a_speaker_too_few_are_errors() -> None:
+    reference = {"Ann": ["good", "morning"], "Ben": ["hello"]}
+    one = count_cp_errors(reference, {"x": ["good", "morning", "hello"]})
+    assert (one.errors, one.rate, one.assignment) == (2, 2 / 3, {"Ann": "x", "Ben": None})
+    three = count_cp_errors(reference, {"x": ["hello"], "y": ["good", "morning"], "z": ["who"]})
+    assert (three.errors, dict(three.assignment)) == (1, {"Ann": "y", "Ben": "x"})
+
+
+def test_a_word_at_another_time_is_another_word() -> None:
+    reference = {"Ann": [HeardWord("now", 0.0, 0.5)]}
+    late = {"x": [HeardWord("now", 7.0, 7.5)]}
+    assert count_tcp_errors(reference, late, collar=5.0).errors == 2
+    assert count_tcp_errors(reference, late, collar=8.0).errors == 0
+
+
+def test_a_reference_without_words_has_no_rate() -> None:
+    assert count_cp_errors({}, {"x": ["word"]}).rate is None
