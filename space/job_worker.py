@@ -38,6 +38,8 @@ EXECUTOR, HERE, ELSEWHERE = "PODEVAL_EXECUTOR", "hf-jobs", "elsewhere"
 SWEEP_SECONDS, GATE_SECONDS, CATCH_UP_SECONDS, MIRROR_SECONDS = 30.0, 60.0, 60.0, 300.0
 PAUSE = 10.0
 """Seconds between two looks at the queue."""
+JOB_PAUSE = 15.0
+"""Seconds between two looks at a job."""
 _TICK = 0.2
 
 
@@ -48,22 +50,13 @@ class JobWorker:
         desk: which takes submissions; their queue is worked on.
         runs: the folder that the board reads.
         environment: its settings, `PODEVAL_JOBS_…` as of `podeval worker`.
-        pause: seconds between two looks at the queue.
-        jobs_pause: seconds between two looks at a job.
 
     Raises:
         BadInput: a setting is missing or cannot be used.
     """
 
-    def __init__(
-        self,
-        desk: SubmissionService,
-        runs: Path,
-        environment: Mapping[str, str] = os.environ,
-        pause: float = PAUSE,
-        jobs_pause: float = 15.0,
-    ) -> None:
-        self._desk, self._runs, self._pause = desk, runs, pause
+    def __init__(self, desk: SubmissionService, runs: Path, environment: Mapping[str, str] = os.environ) -> None:
+        self._desk, self._runs = desk, runs
         self._stopping = threading.Event()
         self.jobs = _jobs(environment)
         self.budget = _budget(environment)
@@ -72,7 +65,7 @@ class JobWorker:
         making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
         work = Path(environment.get("PODEVAL_WORK") or "work")
         self.worker = Worker(desk.queue, work, runs, build, making, log=_LOG.info, look_over=desk.look_over_all)
-        self.worker.hub = OnTheHub(self.jobs, self.ledger, pause=jobs_pause, log=_LOG.info)
+        self.worker.hub = OnTheHub(self.jobs, self.ledger, pause=JOB_PAUSE, log=_LOG.info)
         self.worker.proposals = Proposals(desk.queue, runs)
         self._record = _record(desk, environment)
 
@@ -81,7 +74,7 @@ class JobWorker:
         works: dict[str, tuple[float, Callable[[], Any]]] = {
             "sweep": (SWEEP_SECONDS, self._desk.queue.sweep),
             "gate": (GATE_SECONDS, self._desk.look_over_all),
-            "work": (self._pause, self._work),
+            "work": (PAUSE, self._work),
             "catch up": (CATCH_UP_SECONDS, self.worker.catch_up),
             "leftovers": (CATCH_UP_SECONDS, self.worker.clear),
             **housekeeping(self._desk.queue.database, self._runs, _LOG.info),

@@ -32,18 +32,15 @@ from error_messages import translate
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
-from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from gradio_routes import TABS, measures
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
 from not_found import Lost
+from part_routes import parts_style
 from rate_limit import RateLimit
 from request_guard import Guard, origin_of, own_hosts
 from services import Services
-from starlette.datastructures import Headers
-from starlette.routing import Match
-from starlette.types import Scope
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
@@ -55,9 +52,6 @@ from podeval.store.files import DiskFull
 _LOG = logging.getLogger("podeval.site")
 
 HERE = Path(__file__).parent
-PART = "x-podeval-part"
-"""Header of a request of a component for its content, without the page around it."""
-PARTS_STYLES = ("site.css", "board.css", "arena.css", "submit.css")
 LANGUAGES = ("en", "zh")
 TABS_NAV = tuple((f"/{name}", name if name != "leaderboard" else "board") for name in TABS)
 """The tabs, by the key of their names in the texts `site`."""
@@ -294,24 +288,6 @@ def build_site(site: Site) -> FastAPI:
     for routes in _pages(site):
         app.include_router(routes)
     return app
-
-
-@cache
-def parts_style() -> str:
-    """The rules of documents as they hold within parts of tabs, and there alone."""
-    rules = "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
-    # Gradio's own rules name a class and an attribute: these weigh more.
-    return f".podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
-
-
-class PartRoute(APIRoute):
-    """Answers what a component of a tab asks for; the same address without its header is the tab's."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether this route answers."""
-        if PART not in Headers(scope=scope):
-            return Match.NONE, {}
-        return super().matches(scope)
 
 
 def _pages(site: Site) -> list[Any]:

@@ -10,9 +10,10 @@ import audio_routes
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
+from part_routes import PartRoute
 from pydantic import BaseModel, ConfigDict
 from thread_limits import ThreadPool
-from website import PartRoute, Site, as_script_data
+from website import Site, as_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
 from podeval.arena.ranking import Rankings, Revealed

@@ -12,7 +12,8 @@ from typing import Any
 from board_view import Words, describe_view
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
-from website import PART, PartRoute, Site
+from part_routes import PART, PartRoute
+from website import Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput

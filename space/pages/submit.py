@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from auth import Person
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
+from part_routes import PartRoute
 from pydantic import BaseModel, ConfigDict
-from website import PartRoute, Site
+from website import Site
 
 from podeval import arena, benchmarks
 from podeval.arena import refusal

@@ -88,7 +88,7 @@ def ask(address: str, pid: int, times: int) -> None:
     print(f"{'':28} {'first ms':>9} {'median ms':>10} {'worst ms':>9} {'cpu ms':>7} {'kB sent':>8}")
     with httpx.Client(base_url=address, headers={"accept-encoding": "gzip"}, timeout=120) as client:
         for name, query in ASKED.items():
-            part = {} if query.startswith("board") or not query else {"x-podeval-part": "view"}
+            part = {} if query.startswith("board.") else {"x-podeval-part": "view"}
             taken, sent, before = [], 0, 0.0
             for number in range(times + 1):
                 if number == 1:

@@ -190,6 +190,7 @@ def site_without_board(
     from fastapi import FastAPI, Response
     from fastapi.staticfiles import StaticFiles
     from pages import arena as page
+    from part_routes import parts_style
     from services import Services
 
     class ByHeader(SignIn):
@@ -205,6 +206,6 @@ def site_without_board(
     website.add_guard(app)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
-    app.get("/parts.css")(lambda: Response(website.parts_style(), media_type="text/css"))
+    app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))
     app.include_router(page.router(site))
     return gradio_app.mount(app, site) if tabs else app

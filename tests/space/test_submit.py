@@ -86,6 +86,7 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
     from fastapi import FastAPI, Response
     from fastapi.staticfiles import StaticFiles
     from pages import submit as page
+    from part_routes import parts_style
     from services import Services, open_desk
 
     def build_app(closed: str | None = None, everybody: str = "", tabs: bool = False) -> Any:
@@ -101,7 +102,7 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
         website.answer_errors(app, site)
         website.add_guard(app)
         app.mount("/own", StaticFiles(directory=SPACE / "static"))
-        app.get("/parts.css")(lambda: Response(website.parts_style(), media_type="text/css"))
+        app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))
         app.include_router(page.router(site))
         return gradio_app.mount(app, site) if tabs else app
 

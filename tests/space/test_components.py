@@ -1,0 +1,54 @@
+"""Components of ours in Gradio's page: nothing of what strangers wrote goes through a template that it evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+pytestmark = pytest.mark.space
+
+
+def blocks_of(site: Any) -> Iterator[Any]:
+    from gradio_routes import GradioGate
+
+    (gate,) = (route.app for route in site.routes if isinstance(getattr(route, "app", None), GradioGate))
+    for app in gate.apps.values():
+        yield from app.get_blocks().blocks.values()
+
+
+def test_no_template_holds_a_place_for_a_value(board_app: ModuleType, tmp_path: Path) -> None:
+    custom = [block for block in blocks_of(board_app.build(tmp_path)) if isinstance(block, gr.HTML)]
+    assert len(custom) > 10
+    for block in custom:
+        for template in (block.html_template, block.css_template):
+            for mark in ("${", "{{", "`", "\\", "<script"):
+                assert mark not in template, block.elem_id
+
+
+@pytest.mark.parametrize("mark", ["${value}", "{{value}}", "`", "\\u0024{1}", "<script>1</script>"])
+def test_a_template_with_a_place_for_a_value_is_refused(board_app: ModuleType, mark: str) -> None:
+    from components.part import part
+
+    with pytest.raises(ValueError, match="a component's template may not hold"):
+        part("x", content=f"<p>{mark}</p>")
+
+
+@pytest.mark.browser
+def test_names_that_a_template_would_evaluate_stay_text(
+    visit: Any, serving: Any, hub_client: Any, tmp_path: Path
+) -> None:
+    """`${…}` runs where a value goes through a template of Gradio's; `{{…}}` would be filled in."""
+    from fixture_runs import write_runs
+
+    name = "${window.hacked=1}{{7*7}}`<img src=x onerror=window.hacked=1>"
+    page = visit.open(serving(write_runs(tmp_path / "runs", dict.fromkeys(("title", "topic", "text", "reason"), name))))
+    assert name in visit.rows()[0]
+    assert name in page.inner_text("#missing")
+    assert page.evaluate("window.hacked ?? null") is None
+    assert page.locator("img[src=x]").count() == 0
+    assert visit.errors == []

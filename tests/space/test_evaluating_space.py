@@ -1,0 +1,93 @@
+"""A Space that evaluates what is submitted to it in its own process, shown end to end in a browser; and who says so."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from walkthrough import REPO, SETTINGS, evaluating_space, walk
+
+from podeval.store.database import Database
+from podeval.submissions.queue import Queue
+
+pytestmark = pytest.mark.space
+
+
+@pytest.mark.browser
+def test_a_repo_typed_into_the_submit_tab_becomes_a_row_on_the_leaderboard(
+    visit: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with evaluating_space(tmp_path, hub_client, monkeypatch) as address:
+        walk(visit.page, address)
+        (row,) = visit.rows()
+        assert row.startswith("tiny-voice")
+        assert "run by us" in row
+        with Database(tmp_path / "runs" / "podeval.db") as database:
+            (submission,) = Queue(database).all()
+            states = [step.after for step in Queue(database).history(submission.id)]
+    assert states[-4:] == ["queued", "running", "measured", "published"]
+    assert submission.document["source"]["repo"] == REPO
+    (spec,) = hub_client.repos.jobs.specs
+    assert {volume["source"] for volume in spec["volumes"] if volume["type"] == "model"} == {REPO}
+    assert visit.errors == []
+    assert visit.abroad == []
+
+
+def desk_of(folder: Path, database: Database) -> Any:
+    from services import open_desk
+
+    return open_desk(database, folder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "Nobody evaluates what is submitted here: the operator of this board sets `PODEVAL_EXECUTOR=hf-jobs`"),
+        ({"PODEVAL_EXECUTOR": "elsewhere"}, "Workers on other machines evaluate"),
+        ({"PODEVAL_EXECUTOR": "hf-jobs"}, "Nothing is evaluated here at present: say which image jobs run"),
+        (
+            {**SETTINGS, "PODEVAL_JOBS_BUDGET": ""},
+            "Nothing is evaluated here at present: say what all jobs together may cost",
+        ),
+        (SETTINGS, "run as jobs on Hugging Face (a10g-large) and are measured here; 0.00 of 50.00 USD are gone."),
+    ],
+)
+def test_the_queue_says_in_a_sentence_who_works_or_what_is_missing(
+    board_app: Any, tmp_path: Path, settings: dict[str, str], said: str
+) -> None:
+    import yaml
+    from job_worker import Evaluation
+
+    texts = yaml.safe_load((Path(__file__).parents[2] / "space/texts/submit.en.yaml").read_text("utf-8"))
+    with Database(tmp_path / "podeval.db") as database:
+        evaluation = Evaluation(desk_of(tmp_path, database), tmp_path, settings)
+        assert said in evaluation.sentence(texts)
+        assert (evaluation.worker is not None) is (settings == SETTINGS)
+
+
+def test_a_site_leaves_claiming_to_a_worker_that_is_at_work_elsewhere(
+    board_app: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from job_worker import Evaluation
+    from walkthrough import TESTS, module_at
+
+    from podeval import benchmarks
+
+    tiny = module_at(TESTS / "submissions/tiny_worker.py")
+    monkeypatch.setitem(benchmarks.find_all(), "ten", tiny.BENCHMARK)
+    with Database(tmp_path / "podeval.db") as database:
+        queue = Queue(database)
+        waiting = [tiny.enqueue(queue, name, owner=name).id for name in ("one", "two")]
+        worker = Evaluation(desk_of(tmp_path, database), tmp_path, {**SETTINGS, "PODEVAL_WORK": str(tmp_path)}).worker
+        assert worker is not None
+        claim = queue.claim("elsewhere:1")
+        assert claim is not None
+        worker.works()["work"][1]()
+        assert sorted(queue.get(id).state for id in waiting) == ["queued", "running"]
+        assert set(worker.works()) >= {"sweep", "gate", "work", "catch up", "leftovers"}

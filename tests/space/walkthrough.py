@@ -1,0 +1,184 @@
+"""The walk from a repo typed into the Submit tab to its row on the Leaderboard tab, on a Space that evaluates.
+
+The Hub is the loopback Hub of the tests, whose jobs are played by a tone; the site, its scheduler, worker, measuring
+and publishing are the real ones, without a sandbox, as on a Space. `python tests/space/walkthrough.py` makes the
+pictures of docs/walkthrough.md anew.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import json
+import socket
+import sys
+import tempfile
+import threading
+import time
+import wave
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+REPO = "alice/tiny-voice"
+SETTINGS = {
+    "PODEVAL_EXECUTOR": "hf-jobs",
+    "PODEVAL_JOBS_IMAGE": f"ghcr.io/podeval/generate@sha256:{'1' * 64}",
+    "PODEVAL_JOBS_NAMESPACE": "podeval",
+    "PODEVAL_JOBS_BUDGET": "50",
+    "PODEVAL_JOBS_TIMEOUT": "1h",
+    "HF_TOKEN": "hf_abcdefghijklmnopqrstuv",
+}
+
+
+def module_at(path: Path) -> ModuleType:
+    """A module by its path, loaded once."""
+    name = path.stem
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def tone(seconds: float = 0.5) -> bytes:
+    """A tone as WAV."""
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(b"\x00\x10\x00\xf0" * round(4_000 * seconds))
+    return buffer.getvalue()
+
+
+def speak(job: Any) -> None:
+    """Play a job: every item that is asked gets a tone."""
+    for line in job.read("/asked")["items.jsonl"].splitlines():
+        item = json.loads(line)["id"]
+        job.write("/results", f"files/{item}.0.wav", tone())
+        about = {"item": item, "seed": 0, "audio": f"{item}.0.wav", "wall_seconds": 0.1}
+        job.write("/results", f"lines/{item}.0.json", json.dumps(about).encode())
+    job.write("/results", "ended.json", b'{"code": 0, "log": "", "refused": null}')
+
+
+@contextmanager
+def evaluating_space(folder: Path, hub: Any, patch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Serve a Space that evaluates, with the benchmark `ten`, and nothing on its board yet; gives the address.
+
+    Args:
+        folder: for runs and the work folder.
+        hub: the loopback Hub, to which the client is turned already.
+        patch: undoes what is set here.
+    """
+    import uvicorn
+
+    from podeval import benchmarks
+    from podeval.metrics import catalogue
+    from podeval.submissions import sandbox
+
+    sys.path[:0] = [str(TESTS.parent / "space")]
+    tiny, fixtures = module_at(TESTS / "submissions/tiny_worker.py"), module_at(TESTS / "submissions/conftest.py")
+    patch.setattr(catalogue, "NAMES", tuple(dict.fromkeys((*catalogue.NAMES, "tally"))))
+    patch.setitem(benchmarks.find_all(), "ten", tiny.BENCHMARK)
+    patch.setattr(sandbox, "explain_missing_isolation", lambda: "a Space has no bubblewrap")
+    for name, value in {**SETTINGS, "PODEVAL_WORK": str(folder / "work")}.items():
+        patch.setenv(name, value)
+    import job_worker
+
+    patch.setattr(job_worker, "PAUSE", 0.3)
+    patch.setattr(job_worker, "JOB_PAUSE", 0.1)
+    hub.repos.publish("models", REPO, fixtures.model_files())
+    hub.repos.jobs.plays = speak
+    app = module_at(TESTS.parent / "space/app.py").build(folder / "runs")
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=20)
+
+
+def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: None) -> None:
+    """Submit a repo by its name and follow it to the leaderboard.
+
+    Args:
+        page: of a browser.
+        address: of the Space.
+        take: takes a picture under a name.
+    """
+    page.goto(f"{address}/")
+    page.wait_for_selector("#nothing")
+    page.get_by_role("tab", name="Submit").click()
+    page.wait_for_selector("#submit-head h1")
+    page.locator("#model-source-repo").locator("input, textarea").press_sequentially(REPO)
+    page.click("#submit-fill")
+    page.wait_for_function("document.querySelector('#system-system-id input, #system-system-id textarea').value !== ''")
+    page.get_by_label("Ten: Voice").check()
+    take("1-filled-in")
+    page.click("#submit-check")
+    page.wait_for_selector("#submit-answer .card")
+    take("2-checked")
+    page.click("#submit-send")
+    page.wait_for_selector("#submit-answer a[href^='/submissions/']")
+    take("3-submitted")
+    page.get_by_role("tab", name="Queue").click()
+    page.wait_for_selector("#queue-worker:has-text('run as jobs on Hugging Face')")
+    take("4-queue")
+    for _ in range(60):
+        if page.locator("#queue-ended td:has-text('published') >> visible=true").count():
+            break
+        page.wait_for_timeout(500)
+        page.click("#queue-refresh")
+    take("5-published")
+    page.get_by_role("tab", name="Leaderboard").click()
+    page.reload()
+    page.wait_for_selector("table.board tbody th:has-text('tiny-voice')")
+    take("6-leaderboard")
+
+
+def main() -> None:
+    """Make the pictures."""
+    from huggingface_hub import constants
+    from playwright.sync_api import sync_playwright
+
+    hubs = module_at(TESTS / "loopback_hub.py")
+    pictures = TESTS.parent / "docs/walkthrough"
+    pictures.mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="podeval-walk-") as scratch,
+        pytest.MonkeyPatch.context() as patch,
+        hubs.LoopbackHub(Path(scratch) / "spaces") as hub,
+        sync_playwright() as playwright,
+    ):
+        patch.setattr(constants, "ENDPOINT", hub.url)
+        template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+        for place in (constants, importlib.import_module("huggingface_hub.file_download")):
+            patch.setattr(place, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+        patch.setattr(constants, "HF_HUB_CACHE", f"{scratch}/cache")
+        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        with evaluating_space(Path(scratch), hub, patch) as address:
+            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+            page = browser.new_context(viewport={"width": 1100, "height": 800}, reduced_motion="reduce").new_page()
+            walk(page, address, lambda name: page.screenshot(path=pictures / f"{name}.png"))
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()
