@@ -16,7 +16,7 @@ DEPLOYED := embedded space postgres
 # Two tests run side by side, each on one core: a second thread only waits for the core that the other test holds.
 TESTS = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PODEVAL_THREADS=1 PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo test test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check clean help
+.PHONY: demo test test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check newest clean help
 
 help:
 	@echo "make demo [SERVE=0] [PORT=7860]  make the environment, evaluate two systems, serve the board"
@@ -27,6 +27,7 @@ help:
 	@echo "make lock                        resolve what a deployment installs anew, with hashes"
 	@echo "make sbom audit                  list what is installed with licences, ask for known vulnerabilities"
 	@echo "make release-check               build, install in a clean environment, use, resolve every extra"
+	@echo "make newest                      try the newest gradio, transformers and datasets"
 	@echo "make clean                       remove the environment and the demo's results"
 
 demo: environment
@@ -115,6 +116,16 @@ audit: $(TOOLS)/.made
 release-check: test-environment
 	$(BIN)/python tests/packaging/installed.py --with space
 	$(BIN)/python tests/packaging/installed.py --extras
+
+# What is newest on the index beside what this environment has; a scheduled job runs it, and a failure names who broke what.
+NEWEST = gradio transformers datasets huggingface_hub
+newest: test-environment
+	@rm -rf $(VENV)/share/podeval/newest && mkdir -p $(VENV)/share/podeval
+	@$(PYTHON) -m venv $(VENV)/share/podeval/newest
+	@$(VENV)/share/podeval/newest/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
+	@$(VENV)/share/podeval/newest/bin/python -m pip install --quiet --editable ".[$(EXTRAS),dev]" --upgrade $(NEWEST)
+	@$(VENV)/share/podeval/newest/bin/python -m pip list --format freeze | grep -iE '^(gradio|transformers|datasets|huggingface_hub)='
+	PODEVAL_MODELS=$(CURDIR)/$(VENV)/share/podeval/models $(VENV)/share/podeval/newest/bin/pytest tests/packaging/test_private_parts.py tests/space tests/datasets tests/hub
 
 clean:
 	rm -rf $(VENV) .demo site

@@ -11,7 +11,7 @@ from typing import Any
 
 import datasets
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, at_least, one_of, present
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
@@ -42,6 +42,7 @@ class LfsBench(Builder):
     RECORD = DatasetRecord(
         name="lfs_bench",
         title="LFS-Bench",
+        alias="SwanBench-Speech",
         summary="Long texts in 17 scenarios, Chinese and English, with one to eleven speakers, to be spoken in one go.",
         version="1.0.0",
         paper="https://arxiv.org/abs/2605.28618",
@@ -62,7 +63,7 @@ class LfsBench(Builder):
         ),
         languages=("en", "zh"),
         tasks=("text-to-speech",),
-        tags=("long-form", "dialogue"),
+        tags=("modality:audio", "long-form", "dialogue", "swanbench-speech"),
         size="1K<n<10K",
         configs=(
             Config(name=TEXTS, description="A text to be spoken a row.", splits=("test",)),
@@ -105,6 +106,21 @@ class LfsBench(Builder):
             "de-duplication, a quality filter and a privacy filter (paper, section 3). The challenge, the length, the "
             "count of speakers and the ids are added here; an id is the file and the line of the row at the pinned "
             "revision."
+        ),
+        responsible_use=ResponsibleUse(
+            use_cases=(
+                "Comparing systems that speak long texts, under podeval's rules; not for training, and not for "
+                "judging people."
+            ),
+            biases=(
+                "Two languages, English and Chinese; 17 scenarios chosen by the authors; reference voices of read "
+                "corpora, female and male."
+            ),
+            personal_information=(
+                "Transcripts of published shows may name people; the authors ran a filter for private facts. No "
+                "recordings are in it."
+            ),
+            synthetic=True,
         ),
         known_errors=(
             "The authors published 1,059 rows; the paper counts 1,101.",

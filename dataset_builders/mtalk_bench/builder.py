@@ -10,7 +10,7 @@ from typing import Any
 
 import datasets
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.mtalk_turns import (
     TYPES,
     SourceTurn,
@@ -69,7 +69,7 @@ class MTalkBench(Builder):
         ),
         languages=("en",),
         tasks=("audio-to-audio",),
-        tags=("speech-to-speech", "dialogue"),
+        tags=("modality:audio", "speech-to-speech", "dialogue"),
         size="n<1K",
         configs=(
             Config(name=TURNS, description="What the user says in one turn a row, with the prompts.", splits=("test",)),
@@ -105,6 +105,20 @@ class MTalkBench(Builder):
             "parentheses are split off the words of "
             "paralinguistic and ambient turns. No full commit id of the source could be had when this was written "
             "(its card's newest begins with 5ea10b2), so a build names one."
+        ),
+        responsible_use=ResponsibleUse(
+            use_cases=(
+                "Comparing systems that answer speech with speech over several turns; not for training, and not for"
+                " judging speakers."
+            ),
+            biases=(
+                "English; scenarios and capabilities chosen by the authors; they are read by native speakers and in"
+                " part converted to other voices."
+            ),
+            personal_information=(
+                "Voices of people who read dialogues that were written for it; what is said is not about them."
+            ),
+            synthetic=True,
         ),
         known_errors=(
             "No votes are published, and answers of models only as a sample of three dialogues without audio.",

@@ -13,7 +13,7 @@ from typing import Any
 import datasets
 from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, one_of
 from podeval.datasets.source_files import find_files
 from podeval.errors import BadInput
@@ -57,7 +57,7 @@ class PodBench(Builder):
         ),
         languages=("en", "zh"),
         tasks=("text-generation",),
-        tags=("podcast", "dialogue", "instruction-following", "long-context"),
+        tags=("modality:text", "podcast", "dialogue", "instruction-following", "long-context"),
         size="n<1K",
         configs=(Config(name=INSTRUCTIONS, description="A request for a podcast script a row.", splits=("test",)),),
         sources=(
@@ -89,6 +89,17 @@ class PodBench(Builder):
             "the source counts them, K = 1024). Names are mapped by facts.json "
             f"{podbench_meta.read_facts()['version']}; `notes` say what a row lacks or what was not understood, "
             "and nulls are left out of `meta_json`."
+        ),
+        responsible_use=ResponsibleUse(
+            use_cases="Comparing language models that write podcast scripts from sources; not for training.",
+            biases=(
+                "English and Chinese; sources are news, encyclopedic, scientific and web texts, so that written "
+                "registers prevail."
+            ),
+            personal_information=(
+                "Source texts are published documents and may name people in public life; none were collected for it."
+            ),
+            synthetic=True,
         ),
         known_errors=(
             "No commit of the authors' repo could be looked up, so that none is pinned: name the one you build from.",

@@ -15,7 +15,7 @@ from podeval import progress
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
 from podeval.datasets.real_pod_scripts import count_words, make_script_rules
@@ -74,7 +74,7 @@ class RealPod(Builder):
         ),
         languages=BENCHMARK.languages,
         tasks=("text-to-speech", "text-generation"),
-        tags=("podcast", "long-form", "dialogue"),
+        tags=("modality:audio", "podcast", "long-form", "dialogue"),
         size="n<1K",
         configs=(
             Config(
@@ -169,6 +169,17 @@ class RealPod(Builder):
             "made, and MoonCast's spontaneous version of them. Voices were chosen from PodAgent's presets; the "
             "recordings are stored as FLAC, and the two utterances of one reader are joined. Rows of `episodes` come "
             "from the models of the embedded profile, named in each row, and clips are grouped as PodEval does."
+        ),
+        responsible_use=ResponsibleUse(
+            use_cases=(
+                "Comparing systems that make podcasts with each other and with published episodes; not for training."
+            ),
+            biases="English, 17 categories, three topics each; voices are of readers of audiobooks.",
+            personal_information=(
+                "Titles and links of published episodes name their makers. Voices are recordings of volunteers who "
+                "published them; cloning them for anything but this test is not what they are for."
+            ),
+            synthetic=True,
         ),
         known_errors=(
             "Links rot: `podeval data fetch real_pod` shows which episodes can still be had.",

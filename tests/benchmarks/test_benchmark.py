@@ -153,7 +153,7 @@ def test_metrics_are_listed_once_and_by_track() -> None:
         "dialogue_judge",
     ]
     everything = [use.name for use in real_pod.metrics()]
-    assert len(everything) == len(set(everything)) == 15
+    assert len(everything) == len(set(everything)) == 17
 
 
 def test_a_dimension_is_measured_in_the_splits_it_names() -> None:
@@ -161,7 +161,7 @@ def test_a_dimension_is_measured_in_the_splits_it_names() -> None:
     by_split = {
         split: {use.name for use in real_pod.metrics("voice", split)} for split in ("demo", "topics", "spontaneous")
     }
-    assert by_split["topics"] - by_split["demo"] == {"sim", "wsim"}
+    assert by_split["topics"] - by_split["demo"] == {"sim", "wsim", "turn_taking", "pace"}
     assert by_split["spontaneous"] == {"loudness"}
     dimensions = [dimension.model_dump() for dimension in real_pod.dimensions]
     with pytest.raises(ValidationError, match="splits that are not declared: nowhere"):

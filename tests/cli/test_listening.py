@@ -169,3 +169,14 @@ def test_validity_needs_what_people_said_and_runs(podeval: Any, place: Path, tmp
 def test_unknown_tests_and_forms_are_sentences(podeval: Any, place: Path) -> None:
     assert "no listening test 'nope'" in podeval("listening", "results", "nope", "--database", place).err
     assert "jsonl or webmushra" in podeval("listening", "export", "small", "--database", place, "--form", "xml").err
+
+
+def test_an_operator_asks_whether_the_test_may_stop_and_how_many_listeners_it_needs(place: Path, podeval: Any) -> None:
+    stopped = podeval("listening", "stop", "small", "--database", place)
+    assert "aria minus basso: 30, 2 listeners: not told apart yet" in stopped.out, "who marked all alike is left out"
+    assert stopped.out.endswith("The test goes on.\n")
+    (verdict,) = map(json.loads, podeval("listening", "stop", "small", "--database", place, "--json").out.splitlines())
+    assert (verdict["mean"], verdict["better"]) == (30, "")
+    refused = podeval("listening", "plan", "small", "--difference", "5", "--database", place)
+    assert refused.code == 2
+    assert "2 listeners heard both aria and basso; a pilot needs three or more" in refused.err

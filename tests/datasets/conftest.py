@@ -15,7 +15,7 @@ import json
 import datasets
 
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import at_least, one_of, present, readable_audio
 
 
@@ -45,6 +45,12 @@ class Talks(Builder):
                    redistributable=True, about="a few rows of our own"),
         ),
         provenance="Written by hand for these tests.",
+        responsible_use=ResponsibleUse(
+            use_cases="Testing what builds datasets.",
+            biases="Whoever wrote it likes talks.",
+            personal_information="Nobody is named in it.",
+            synthetic=False,
+        ),
         known_errors=("The second talk is dull.",),
     )
 

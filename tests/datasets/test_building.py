@@ -73,6 +73,8 @@ def test_the_card_says_what_it_is_in_yaml_and_words(talks: Path) -> None:
     assert [config["config_name"] for config in front["configs"]] == ["talks", "notes"]
     sizes = {s["name"]: s["num_examples"] for s in front["dataset_info"][0]["splits"]}
     assert sizes == {"dev": 1, "test": 11}
+    assert front["rai:dataLimitations"] == "The second talk is dull."
+    assert (front["rai:dataUseCases"], front["rai:hasSyntheticData"]) == ("Testing what builds datasets.", False)
     for part in (
         "sample of podeval's own making",
         "The second talk is dull.",

@@ -10,7 +10,7 @@ from podeval.metrics.description import arguments, facts
 from podeval.metrics.score import Score, Unscored
 
 EVERY = [pytest.param(catalogue.get(name), id=name) for name in catalogue.NAMES]
-LEVELS = {"LUFS", "LU", "dBTP", "Elo points"}
+LEVELS = {"LUFS", "LU", "dBTP", "Elo points", "s", "per second per 10 min"}
 
 
 def toy(returns: object) -> Metric:

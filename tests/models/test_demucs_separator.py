@@ -66,6 +66,20 @@ def test_one_channel_goes_in_twice_and_comes_out_once(separator: Any, folder: Pa
     assert np.array_equal(separator.separate(samples)[0], found[0])
 
 
+def test_the_inverse_transform_is_given_a_real_dc_bin_and_a_cpu_does_not_mind(separator: Any, folder: Path) -> None:
+    import torch
+    from demucs.hf import load_safetensors_model
+
+    model = load_safetensors_model(folder / "955717e8.safetensors").eval()
+    shape = (1, 4, 2, model.nfft // 2, 12)
+    spectrogram = torch.complex(*torch.randn(2, *shape, generator=torch.Generator().manual_seed(0)))
+    untouched = model._ispec(spectrogram.clone(), 8 * model.hop_length)
+    made_real = separator._model._ispec(spectrogram, 8 * model.hop_length)
+    assert torch.equal(made_real, untouched)
+    assert not spectrogram.imag[..., 0, :].any()
+    assert spectrogram.imag[..., 1:, :].all()
+
+
 def test_silence_stays_silent_numbers(separator: Any) -> None:
     for stem in separator.separate(np.zeros((RATE // 2, 2), np.float32)):
         assert np.abs(stem).max() < 1e-6

@@ -32,6 +32,15 @@ def on_config(config: Any) -> Any:
     return config
 
 
+def on_post_build(config: Any) -> None:
+    """Beside each page lies the Markdown that it is made of, for programs; `llms.txt` lists them."""
+    docs = Path(config["docs_dir"])
+    for path in docs.rglob("*.md"):
+        twin = Path(config["site_dir"]) / path.relative_to(docs)
+        twin.parent.mkdir(parents=True, exist_ok=True)
+        twin.write_bytes(path.read_bytes())
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages of tutorials and cards."""
     from mkdocs.structure.files import File

@@ -56,3 +56,10 @@ def test_links_out_of_the_docs_lead_to_files_of_the_repository(site: Path) -> No
             r'href="https://huggingface.co/spaces/podeval/leaderboard/blob/main/([^"#]+)', page.read_text("utf-8")
         ):
             assert (REPOSITORY / target).exists(), f"{page.name}: {target}"
+
+
+def test_programs_find_every_page_of_the_list_as_markdown(site: Path) -> None:
+    pages = re.findall(r"/docs/([\w/-]+\.md)\)", (site / "llms.txt").read_text(encoding="utf-8"))
+    assert {"metrics.md", "hub.md", "decisions/protocols.md"} <= set(pages)
+    for page in pages:
+        assert (site / page).read_bytes() == (REPOSITORY / "docs" / page).read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import tomllib
@@ -84,3 +85,16 @@ def test_every_extra_can_be_installed_beside_the_pinned_torch(
     if any("Failed to fetch" in why or "error sending request" in why for why in wrong.values()):
         pytest.skip(f"no package index can be asked from here: {wrong}")
     assert not {extra: why for extra, why in wrong.items() if why}
+
+
+@pytest.mark.long
+def test_two_builds_of_one_commit_are_the_same_files(
+    packaging: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release can be built again by anybody and compared with what was uploaded."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1763856000")
+    digests = []
+    for name in ("first", "second"):
+        files = packaging.build(tmp_path / name)
+        digests.append({file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files})
+    assert digests[0] == digests[1]

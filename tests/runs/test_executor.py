@@ -1,6 +1,7 @@
 """A worker process that dies takes only what it and its siblings were at."""
 
 import importlib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from podeval.runs.executor import Workers
+from podeval.runs import executor
+from podeval.runs.executor import InProcess, MemoryRanOut, Workers
 
 Task = tuple[Path, str, float]
 
@@ -50,6 +52,45 @@ def test_no_more_tasks_are_taken_than_there_are_processes_and_one(mortal: Module
             finished += 1
             assert len(taken) <= finished + 2
     assert finished == 8
+
+
+def test_where_memory_has_room_for_fewer_workers_some_are_left_out_and_nothing_is_lost(
+    mortal: ModuleType, tmp_path: Path
+) -> None:
+    tasks = [(tmp_path, str(number), 1) for number in range(6)]
+    with Workers(3) as workers:
+        found = list(workers.map(mortal.fit_in, tasks))
+    assert sorted(task[1] for task, _ in found) == [str(number) for number in range(6)]
+    assert all(pid for _, pid in found)
+
+
+def test_what_fits_into_no_memory_is_told_as_such_and_the_rest_is_done(mortal: ModuleType, tmp_path: Path) -> None:
+    with Workers(2) as workers:
+        found = dict(workers.map(mortal.fit_in, [(tmp_path, "large", 0), (tmp_path, "small", 2)]))
+    assert found[tmp_path, "large", 0] is None
+    assert found[tmp_path, "small", 2]
+
+
+def test_one_process_frees_its_memory_and_tries_once_more() -> None:
+    tries = Counter[str]()
+
+    def work(name: str) -> str:
+        tries[name] += 1
+        if name == "never" or tries[name] == 1:
+            raise MemoryRanOut(name)
+        return name
+
+    assert list(InProcess().map(work, ["later", "never"])) == [("later", "later"), ("never", None)]
+    assert tries == {"later": 2, "never": 2}
+
+
+@pytest.mark.parametrize(("room", "workers"), [(None, 8), (3, 3), (30, 8)])
+def test_there_are_no_more_workers_than_cores_or_than_the_gpu_has_room_for(
+    monkeypatch: pytest.MonkeyPatch, room: int | None, workers: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)))
+    monkeypatch.setattr(executor, "count_copies", lambda gigabytes: room)
+    assert executor.count_workers("reference,transcriber=openai/whisper-base") == workers
 
 
 def test_a_pool_that_one_map_began_anew_is_not_stopped_by_another_that_hears_late_of_the_death(

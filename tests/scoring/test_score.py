@@ -20,7 +20,11 @@ RELATIVE = {
     "mushra": "marks are relative to the stimuli of one test",
     "dialogue_judge": "0 is the script it is compared with",
     "info_dens": "it grows with the length of the text",
+    "dialogue_naturalness": "it is not shown to agree with people",
     "content_density": "its paper prints no values by system",
+    "speaker_attribution": "new; no recordings of people with scripts were measured yet",
+    "content_errors": "new; no recordings of people with scripts were measured yet",
+    "integrity": "new; what remains on undamaged recordings depends on how they were encoded",
 }
 """Metrics without values of people or systems to set them against, with the reason."""
 
@@ -132,14 +136,17 @@ def test_the_table_says_value_unit_arrow_reach_and_word(voice: Path) -> None:
 
 def test_what_is_not_there_is_left_out_with_what_would_get_it(voice: Path) -> None:
     plan = plan_metrics(read_request())
-    assert plan.advice["--text FILE"] == ("wer",)
+    assert plan.advice["--text FILE"] == ("wer", "speaker_attribution", "content_errors")
     assert plan.advice["--reference [SPEAKER=]FILE"] == ("sim", "wsim", "timbre_similarity")
     assert "sound_fidelity" in plan.advice["--profile reference"]
     assert {"rtf", "mushra", "arena"}.isdisjoint(plan.left_out)
     named = {metric.name for metric in plan.metrics}
     assert {"dnsmos", "sptd", "loudness"} <= named
     with_text = {metric.name for metric in plan_metrics(read_request(text="Some words.")).metrics}
-    assert with_text - named == {"wer", "distinct_n", "mattr", "info_dens", "semantic_div"}
+    assert with_text - named == {
+        *("wer", "distinct_n", "mattr", "info_dens", "semantic_div"),
+        *("content_errors", "speaker_attribution"),
+    }
     with pytest.raises(BadInput, match=r"wer needs the words: --text FILE"):
         podeval.score(voice, metrics="wer")
 

@@ -9,6 +9,7 @@ __all__ = [
     "cache",
     "defects",
     "diarised_transcript",
+    "overlapping_turns",
     "playback",
     "recording",
     "reference_voices",

@@ -28,6 +28,8 @@ def require_speech(recording: Recording, shortest: float = 0.0) -> None:
         CannotScore: there is no speech, or less.
     """
     seconds = sum(span.duration for span in recording.speech())
+    if seconds >= 1 and seconds < shortest:
+        raise CannotScore(f"{seconds:.1f} s of speech are heard; at least {shortest:g} s are needed")
     if seconds == 0 or seconds < shortest:
         raise CannotScore("no speech is heard in the recording")
 

@@ -8,6 +8,7 @@ __all__ = [
     "loops",
     "loudness",
     "mixing",
+    "prosody",
     "resample",
     "sample_buffer",
     "srmr",

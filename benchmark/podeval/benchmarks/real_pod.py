@@ -203,6 +203,23 @@ BENCHMARK = Benchmark(
             needs_accurate_speech=True,
         ),
         Dimension(
+            name="rhythm",
+            title="Rhythm (beyond the papers)",
+            description="What no paper measures: whether turns, pauses and pace are those of people who talk.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(
+                    name="turn_taking",
+                    keys=("human_distance", "gap_median", "overlap_share", "backchannels_per_minute"),
+                ),
+                MetricUse(name="pace", keys=("rate_cv", "speaking_rate", "pause_share", "rate_drift", "f0_range")),
+            ),
+            main="turn_taking.human_distance",
+            needs_accurate_speech=True,
+            # The scripts of the demo are too short for either.
+            splits=("topics",),
+        ),
+        Dimension(
             name="defects",
             title="Defects (beyond the papers)",
             description="Who says what, what is left out or made up, and where the sound is broken.",

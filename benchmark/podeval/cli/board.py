@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from podeval.cli.bucket_runs import ReadRuns, fetch_runs
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs
 from podeval.cli.output import AsJson
 from podeval.errors import BadInput
@@ -41,7 +42,7 @@ report = typer.Typer(
 @report.callback(invoke_without_command=True)
 def print_report(
     context: typer.Context,
-    runs: Runs = RUNS,
+    runs: ReadRuns = RUNS,
     profile: Annotated[str, typer.Option(help="whose models, or `paper` for reported figures")] = "embedded",
     as_json: AsJson = False,
 ) -> None:
@@ -56,6 +57,7 @@ def print_report(
     from podeval.models.card import PROFILES
     from podeval.runs.run_folder import run_folders
 
+    runs = fetch_runs(runs)
     if profile not in (*PROFILES, "paper"):
         raise BadInput(f"there is no profile {profile!r}; choose {', '.join(PROFILES)} or paper")
     if not run_folders(runs):

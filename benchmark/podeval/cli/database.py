@@ -19,7 +19,18 @@ Place = Annotated[
         help="a file of SQLite, or postgresql://user@host/name; podeval.db in the folder of runs by default",
     ),
 ]
-Runs = Annotated[Path, typer.Option("--runs", "--board", help="folder of runs that the board shows")]
+
+
+def _refuse_bucket(runs: Path) -> Path:
+    """Only what is read alone can lie elsewhere: votes and submissions would be written beside the runs."""
+    if str(runs).startswith("hf:"):
+        raise BadInput(f"{runs} lies in a bucket, which only `podeval report` and `podeval report export` read")
+    return runs
+
+
+Runs = Annotated[
+    Path, typer.Option("--runs", "--board", help="folder of runs that the board shows", callback=_refuse_bucket)
+]
 
 
 def resolve_database(database: str, runs: Path) -> str:

@@ -1,6 +1,5 @@
 """Where `podeval run` does its work, by its options."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -22,7 +21,13 @@ class Where(StrEnum):
 
 @contextmanager
 def spread(
-    where: Where, workers: int, address: str, cpus: float, gpus: float, together: "ProcessGroup | None" = None
+    where: Where,
+    workers: int,
+    address: str,
+    cpus: float,
+    gpus: float,
+    together: "ProcessGroup | None" = None,
+    profile: str = "embedded",
 ) -> Iterator[tuple["Executor", "Speaking"]]:
     """Who measures and who makes built-in systems speak, for as long as the block runs.
 
@@ -32,6 +37,7 @@ def spread(
         address: of the cluster.
         cpus: that each of its processes takes.
         gpus: the same.
+        profile: whose models measure; a GPU has room for so many processes of them.
         together: the processes that `accelerate launch` started; each speaks its share.
 
     Raises:
@@ -39,7 +45,7 @@ def spread(
         ModelMissing: Ray is not installed.
     """
     from podeval.errors import BadInput
-    from podeval.runs.executor import Workers
+    from podeval.runs.executor import Workers, count_workers
     from podeval.runs.generate import Voicing
     from podeval.runs.multi_gpu import Shares
 
@@ -54,5 +60,5 @@ def spread(
         return
     if address or gpus or cpus != 1:
         raise BadInput("--address, --cpus-per-worker and --gpus-per-worker are for --executor ray")
-    with Workers(workers or len(os.sched_getaffinity(0))) as processes:
+    with Workers(workers or count_workers(profile)) as processes:
         yield processes, Shares(together) if together else Voicing()

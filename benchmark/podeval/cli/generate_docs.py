@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+from podeval.cli.agent_docs import write_agents, write_llms, write_skill
 from podeval.cli.architecture import picture
 from podeval.datasets import card
 from podeval.datasets import catalogue as datasets
@@ -38,6 +39,9 @@ def pages(checkout: Path) -> dict[Path, str]:
     )
     contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
     contents[checkout / "docs" / "architecture.svg"] = picture(checkout)
+    contents[checkout / ".agents" / "skills" / "podeval" / "SKILL.md"] = write_skill()
+    contents[checkout / "AGENTS.md"] = write_agents(checkout)
+    contents[checkout / "docs" / "llms.txt"] = write_llms(checkout)
     return contents
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli import listening_planning
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from podeval.store.database import Database
 
 listening = typer.Typer(help="Listening tests: check a design, take it in, see how far it has come, get its results.")
+
+listening.command()(listening_planning.plan)
+listening.command()(listening_planning.stop)
 
 Test = Annotated[str, typer.Argument(metavar="TEST", help="its id; `podeval listening list` shows them")]
 DESIGN = Annotated[

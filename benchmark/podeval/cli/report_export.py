@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from podeval.cli.database import RUNS, Runs
+from podeval.cli.bucket_runs import ReadRuns, fetch_runs
+from podeval.cli.database import RUNS
 from podeval.errors import BadInput
 
 DATASET, EVERY_EVAL_EVER = "dataset", "every-eval-ever"
@@ -22,7 +23,7 @@ def export(
     out: Annotated[Path, typer.Option(help="folder to write: data/ of Every Eval Ever, or the dataset")] = Path(
         "export"
     ),
-    runs: Runs = RUNS,
+    runs: ReadRuns = RUNS,
     profile: Annotated[str | None, typer.Option(help="only what was measured under this profile")] = None,
 ) -> None:
     """Write results in a form that others read; the runs are left as they are.
@@ -47,7 +48,7 @@ def export(
     if form == DATASET:
         if folders or profile:
             raise BadInput(f"--form {DATASET} is of all results of a folder of runs; name that with --runs alone")
-        for config, rows in results_dataset.write_dataset(runs, out).items():
+        for config, rows in results_dataset.write_dataset(fetch_runs(runs), out).items():
             print(f"{out / config}: {rows} rows", file=sys.stderr)
         return
     if not folders:

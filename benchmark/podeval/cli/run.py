@@ -71,7 +71,12 @@ def run(
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
     seeds: Annotated[int, typer.Option(min=1, max=64, help="how many, from --seed on; for spread and worst case")] = 1,
-    workers: Annotated[int, typer.Option(min=0, help="processes; 0 is one a core, or what a Ray cluster has")] = 0,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=0, help="processes; 0 is one a core, fewer where the GPU's memory is small, or what a Ray cluster has"
+        ),
+    ] = 0,
     executor: Annotated[Where, typer.Option(help="where it is done: on this machine or a Ray cluster")] = Where.LOCAL,
     address: Annotated[str, typer.Option(help="of the Ray cluster: host:port, auto; one is started by default")] = "",
     cpus_per_worker: Annotated[float, typer.Option(help="that each Ray process takes")] = 1.0,
@@ -119,7 +124,7 @@ def run(
     plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench)
     if own.is_own:
         mine = open_own_system(own, name, track)
-        with spread(executor, workers, address, cpus_per_worker, gpus_per_worker) as (measuring, _):
+        with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, profile=profile) as (measuring, _):
             complete = _evaluate_own(mine, replace(plain, executor=measuring), seeds)
         _show(out, profile, complete)
     plain = replace(plain, name=require_name(name) if name and name != system else "")
@@ -127,7 +132,10 @@ def run(
     if together and together.rank:
         speak_share(_load_system(system)[0], plain, together)
         return
-    with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together) as (measuring, speaking):
+    with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together, profile) as (
+        measuring,
+        speaking,
+    ):
         complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking), seeds)
     _show(out, profile, complete)
 
@@ -159,7 +167,7 @@ def demo(
     from podeval.cli.board import open_board, require_board
     from podeval.leaderboard.build import build
     from podeval.leaderboard.terminal_table import print_board
-    from podeval.runs.executor import Workers
+    from podeval.runs.executor import Workers, count_workers
     from podeval.runs.run import RunRequest
 
     if serve:
@@ -169,7 +177,7 @@ def demo(
     _say(f"Evaluating {len(systems)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
     _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
     complete = True
-    with Workers(workers or _cores()) as executor:
+    with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
         for system in systems:
             try:
@@ -296,10 +304,6 @@ def _tell_unscored(title: str, summary: "RunSummary") -> bool:
         for reason, count in row.reasons.items():
             _say(f"{title}: {row.metric} unscored on {count} of {total} items: {reason}")
     return not any(row.unscored_system or row.unscored_ours for row in whole)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _say(text: str) -> None:

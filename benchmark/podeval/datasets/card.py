@@ -25,12 +25,13 @@ def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[st
     """Return the metadata at the top of the card, which stands between dashes."""
     record = kind.RECORD
     metadata: dict[str, Any] = {
-        "pretty_name": record.title,
+        "pretty_name": record.full_title,
         "license": record.licence,
         "language": list(record.languages),
         "task_categories": list(record.tasks),
         "size_categories": [record.size],
         "tags": ["podeval", "benchmark", *record.tags],
+        **_describe_responsible_use(record),
         "configs": [
             {
                 "config_name": config.name,
@@ -47,6 +48,20 @@ def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[st
     if record.gated:
         metadata |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
     return metadata
+
+
+def _describe_responsible_use(record: DatasetRecord) -> dict[str, Any]:
+    """Describe responsible use by the names of Croissant's vocabulary; every fact is one of the record."""
+    use = record.responsible_use
+    facts = {
+        "rai:dataCollection": record.provenance,
+        "rai:dataLimitations": " ".join(record.known_errors),
+        "rai:dataBiases": use.biases,
+        "rai:dataUseCases": use.use_cases,
+        "rai:personalSensitiveInformation": use.personal_information,
+        "rai:hasSyntheticData": use.synthetic,
+    }
+    return {name: fact for name, fact in facts.items() if fact != ""}
 
 
 def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +89,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     """Render the text of the card, without its metadata."""
     record = kind.RECORD
     # Title, summary and use.
-    parts = [f"# {record.title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
+    parts = [f"# {record.full_title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
     parts.append(_describe_use(record))
     # Content.
     parts.append(
@@ -91,6 +106,12 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
         )
     parts += lock.get("notes", [])
     # Errors, licence and citation.
+    use = record.responsible_use
+    parts.append(
+        f"## Responsible use\n\n- For: {use.use_cases}\n- Biases: {use.biases}\n"
+        f"- Personal information: {use.personal_information}\n"
+        f"- Made by machines: {'in part or whole' if use.synthetic else 'no'}"
+    )
     if record.known_errors:
         parts.append("## Known errors of the source\n\n" + "\n".join(f"- {error}" for error in record.known_errors))
     parts.append(f"## Licence\n\n{record.licence_details}")

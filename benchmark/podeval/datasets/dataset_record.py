@@ -42,11 +42,24 @@ class Config(FactSheet):
     sources: tuple[Name, ...] = ()
 
 
+class ResponsibleUse(FactSheet):
+    """What Croissant's vocabulary for responsible use asks of a dataset beside its provenance and known errors.
+
+    Source: Croissant RAI 1.0. `synthetic` is true where rows were written or spoken by machines.
+    """
+
+    use_cases: Sentence
+    biases: Sentence
+    personal_information: Sentence
+    synthetic: bool
+
+
 class DatasetRecord(FactSheet):
-    """The whole record of a dataset repo `podeval/<name>`."""
+    """The whole record of a dataset repo `podeval/<name>`; `alias` is another name by which people look for it."""
 
     name: Name
     title: str
+    alias: str = ""
     summary: Sentence
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$")
     paper: str = Field(pattern=r"^https://")
@@ -62,6 +75,7 @@ class DatasetRecord(FactSheet):
     gated: bool = False
     gate_prompt: str = ""
     provenance: Sentence
+    responsible_use: ResponsibleUse
     known_errors: tuple[Sentence, ...] = ()
 
     @model_validator(mode="after")
@@ -73,6 +87,11 @@ class DatasetRecord(FactSheet):
         if SAMPLE not in {source.name for source in self.sources}:
             raise ValueError(f"{self.name} ships no sample")
         return self
+
+    @property
+    def full_title(self) -> str:
+        """Return its title with its other name."""
+        return f"{self.title} ({self.alias})" if self.alias else self.title
 
     def config(self, name: str) -> Config | None:
         """Return the config of that name, if there is one."""

@@ -46,6 +46,12 @@ class Column:
         return f"{self.metric}.{self.key}"
 
     @property
+    def beyond_papers(self) -> bool:
+        """Whether no paper has it: such a column is in no radar, which would otherwise differ from the papers'."""
+        declared = _declaration(self.metric)
+        return declared is not None and declared.paper == "ours"
+
+    @property
     def header(self) -> str:
         """Name and direction, with the unit where there is one."""
         return self.header_in("en")

@@ -84,10 +84,14 @@ class Series:
 
 
 def spokes(columns: Sequence[Column], board: ProfileBoard, protocols: Mapping[str, str]) -> list[RadarAxis]:
-    """Return the axes for some columns: those with a direction and with values, at most twelve."""
+    """Return the axes for some columns: the papers' ones with a direction and with values, at most twelve."""
     axes = []
     for column in columns:
-        if column.better == "informative" or (column.better == "in range" and column.ideal is None):
+        if (
+            column.beyond_papers
+            or column.better == "informative"
+            or (column.better == "in range" and column.ideal is None)
+        ):
             continue
         extent = board.extent(protocols, column, SCENARIOS)
         if extent is None:

@@ -310,14 +310,19 @@ def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, sli
 
 
 def _radar(figures: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
-    """Return the headline of each dimension on the board's radar."""
+    """Return the headline of each of the papers' dimensions on the board's radar."""
     scenes = here["slice"].str.partition("=")[0].isin(["", *radar.SCENARIOS])
     models = here[(here["system_kind"] != "control") & scenes]
     spokes = []
     for figure in figures.headlines:
         of = figure.column
         values = models[(models["metric"] == of.metric) & (models["key"] == of.key)]["value"].dropna()
-        if of.better == "informative" or (of.better == "in range" and of.ideal is None) or values.empty:
+        if (
+            of.beyond_papers
+            or of.better == "informative"
+            or (of.better == "in range" and of.ideal is None)
+            or values.empty
+        ):
             continue
         badness = [of.badness(value) for value in values]
         spoke = radar.RadarAxis(of, radar.way_of(of), (max(badness), min(badness)))

@@ -11,6 +11,7 @@ __all__ = [
     "box_plots",
     "designs",
     "moderation",
+    "planning",
     "results",
     "session_results",
     "stimuli",

@@ -63,6 +63,7 @@ FEWEST = 3
     ),
     needs=(*speech_track.NEEDS, "transcriber", "speaker_encoder"),
     paper="ours",
+    only_for="a script of two speakers or more",
 )
 def speaker_attribution(
     recording: Recording,

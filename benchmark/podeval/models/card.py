@@ -18,6 +18,7 @@ JOBS = {
     "voice_activity": "speech or not",
     "speaker_encoder": "a voice to a vector",
     "diarizer": "who speaks when",
+    "segmentation": "who speaks at once",
     "speech_quality": "speech quality as listeners would rate it",
     "naturalness": "how natural speech sounds to listeners",
     "loss_quality": "how well listeners hear no lost packets",

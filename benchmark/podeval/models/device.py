@@ -4,7 +4,10 @@ On a GPU float32 is float32: TF32, which rounds the factors of products to 10 bi
 values are those it has on a CPU, but for the order of sums.
 """
 
+import gc
 import os
+import sys
+from pathlib import Path
 
 from podeval.errors import BadInput
 
@@ -52,3 +55,34 @@ def require_device(name: str, title: str, remedy: str) -> str:
         reason = str(error).partition("\n")[0]
         raise BadInput(f"{title} cannot be used here ({reason}); {remedy} or name another") from None
     return name
+
+
+def count_copies(gigabytes: float) -> int | None:
+    """Return how many processes the free memory of the GPU has room for, at least 1; None where models use the CPU.
+
+    Args:
+        gigabytes: what each needs.
+    """
+    # A driver is a file, and torch takes seconds to import.
+    if not any(Path(driver).exists() for driver in ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")):
+        return None
+    import torch
+
+    if (name := device()) == "cpu":
+        return None
+    free, _ = torch.cuda.mem_get_info(name)
+    return max(1, int(free // (gigabytes * 2**30)))
+
+
+def memory_ran_out(error: Exception) -> bool:
+    """Tell whether an error of torch or CTranslate2 says that memory was too small."""
+    reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
+
+
+def free_memory() -> None:
+    """Give back to the GPU what torch keeps for later."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

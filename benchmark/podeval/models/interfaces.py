@@ -17,6 +17,13 @@ from podeval.audio.windows import Span
 Samples = NDArray[np.float32]
 
 
+SEGMENTATION_CHUNK, SEGMENTATION_STEP = 10.0, 5.0
+"""Length and distance of the chunks of a segmentation, seconds."""
+
+SEGMENTATION_START, SEGMENTATION_FRAME = 495 / 16_000, 270 / 16_000
+"""Middle of a chunk's first frame and distance of frames, seconds."""
+
+
 @dataclass(frozen=True)
 class Word:
     """One transcribed word with its times."""
@@ -75,6 +82,17 @@ class Diarizer(Protocol):
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
         """Return turns in order of time; empty if no speaker is found."""
+
+
+class Segmentation(Protocol):
+    """Finds who speaks within short chunks, two at once included, without knowing who is who from chunk to chunk."""
+
+    def segment(self, samples: Samples) -> NDArray[np.uint8]:
+        """Return who speaks, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
+
+        Chunks last 10 s and begin every 5 s, the last one followed by silence; frames are `SEGMENTATION_FRAME` apart,
+        the first centred at `SEGMENTATION_START`.
+        """
 
 
 class Separator(Protocol):

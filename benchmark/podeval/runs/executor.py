@@ -1,7 +1,8 @@
 """Measurements run in this process, or in worker processes that share the cores.
 
 Tasks are taken one by one while earlier ones are under way, so that a system speaks its next item while podeval
-measures the last. What a dying worker took with it is tried once more, each task in a process of its own.
+measures the last. What a dying worker took with it is tried once more, each task in a process of its own. Where a
+task does not fit into memory beside the others', one worker is left out and it is tried again.
 """
 
 import multiprocessing
@@ -17,8 +18,24 @@ from threading import Thread
 from types import TracebackType
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
+from podeval.models.device import count_copies, free_memory
+
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+GPU_GIGABYTES = {"embedded": 3, "reference": 22}
+"""What one process needs of a GPU with all models of a profile, in gigabytes; derived in docs/performance.md."""
+
+
+class MemoryRanOut(Exception):
+    """Work did not fit into memory; with fewer processes beside it, it may. Raised in workers."""
+
+
+def count_workers(profile: str) -> int:
+    """Return how many processes measure by default: one a core, or fewer where a GPU has no room for them."""
+    cores = len(os.sched_getaffinity(0))
+    return min(cores, count_copies(GPU_GIGABYTES[profile.partition(",")[0]]) or cores)
 
 
 class Executor(Protocol):
@@ -44,9 +61,9 @@ class InProcess:
     """One task after the other, here."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in order."""
+        """Yield each task with its result, in order; None where it did not fit into memory twice."""
         for task in tasks:
-            yield task, work(task)
+            yield task, try_twice(work, task)
 
 
 class Workers(AbstractContextManager["Workers"]):
@@ -63,14 +80,21 @@ class Workers(AbstractContextManager["Workers"]):
         """
         running: dict[Future[R], tuple[T, ProcessPoolExecutor]] = {}
         fallen: list[T] = []
+        too_large: list[T] = []
         for task in tasks:
             while len(running) >= self._processes:
-                yield from self._collect_finished(running, fallen, timeout=None)
+                yield from self._collect_finished(running, fallen, too_large, timeout=None)
             future, pool = self._submit(work, task)
             running[future] = task, pool
-            yield from self._collect_finished(running, fallen, timeout=0)
-        while running:
-            yield from self._collect_finished(running, fallen, timeout=None)
+            yield from self._collect_finished(running, fallen, too_large, timeout=0)
+        # What had no room beside the others, with fewer of them.
+        while running or too_large:
+            if too_large and len(running) < self._processes:
+                task = too_large.pop()
+                future, pool = self._submit(work, task)
+                running[future] = task, pool
+            else:
+                yield from self._collect_finished(running, fallen, too_large, timeout=None)
         yield from ((task, _run_alone(work, task)) for task in fallen)
 
     def __exit__(
@@ -80,7 +104,11 @@ class Workers(AbstractContextManager["Workers"]):
             self._stop(self._pool)
 
     def _collect_finished(
-        self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], fallen: list[T], timeout: float | None
+        self,
+        running: dict[Future[R], tuple[T, ProcessPoolExecutor]],
+        fallen: list[T],
+        too_large: list[T],
+        timeout: float | None,
     ) -> Iterator[tuple[T, R | None]]:
         for future in wait(running, timeout=timeout, return_when=FIRST_COMPLETED).done:
             task, pool = running.pop(future)
@@ -89,6 +117,16 @@ class Workers(AbstractContextManager["Workers"]):
             except BrokenProcessPool:
                 fallen.append(task)
                 self._stop(pool)
+            except MemoryRanOut:
+                (too_large if self._processes > 1 else fallen).append(task)
+                if pool is self._pool:
+                    self._leave_one_out(pool)
+
+    def _leave_one_out(self, pool: ProcessPoolExecutor) -> None:
+        """Go on with one process fewer, once those that are at work have finished; the next pool starts empty."""
+        self._processes = max(1, self._processes - 1)
+        self._pool = None
+        pool.shutdown()
 
     def _submit(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
         """Hand a task to the pool: to a new one where a process of the present one has died."""
@@ -119,8 +157,18 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()
-    except BrokenProcessPool:
+    except (BrokenProcessPool, MemoryRanOut):
         return None
+
+
+def try_twice(work: Callable[[T], R], task: T) -> R | None:
+    """Do work in this process; once more, with its memory freed, where there was too little."""
+    for _ in range(2):
+        try:
+            return work(task)
+        except MemoryRanOut:
+            free_memory()
+    return None
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:

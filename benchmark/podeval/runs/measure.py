@@ -20,12 +20,16 @@ from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
+from podeval.models.device import memory_ran_out
 from podeval.runs import composite_scores
-from podeval.runs.executor import Executor
+from podeval.runs.executor import Executor, MemoryRanOut
 from podeval.runs.item_inputs import GIVEN, inputs_of
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
-DIED = Unscored("the measuring process died twice on this item; it may be short of memory", "ours")
+DIED = Unscored(
+    "the measuring process died twice on this item, or its memory was too small; --workers 1 leaves it all of it",
+    "ours",
+)
 
 _JUDGED_AT_ONCE = 64
 _NOTHING = "the system produced no "
@@ -224,6 +228,13 @@ def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
 
 
 def _describe_failure(error: Exception) -> Unscored:
+    """Describe an error of ours.
+
+    Raises:
+        MemoryRanOut: it says that memory was too small, so that whoever spreads the work may make room.
+    """
+    if memory_ran_out(error):
+        raise MemoryRanOut(str(error).partition("\n")[0])
     return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
 
 

@@ -61,7 +61,27 @@ def group() -> ProcessGroup | None:
     state = PartialState(cpu=True)
     for variable in _PLACE:
         os.environ.pop(variable, None)
-    return ProcessGroup(state.process_index, state.num_processes, state)
+    return ProcessGroup(state.process_index, state.num_processes, _Meeting(state))
+
+
+class _Meeting:
+    """The processes' meeting, on the processor alone.
+
+    accelerate's own way to wait takes a GPU of each process's number, which there may not be.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def wait_for_everyone(self) -> None:
+        """Wait until all processes are here."""
+        from torch import distributed
+
+        distributed.monitored_barrier()
+
+    def destroy_process_group(self) -> None:
+        """End what connects them."""
+        self._state.destroy_process_group()
 
 
 @dataclass(frozen=True)

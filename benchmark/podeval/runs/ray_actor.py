@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.runs.executor import Carried, limit_threads
+from podeval.runs.executor import Carried, limit_threads, try_twice
 from podeval.store.files import lock_folder
 
 Content = NDArray[np.uint8]
@@ -74,8 +74,11 @@ class RayWorker:
             parcels: files of the task.
             contents: theirs.
 
+        Returns:
+            What the work returns; None where it did not fit into memory twice.
+
         Raises:
-            Anything that the work raises.
+            Anything else that the work raises.
         """
         import ray
 
@@ -84,10 +87,10 @@ class RayWorker:
                 self._work.pop(next(iter(self._work)))
             self._work[name] = ray.get(work[0])
         if not parcels:
-            return self._work[name](task)
+            return try_twice(self._work[name], task)
         assert isinstance(task, Carried)
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-            return self._work[name](task.moved(unpack(parcels, contents, Path(folder))))
+            return try_twice(self._work[name], task.moved(unpack(parcels, contents, Path(folder))))
 
     def _make_own_folder(self) -> Path:
         """Make a folder that is locked while this process lives; those of dead ones are removed."""

@@ -17,7 +17,7 @@ from podeval.errors import PodevalError
 from podeval.metrics.compute import protocol_for, provenance, score_item
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.score import Result, Unscored, result_from_json
-from podeval.scoring.defects import Defect, defects_of, find_defects
+from podeval.scoring.defects import Defect, find_defects, list_noted_defects
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate
 from podeval.scoring.request import MetricPlan, ScoreRequest
 from podeval.scoring.results import RecordingFacts
@@ -69,7 +69,7 @@ def score_source(
         results=results,
         left_out=plan.left_out,
         advice=plan.advice,
-        defects=tuple(sorted({*defects, *defects_of(results.values())}, key=lambda one: (one.start, one.end))),
+        defects=tuple(sorted({*defects, *list_noted_defects(results.values())}, key=lambda one: (one.start, one.end))),
         protocols=protocols,
         profile=request.profile,
         facts=facts,

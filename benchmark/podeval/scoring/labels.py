@@ -1,32 +1,19 @@
-"""Defects and turns of a recording as labels: a text file for Audacity, or WebVTT for players.
-
-Audacity's labels are lines of start, end and text with tabs between them; WebVTT is the W3C's format of cues.
-"""
+"""Defects and turns of a recording as labels: a text file for Audacity, or WebVTT for players."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput, PodevalError
 from podeval.scoring.transcripts import read_turns
+from podeval.text.labels import format_audacity_labels, format_webvtt_cues
 
 if TYPE_CHECKING:
     from podeval.scoring.results import RecordingResults
 
 ENDINGS = (".txt", ".vtt")
-
-
-@dataclass(frozen=True)
-class TimeLabel:
-    """A stretch of a recording, seconds, with what it is."""
-
-    start: float
-    end: float
-    text: str
 
 
 def check_ending(path: Path) -> None:
@@ -47,7 +34,7 @@ def write_labels(scores: RecordingResults, path: Path) -> Path:
     """
     check_ending(path)
     labels = list_labels(scores)
-    text = format_webvtt(labels) if path.suffix.lower() == ".vtt" else format_audacity(labels)
+    text = format_webvtt_cues(labels) if path.suffix.lower() == ".vtt" else format_audacity_labels(labels)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -55,34 +42,10 @@ def write_labels(scores: RecordingResults, path: Path) -> Path:
     return path
 
 
-def list_labels(scores: RecordingResults) -> list[TimeLabel]:
+def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
     """The defects and the turns of a recording, in order of time."""
-    labels = [TimeLabel(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
+    labels = [(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
     # Labels of the defects are worth having where nobody is heard, or no model hears.
     with contextlib.suppress(PodevalError):
-        labels += [TimeLabel(turn.start, turn.end, f"{turn.speaker}: {turn.text}") for turn in read_turns(scores)]
-    return sorted(labels, key=lambda label: (label.start, label.end))
-
-
-def format_audacity(labels: Iterable[TimeLabel]) -> str:
-    """Labels as Audacity imports them."""
-    return "".join(f"{one.start:.6f}\t{one.end:.6f}\t{_in_one_line(one.text)}\n" for one in labels)
-
-
-def format_webvtt(labels: Iterable[TimeLabel]) -> str:
-    """Labels as cues; what would be read as markup is written out."""
-    cues = []
-    for label in labels:
-        text = _in_one_line(label.text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        end = max(label.end, label.start + 0.001)
-        cues.append(f"{_stamp(label.start)} --> {_stamp(end)}\n{text}\n")
-    return "\n".join(["WEBVTT\n", *cues])
-
-
-def _in_one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _stamp(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds, 3), 60)
-    return f"{int(minutes // 60):02d}:{int(minutes % 60):02d}:{rest:06.3f}"
+        labels += [(turn.start, turn.end, f"{turn.speaker}: {turn.text}") for turn in read_turns(scores)]
+    return sorted(labels)

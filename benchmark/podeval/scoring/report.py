@@ -106,7 +106,7 @@ def _describe(scores: RecordingResults, number: int) -> dict[str, Any]:
         "heading": heading(scores),
         "seconds": scores.facts.seconds,
         "length": duration_text(scores.facts.seconds),
-        "rows": [_row(row, scores.profile) for row in scores.rows],
+        "rows": [_row(row, scores.profile) for row in scores.shown_rows],
         "unscored": [(name, one["unscored"]) for name, one in scores.unscored.items()],
         "advice": [(what, ", ".join(names)) for what, names in scores.advice.items()],
         "defects": [

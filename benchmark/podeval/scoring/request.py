@@ -67,7 +67,7 @@ class ScoreRequest:
         """The inputs that a metric gets; words without speakers do not tell who speaks when."""
         names = [name for name in (*metric.inputs, *metric.optional_inputs) if name in self.input_names]
         beside = "recording" in metric.inputs and not self.has_turns
-        return tuple(name for name in names if not (beside and name == "script"))
+        return tuple(name for name in names if not (beside and name == "script" and name in metric.optional_inputs))
 
     def chosen_for(self, metric: Metric) -> dict[str, Any]:
         """Every parameter of a metric with its value.

@@ -126,6 +126,11 @@ class RecordingResults:
         return {name: one.timeline for name, one in scored if one.timeline is not None}
 
     @property
+    def shown_rows(self) -> list[ScoreRow]:
+        """Those of `rows` that have a value."""
+        return [row for row in self.rows if row.value is not None]
+
+    @property
     def rows(self) -> list[ScoreRow]:
         """Every value with its metric and key, in the order of the board."""
         rows = []

@@ -95,7 +95,7 @@ def _build_one(scores: RecordingResults) -> RenderableType:
         ("", "left"),
     ):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for row in scores.rows:
+    for row in scores.shown_rows:
         table.add_row(*_cells(row, scores.profile))
     parts: list[RenderableType] = [Text(make_printable(heading(scores)), style="bold")]
     parts += [table] if scores.rows else []
@@ -177,7 +177,7 @@ def table_text(scores: RecordingResults | ResultsTable) -> str:
 
 def table_html(scores: RecordingResults) -> str:
     """The table of one recording with its plots, for a notebook."""
-    body = "".join(_html_row(row, scores.profile) for row in scores.rows)
+    body = "".join(_html_row(row, scores.profile) for row in scores.shown_rows)
     head = "".join(f"<th>{name}</th>" for name in ("", "value", "", "people", "good systems", ""))
     notes = "".join(f"<p>{escape(line)}</p>" for line in notes_on(scores))
     plots = ""

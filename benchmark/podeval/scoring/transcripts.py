@@ -40,8 +40,17 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
         CannotScore: the recording's rate is too low to hear words.
         ModelMissing: the transcriber is not installed.
     """
-    heard = {"wer", "sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"} & set(scores.results)
-    if scores.source is None or not ("wer" in scores.results or (heard and scores.script)):
+    heard = {
+        "wer",
+        "content_errors",
+        "speaker_attribution",
+        "sptd",
+        "timbre_consistency",
+        "sim",
+        "wsim",
+        "timbre_similarity",
+    } & set(scores.results)
+    if scores.source is None or not ({"wer", "content_errors"} & heard or (heard and scores.script)):
         return ()
     recording = scores.source.recording
     track = recording.speech_track()

@@ -14,4 +14,5 @@ __all__ = [
     "questionnaire_scores",
     "screening",
     "sequential",
+    "turn_taking",
 ]

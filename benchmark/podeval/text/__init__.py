@@ -16,6 +16,7 @@ __all__ = [
     "script_format",
     "short_names",
     "speaker_errors",
+    "syllables",
     "terminal_safe",
     "text_file",
     "tokens",

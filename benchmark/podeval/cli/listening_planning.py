@@ -1,0 +1,82 @@
+"""`podeval listening plan` and `podeval listening stop`: how many listeners, and whether these are enough."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.stats.mushra_scores import Mark
+
+Test = Annotated[str, typer.Argument(metavar="TEST", help="its id; `podeval listening list` shows them")]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
+
+
+def plan(
+    test: Test,
+    difference: Annotated[float, typer.Option(help="least difference of means that is to be found, in marks")],
+    power: Annotated[float, typer.Option(help="how surely it is to be found")] = 0.8,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Say how many listeners tell each two systems apart, with the listeners so far as the pilot.
+
+    The spread of a pilot is itself uncertain, so the count is for the greatest that is likely (80 %).
+
+    Example: podeval listening plan naturalness --difference 5
+    """
+    from podeval.listening.planning import MOST, count_listeners
+
+    marks, systems = _read_marks(require_database(database, runs), test)
+    for need in count_listeners(marks, systems, difference, power=power):
+        if as_json:
+            print(json.dumps(asdict(need), ensure_ascii=False))
+        else:
+            count = f"{need.listeners} listeners" if need.listeners else f"more than {MOST} listeners"
+            print(f"{need.first}, {need.second}: {count} ({need.pilot} in the pilot, spread {need.spread:.3g})")
+
+
+def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+    """Say for each two systems whether the listeners so far tell them apart; may be asked after every listener.
+
+    Intervals hold together over all pairs and at every look (95 %), so that looking early and often costs nothing.
+
+    Example: podeval listening stop naturalness
+    """
+    from podeval.listening.planning import judge_stopping
+
+    marks, systems = _read_marks(require_database(database, runs), test)
+    verdicts = judge_stopping(marks, systems)
+    for one in verdicts:
+        if as_json:
+            print(json.dumps(asdict(one), ensure_ascii=False))
+            continue
+        interval = f" [{one.interval[0]:.3g}, {one.interval[1]:.3g}]" if one.interval else ""
+        end = f"{one.better} is better" if one.better else "not told apart yet"
+        more = f"; about {one.expected} listeners would" if not one.better and one.expected else ""
+        print(f"{one.first} minus {one.second}: {one.mean:.3g}{interval}, {one.listeners} listeners: {end}{more}")
+    if not as_json:
+        print("The test may stop." if all(one.better for one in verdicts) else "The test goes on.")
+
+
+def _read_marks(location: str, test: str) -> "tuple[list[Mark], tuple[str, ...]]":
+    """The marks of the listeners who count, and the systems.
+
+    Raises:
+        BadInput: the test compares in pairs, or has one system.
+    """
+    from podeval.listening import results, session_results
+    from podeval.store.database import Database
+
+    with Database(location) as opened:
+        design = session_results.overview(opened, test).design
+        marks = session_results.marks(opened, test)
+        if design.kind in ("preference", "text_preference") or len(design.systems) < 2:
+            raise BadInput(f"{test} is a {design.kind} test of {len(design.systems)} systems; marks of two are needed")
+        left_out = {verdict.rater for verdict in results.summarise(opened, test).screened if verdict.reasons}
+    return [mark for mark in marks if mark.rater not in left_out], design.systems

@@ -1,0 +1,160 @@
+"""How many listeners a test needs, from a pilot, and whether one that is running may stop.
+
+Both go by one number a listener for two systems: the mean of their marks for the one minus that for the other. Pages
+of one listener depend on each other, listeners do not. Stopping may be asked about after every listener: the
+evidence is that of `podeval.stats.sequential`, which holds at whatever number one looks.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+from podeval.errors import BadInput
+from podeval.stats.mushra_scores import Mark
+from podeval.stats.sequential import count_needed, sequential_interval
+
+MOST = 100_000
+"""Listeners beyond which a difference is too small for any listening test."""
+
+_CAUTION = 0.8
+"""Confidence that the spread of all listeners is no greater than what is planned with; a pilot's own is often less."""
+
+
+@dataclass(frozen=True)
+class ListenersNeeded:
+    """How many listeners tell two systems apart.
+
+    Attributes:
+        first, second: the systems.
+        pilot: listeners who heard both.
+        spread: standard deviation of the listeners' differences, as cautious as a pilot of that size asks for.
+        listeners: how many are needed; None for more than `MOST`.
+    """
+
+    first: str
+    second: str
+    pilot: int
+    spread: float
+    listeners: int | None
+
+
+@dataclass(frozen=True)
+class StoppingVerdict:
+    """What may be said of two systems so far.
+
+    Attributes:
+        first, second: the systems.
+        listeners: who heard both.
+        mean: of the listeners' differences, first minus second.
+        interval: that holds at every look; None where there are too few listeners for any.
+        better: which may be called better now, so that the test may stop; "" where neither may.
+        expected: listeners in all at which it would be told if the rest marked like these; None if it cannot be said.
+    """
+
+    first: str
+    second: str
+    listeners: int
+    mean: float
+    interval: tuple[float, float] | None
+    better: str
+    expected: int | None
+
+
+def listener_differences(marks: Iterable[Mark], first: str, second: str, scale: str = "") -> list[float]:
+    """Return each listener's mean mark for one system minus that for another, in the order in which they came.
+
+    Args:
+        marks: of finished listeners, in the order of their places.
+        first: the system whose marks count as they are.
+        second: the one whose marks are taken off.
+        scale: which marks count; every scale where it is empty.
+    """
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for mark in marks:
+        if mark.stimulus in (first, second) and scale in ("", mark.scale):
+            values[mark.rater][mark.stimulus].append(mark.value)
+    return [
+        float(np.mean(of_rater[first]) - np.mean(of_rater[second]))
+        for of_rater in values.values()
+        if first in of_rater and second in of_rater
+    ]
+
+
+def count_listeners(
+    marks: Sequence[Mark], systems: Sequence[str], difference: float, *, power: float = 0.8, level: float = 0.95
+) -> list[ListenersNeeded]:
+    """Count the listeners that tell each two systems apart where they differ by so much, from the marks of a pilot.
+
+    Args:
+        marks: of the pilot.
+        systems: all of the test.
+        difference: least difference of means that is to be found, in marks.
+        power: how surely it is to be found.
+        level: of the interval that shall not hold 0.
+
+    Raises:
+        BadInput: a number is out of its range, or fewer than three listeners heard two systems.
+    """
+    if difference <= 0 or not 0 < power < 1 or not 0 < level < 1:
+        raise BadInput("the difference must be above 0, and power and level between 0 and 1")
+    counts = []
+    for first, second in combinations(systems, 2):
+        values = listener_differences(marks, first, second)
+        if len(values) < 3:
+            raise BadInput(f"{len(values)} listeners heard both {first} and {second}; a pilot needs three or more")
+        freedom = len(values) - 1
+        spread = float(np.std(values, ddof=1) * math.sqrt(freedom / stats.chi2.ppf(1 - _CAUTION, freedom)))
+        counts.append(
+            ListenersNeeded(first, second, len(values), spread, _find_count(difference, spread, power, level))
+        )
+    return counts
+
+
+def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], level: float = 0.95) -> list[StoppingVerdict]:
+    """Judge for each two systems whether the test may stop now; it may be asked after every listener.
+
+    Args:
+        marks: of the finished listeners, in the order of their places.
+        systems: all of the test; the level is shared between all pairs.
+        level: that all intervals hold together, at every look.
+    """
+    pairs = list(combinations(systems, 2))
+    error = (1 - level) / max(1, len(pairs))
+    verdicts = []
+    for first, second in pairs:
+        values = listener_differences(marks, first, second)
+        interval = sequential_interval(values, 1 - error) if values else None
+        better = "" if interval is None else first if interval[0] > 0 else second if interval[1] < 0 else ""
+        mean = float(np.mean(values)) if values else 0.0
+        expected = count_needed(values if mean > 0 else [-value for value in values], 2 / error) if mean else None
+        verdicts.append(StoppingVerdict(first, second, len(values), mean, interval, better, expected))
+    return verdicts
+
+
+def _find_count(difference: float, spread: float, power: float, level: float) -> int | None:
+    """Return the least count of a paired t-test with this power."""
+    if spread == 0:
+        return 2
+    low, high = 1, MOST
+    if _find_power(MOST, difference / spread, level) < power:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _find_power(middle, difference / spread, level) >= power
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _find_power(count: int, effect: float, level: float) -> float:
+    """Return the chance that `count` differences of this effect size give an interval without 0, on the right side."""
+    if count < 2:
+        return 0.0
+    limit = stats.t.ppf(1 - (1 - level) / 2, count - 1)
+    chance = float(stats.nct.sf(limit, count - 1, effect * math.sqrt(count)))
+    # Far out scipy's noncentral t has no value; the normal distribution is it to many places there.
+    return chance if math.isfinite(chance) else float(stats.norm.sf(limit - effect * math.sqrt(count)))

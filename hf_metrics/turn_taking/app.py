@@ -1,0 +1,8 @@
+"""Try Turn-taking on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metrics.demo_page import page
+
+demo = page("turn_taking")
+
+if __name__ == "__main__":
+    demo.launch()

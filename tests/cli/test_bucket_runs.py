@@ -1,0 +1,71 @@
+"""Results that lie in a bucket of the Hub are reported from there, and nothing is written as if they lay here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from podeval.cli import app
+from podeval.errors import BadInput
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
+
+from measured_run import write_run
+
+ADDRESS = "hf://buckets/lab/results/runs"
+
+
+@pytest.fixture
+def bucket(hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """A bucket with one run, its audio, and a file that a stranger would have written outside the copy."""
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache" / "facts"))
+    runs = tmp_path / "theirs"
+    write_run(runs, "robot", "model", 3.0)
+    files = {f"runs/{p.relative_to(runs).as_posix()}": p.read_bytes() for p in runs.rglob("*") if p.is_file()}
+    files |= {"runs/real_pod/demo/robot/outputs/a.flac": b"fLaC", "runs/../outside.json": b"{}"}
+    hub_client.repos.buckets.buckets["lab/results"] = files
+    return files
+
+
+def test_runs_in_a_bucket_are_reported_without_their_audio(bucket: dict[str, bytes], tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["report", "--runs", ADDRESS, "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert '"robot"' in done.output
+    names = {path.name for path in tmp_path.rglob("bucket-runs/**/*") if path.is_file()}
+    assert "summary.json" in names
+    assert not names & {"a.flac", "outside.json"}
+
+
+def test_what_left_the_bucket_leaves_the_copy(bucket: dict[str, bytes], tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    assert (
+        CliRunner().invoke(app, ["report", "export", "--form", "dataset", "--runs", ADDRESS, "--out", out]).exit_code
+        == 0
+    )
+    for name in [name for name in bucket if "/robot/" in name]:
+        del bucket[name]
+    bucket["runs/notes.json"] = b"{}"
+    done = CliRunner().invoke(app, ["report", "--runs", ADDRESS])
+    assert isinstance(done.exception, BadInput)
+    assert "there are no runs" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["report", "--runs", "hf://buckets/lab/results"], "write hf://buckets/OWNER/NAME/FOLDER"),
+        (["report", "--runs", "hf://buckets/lab/results/elsewhere"], "no results of runs in elsewhere"),
+        (["queue", "--runs", ADDRESS], "lies in a bucket"),
+    ],
+)
+def test_what_cannot_be_read_from_a_bucket_is_a_sentence(
+    bucket: dict[str, bytes], command: list[str], sentence: str
+) -> None:
+    done = CliRunner().invoke(app, command)
+    assert isinstance(done.exception, BadInput)
+    assert sentence in str(done.exception)
