@@ -60,7 +60,7 @@ def of(*languages: str) -> list[Any]:
 
 
 def test_every_language_of_an_example_is_checked() -> None:
-    assert {one.language for one in EXAMPLES} <= {"python", "bash", "json", "yaml", "text", "mermaid"}
+    assert {one.language for one in EXAMPLES} <= {"python", "bash", "json", "yaml", "text", "mermaid", "ts"}
     assert {one.needs for one in EXAMPLES} - {""} <= set(ELSEWHERE)
 
 

@@ -121,7 +121,7 @@ def test_audio_that_cannot_be_read_or_holds_nothing(podeval: Podeval, files: Pat
         assert empty[file]["cause"] == "system"
 
 
-@pytest.mark.parametrize("name", sorted({*OF_AUDIO} - {"wer", "sptd"}))
+@pytest.mark.parametrize("name", sorted({*OF_AUDIO} - {"wer", "sptd", "turn_taking"}))
 def test_a_blip_is_too_short_and_told_how_long_is_enough(podeval: Podeval, files: Path, name: str) -> None:
     said = podeval("measure", name, files / "blip.wav", *given(name, files))
     assert said.code == 1

@@ -243,7 +243,7 @@ def test_the_tables_hold_what_their_rows_declare(tmp_path: Path, capsys: pytest.
                 {key: None if pd.api.types.is_scalar(v) and pd.isna(v) else v for key, v in row.items()}
             )
     items = read_table(tmp_path / ITEMS)
-    assert len(items) == 6 * 5
+    assert len(items) == 6 * 8
     assert (tmp_path / items.output[0]).exists()
     assert sum('"unscored"' in result for result in items.result) == 1
     print_rows(tmp_path, "embedded")

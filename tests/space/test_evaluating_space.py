@@ -20,6 +20,7 @@ pytestmark = pytest.mark.space
 
 
 @pytest.mark.browser
+@pytest.mark.long
 def test_a_repo_typed_into_the_submit_tab_becomes_a_row_on_the_leaderboard(
     visit: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ SETTINGS = {
 def module_at(path: Path) -> ModuleType:
     """A module by its path, loaded once."""
     name = path.stem
-    if name in sys.modules:
+    if name in sys.modules and sys.modules[name].__file__ == str(path):
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec

@@ -1,4 +1,4 @@
-"""README's own lines under "Submit a model", run as they are printed, in a folder of their own, with their defaults."""
+"""The lines that the guide prints under "Submit a model", run as printed, in a folder of their own, with defaults."""
 
 import importlib.util
 import re
@@ -24,9 +24,9 @@ CARD = b"---\nlicense: cc0-1.0\n---\n# Tiny VITS\n" + b"Made of random numbers f
 
 
 def lines() -> list[str]:
-    """The commands that README prints for who submits."""
-    part = (REPOSITORY / "README.md").read_text(encoding="utf-8").partition("### Submit a model\n")[2]
-    block = re.search(r"```bash\n(.*?)^```$", part.partition("\n### ")[0], re.DOTALL | re.MULTILINE)
+    """The commands that the guide prints for who submits."""
+    part = (REPOSITORY / "docs/guide.md").read_text(encoding="utf-8").partition("\n## Submit a model\n")[2]
+    block = re.search(r"```bash\n(.*?)^```$", part.partition("\n## ")[0], re.DOTALL | re.MULTILINE)
     assert block
     return block[1].splitlines()
 
@@ -54,7 +54,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict
 
 
 def write_document(source: dict[str, str], benchmark: str) -> None:
-    """A submission.yaml where README has one."""
+    """A submission.yaml where the guide has one."""
     plain = {
         "schema_version": 1,
         "system": {
