@@ -418,6 +418,7 @@ TARGETS |= {
         text_readers.listening_test, _MUSHRA, words="pages: - : trial_ & * { [", limits=_OF_YAML
     ),
     "listening_marks": _of_text(text_readers.listening_marks, "s,trial_a,x_a,50\n", words=', " trial_ 50'),
+    "syllables": _of_text(text_readers.syllables, _ENGLISH, _CHINESE, words="1,200 2.5 queue eaten 二十"),
     "languages": _of_text(text_readers.languages, _ENGLISH, _CHINESE, words="le la der die и の 。 . ?"),
     "link": _of_text(text_readers.link, "a-title/id1?i=2", "http://[::1/", words="/ ? i= & @ [ ] id"),
 }

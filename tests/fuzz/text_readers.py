@@ -189,6 +189,14 @@ def shown(text: str) -> None:
     assert "\x1b" not in make_printable(text)
 
 
+def syllables(text: str) -> None:
+    """Words whose syllables are counted."""
+    from podeval.text.syllables import count_syllables
+
+    for language in ("en", "zh"):
+        assert count_syllables(text[:20_000], language) >= 0
+
+
 def comment(text: str) -> None:
     """What voters and listeners write."""
     import pandas as pd

@@ -54,18 +54,24 @@ def test_the_database_and_its_secret_lie_beside_the_runs_and_are_not_served(
     [
         *(
             "/try/gradio_api/process_recording",
-            "/gradio_api/upload",
             "/upload",
             "/gradio_api/component_server",
             "/gradio_api/process_recording",
         ),
-        *("/gradio_api/call/x", "/login", "/gradio_api/vibe-edit", "/gradio_api/run-history/connect", "/anything"),
+        *("/login", "/gradio_api/vibe-edit", "/gradio_api/run-history/connect", "/anything"),
     ],
 )
 def test_the_board_takes_in_nothing(stranger: TestClient, path: str) -> None:
     answer = stranger.post(path, files={"files": ("x.html", b"<script>")})
     assert answer.status_code == 403
     assert "takes nothing in" in answer.json()["error"]
+
+
+def test_gradio_is_sent_data_as_json_alone_and_no_file_where_nothing_is_measured(stranger: TestClient) -> None:
+    file = {"files": ("x.html", b"<script>")}
+    upload = stranger.post("/gradio_api/upload", files=file)
+    assert (upload.status_code, upload.json()["error"]) == (403, "this board does not measure for visitors")
+    assert stranger.post("/gradio_api/call/x", files=file).status_code == 415
 
 
 @pytest.mark.parametrize(
@@ -155,12 +161,13 @@ def test_strangers_are_not_told_where_things_lie(
     client = TestClient(board_app.build(tmp_path / "runs", "0.0.0.0"), raise_server_exceptions=False)
     assert str(tmp_path) not in client.get("/").text
     (tmp_path / "runs" / "board.parquet").write_bytes(b"no table")
+    part = {"x-podeval-part": "1"}
     for path in ("/", "/api/v1/board", "/method"):
-        answer = client.get(path)
+        answer = client.get(path, headers=part)
         assert answer.status_code in (422, 503), path
         assert str(tmp_path) not in answer.text, path
     monkeypatch.delenv("OAUTH_CLIENT_ID")
-    assert str(tmp_path) in from_here(board_app.build(tmp_path / "runs")).get("/").text, "the operator is"
+    assert str(tmp_path) in from_here(board_app.build(tmp_path / "runs")).get("/", headers=part).text, "the operator is"
 
 
 def test_who_signs_people_in_may_be_away(stranger: TestClient) -> None:

@@ -62,7 +62,7 @@ def test_protocols_tell_given_voices_from_own() -> None:
     demo, topics = told("demo"), told("topics")
     assert demo["wer"].to_json()["generation"]["voices"] == "own"
     assert topics["wer"].to_json()["generation"]["voices"] == "given"
-    assert {"sim", "wsim"} == topics.keys() - demo.keys()
+    assert {"sim", "wsim", "pace", "turn_taking"} == topics.keys() - demo.keys()
 
 
 def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[..., dict[str, Any]]) -> None:

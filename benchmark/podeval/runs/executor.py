@@ -35,7 +35,7 @@ class MemoryRanOut(Exception):
 def count_workers(profile: str) -> int:
     """Return how many processes measure by default: one a core, or fewer where a GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
-    return min(cores, count_copies(GPU_GIGABYTES[profile.partition(",")[0]]) or cores)
+    return min(cores, count_copies(GPU_GIGABYTES.get(profile.partition(",")[0], max(GPU_GIGABYTES.values()))) or cores)
 
 
 class Executor(Protocol):
