@@ -86,6 +86,7 @@ def run_inspect(packages: Path, folder: Path, judge: str, texts: list[str]) -> A
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_inspect_gives_the_values_and_protocols_of_a_run(judge: str, reference_packages: Path, tmp_path: Path) -> None:
     reported = run_inspect(reference_packages, tmp_path, judge, [SCRIPT, f"<think>Hm.</think>\n{SCRIPT}", "No script."])
     benchmark = benchmarks.get("podbench")

@@ -393,6 +393,7 @@ def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
             thread.join(timeout=10)
 
 
+@pytest.mark.long
 def test_who_cannot_vote_is_told_why_and_what_to_do(small: Callable[..., str], voter: Callable[..., Voter]) -> None:
     here = voter(360)
     page = here.page

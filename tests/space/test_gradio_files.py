@@ -164,8 +164,9 @@ def test_no_endpoint_opens_a_file_that_was_not_uploaded_and_none_fetches(site: A
     assert uploads() == []
 
 
+@pytest.mark.long
 @WHOLE
-@pytest.mark.parametrize("site", ["1", pytest.param("0", marks=pytest.mark.long)], indirect=True, ids=MODES)
+@pytest.mark.parametrize("site", ["1", "0"], indirect=True, ids=MODES)
 def test_gradios_own_check_holds_where_the_gate_is_not_asked(site: Any, watch: Watch, whole: bool) -> None:
     """The last wall by itself: what Gradio does with the same data when it arrives."""
     watch.places, watch.events[:] = set(site.state.secrets), []
