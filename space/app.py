@@ -55,6 +55,7 @@ def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str |
     import server
 
     app = build(runs, host, database)
+    gradio_app.make_all(app)
     print(f"The board is at http://{host}:{port} (Ctrl-C stops it)", flush=True)
     server.run(app, host, port)
 

@@ -7,7 +7,11 @@ few waiting, short recordings, uploads deleted within the hour.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import gradio as gr
@@ -18,6 +22,7 @@ from fastapi import FastAPI
 from gradio_files import IssuedFiles
 from gradio_routes import LARGEST_UPLOAD, PREFIXES, GradioGate, measures
 from request_guard import origin_of
+from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tabs import about, queue, score, submit
 from tabs.leaderboard import LeaderboardTab
@@ -69,25 +74,96 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
             about.build(texts["about"])
 
 
+class LanguageApps(Mapping[str, Any]):
+    """The apps of a site by language, each made when it is first asked for: it takes half a second, and few read all.
+
+    Args:
+        app: the site around them, whose lifespan they share.
+        site: what their tabs show.
+    """
+
+    def __init__(self, app: FastAPI, site: Site) -> None:
+        self._parent = app
+        self._site = site
+        self._made: dict[str, Any] = {}
+        self._making = threading.Lock()
+        self._started: dict[str, asyncio.Lock] = {}
+        self._life: AsyncExitStack | None = None
+        serving = app.router.lifespan_context
+
+        @asynccontextmanager
+        async def live(served: FastAPI) -> AsyncIterator[Any]:
+            async with serving(served) as state, AsyncExitStack() as self._life:
+                yield state
+            self._life = None
+
+        app.router.lifespan_context = live
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PREFIXES)
+
+    def __len__(self) -> int:
+        return len(PREFIXES)
+
+    def __getitem__(self, language: str) -> Any:
+        with self._making:
+            if language not in self._made:
+                self._made[language] = self._make(language)
+            return self._made[language]
+
+    async def start(self, language: str) -> Any:
+        """The app of a language, its queue at work where the site is served.
+
+        Args:
+            language: of the app.
+        """
+        if (life := self._life) is None:
+            return await run_in_threadpool(self.__getitem__, language)
+        async with self._started.setdefault(language, asyncio.Lock()):
+            app = await run_in_threadpool(self.__getitem__, language)
+            if not app.get_blocks().is_running:
+                await life.enter_async_context(app.router.lifespan_context(app))
+                app.get_blocks().run_startup_events()
+                await app.get_blocks().run_extra_startup_events()
+        return app
+
+    def _make(self, language: str) -> Any:
+        """Have Gradio mount an app on nothing: the gate alone leads to it."""
+        blocks = build(self._site, language)
+        alone = FastAPI()
+        gr.mount_gradio_app(
+            alone,
+            blocks,
+            path=PREFIXES[language] or "/",
+            run_history=False,
+            ssr_mode=False,
+            footer_links=[],
+            max_file_size=LARGEST_UPLOAD,
+            theme=theme(),
+        )
+        # Gradio asks whether a file that is named was uploaded only where this is set, which its own `launch` does.
+        blocks.has_launched = True
+        for route in alone.routes:
+            if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
+                return route.app
+        raise RuntimeError("this release of gradio mounts its app in another way than podeval knows how to guard")
+
+
 def mount(app: FastAPI, site: Site) -> FastAPI:
     """Put the apps into the site behind their gate: nothing leaves this machine, no file of it can be asked for."""
-    options: dict[str, Any] = {"ssr_mode": False, "footer_links": [], "max_file_size": LARGEST_UPLOAD, "theme": theme()}
-    apps = {code: _mount_one(app, build(site, code), prefix or "/", options) for code, prefix in PREFIXES.items()}
     secure = bool(os.environ.get("SPACE_ID")) or public_address().startswith("https://")
+    apps = app.state.language_apps = LanguageApps(app, site)
     app.mount("/", GradioGate(apps, IssuedFiles(KEEP_SECONDS), TabsFrame(site), origin_of, secure))
     return app
 
 
-def _mount_one(app: FastAPI, blocks: gr.Blocks, path: str, options: dict[str, Any]) -> Any:
-    """Have Gradio mount an app, and take the way to it away again: the gate alone leads there."""
-    gr.mount_gradio_app(app, blocks, path=path, run_history=False, **options)
-    # Gradio asks whether a file that is named was uploaded only where this is set, which its own `launch` does.
-    blocks.has_launched = True
-    for route in app.routes:
-        if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
-            app.router.routes.remove(route)
-            return route.app
-    raise RuntimeError("this release of gradio mounts its app in another way than podeval knows how to guard")
+def make_all(app: FastAPI) -> None:
+    """Make the app of each language before the first reader comes.
+
+    Args:
+        app: the site.
+    """
+    list(app.state.language_apps.values())
 
 
 def theme() -> gr.themes.Base:

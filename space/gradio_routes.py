@@ -39,6 +39,7 @@ MOST_HELD = 2 * 2**30
 """Bytes of uploads that lie here at a time; they are deleted within the hour."""
 
 if TYPE_CHECKING:
+    from gradio_app import LanguageApps
     from tabs_frame import TabsFrame
 
 _API = "/gradio_api"
@@ -100,7 +101,7 @@ class GradioGate:
 
     def __init__(
         self,
-        apps: Mapping[str, Any],
+        apps: LanguageApps,
         issued: IssuedFiles,
         frame: TabsFrame,
         origin: Callable[[HTTPConnection], str],
@@ -134,7 +135,7 @@ class GradioGate:
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
-        app = self.apps[language]
+        app = await self.apps.start(language)
         scope = {**scope, "root_path": PREFIXES[language]}
         cookie = _cookie(Headers(scope=scope))
         address = f"address {self._origin(HTTPConnection(scope))}"
@@ -160,7 +161,7 @@ class GradioGate:
         prefix = PREFIXES[language]
         inner = {**scope, "method": "GET", "headers": headers, "path": f"{prefix}/", "root_path": prefix}
         inner["raw_path"] = inner["path"].encode()
-        status, body = await _collect(self.apps[language], inner, receive)
+        status, body = await _collect(await self.apps.start(language), inner, receive)
         if status != 200:
             await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
