@@ -1,5 +1,6 @@
 """What tests of several rooms share: real files where they are, generated audio, processes without network."""
 
+import gc
 import importlib.util
 import itertools
 import os
@@ -37,6 +38,16 @@ RunPython = Callable[..., str]
 
 WITHOUT_TRANSFORMERS = "import sys; sys.modules['transformers'] = None\n"
 """Begins a program that imports `evaluate`, which imports transformers where it can: 5 s for what no metric uses."""
+
+
+gc.disable()
+"""Until all tests are known: importing what they import makes much that stays, which is looked through in vain."""
+
+
+def pytest_collection_finish() -> None:
+    """Look from here on for what can be thrown away, not among what was imported."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

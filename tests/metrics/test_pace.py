@@ -65,11 +65,12 @@ def measured(heard: Heard, monkeypatch: pytest.MonkeyPatch, cache: Path, semiton
     return catalogue.get("pace")({"recording": recording})
 
 
-@pytest.fixture
-def steady(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Score:
-    found = measured(Heard(), monkeypatch, tmp_path / "steady")
-    assert isinstance(found, Score)
-    return found
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Score:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        score = measured(Heard(), monkeypatch, tmp_path_factory.mktemp("steady"))
+    assert isinstance(score, Score)
+    return score
 
 
 def moved(before: Score, after: Score) -> set[str]:

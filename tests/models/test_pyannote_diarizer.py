@@ -93,6 +93,7 @@ def found(
     return answer
 
 
+@pytest.mark.long
 def test_both_models_equal_the_library(found: dict[str, Any]) -> None:
     """Turns exactly, speakers numbered as they appear; embeddings within 1e-5 of their peak."""
     assert len(found["direct"]) > 3

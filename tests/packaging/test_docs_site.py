@@ -12,6 +12,8 @@ import pytest
 
 for _name in ("material", "mkdocstrings", "jupytext"):
     pytest.importorskip(_name, reason=f"{_name} is not installed; pip install 'podeval[dev]'")
+pytestmark = pytest.mark.long
+
 REPOSITORY = Path(__file__).parents[2]
 LOADED = re.compile(
     r'<(?:script|img|iframe|source|audio)[^>]+src="(https?:)?//|<link[^>]+href="(https?:)?//|@import|url\(http'

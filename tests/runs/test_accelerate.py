@@ -81,6 +81,7 @@ def spoken(folder: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_two_processes_share_the_items_and_leave_what_one_leaves(
     launch: Launch, command: Command, tiny: ModuleType, tmp_path: Path
 ) -> None:

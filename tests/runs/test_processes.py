@@ -77,6 +77,7 @@ def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
     assert counted("spoken") == 3
 
 
+@pytest.mark.long
 def test_workers_go_with_a_main_process_that_was_killed_and_the_command_goes_on(
     command: Command, counted: Counted, tmp_path: Path
 ) -> None:

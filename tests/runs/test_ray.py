@@ -130,6 +130,7 @@ def run(elsewhere: ModuleType, tmp_path: Path) -> Run:
     return once
 
 
+@pytest.mark.long
 def test_a_spread_run_leaves_byte_by_byte_what_a_local_one_leaves(run: Run, spread: Any, tmp_path: Path) -> None:
     run("here")
     summary = run("there", spread, seconds=0.3)

@@ -256,6 +256,7 @@ def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
     state(second, "battle")
 
 
+@pytest.mark.long
 def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(site: Site, voter: Callable[..., Voter]) -> None:
     here = voter(360)
     page = here.open(site.address)

@@ -209,7 +209,7 @@ def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(visit: An
     page = visit.open(address)
     of_a_view = re.compile(r"/\?")
     page.route(of_a_view, lambda route: route.abort())
-    page.get_by_label("Search", exact=True).press_sequentially("piper")
+    page.get_by_label("Search", exact=True).fill("piper")
     page.wait_for_selector("#board-problem:visible")
     assert "cannot be reached" in page.inner_text("#board-problem")
     assert len(visit.rows()) == 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from types import ModuleType
@@ -36,6 +37,7 @@ def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
         yield client
 
 
+@cache
 def coded_calls() -> dict[str, list[set[str]]]:
     """Every code in the engine and in the site, with the names of the parameters that each place gives."""
     codes: dict[str, list[set[str]]] = {}

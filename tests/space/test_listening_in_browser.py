@@ -104,6 +104,7 @@ def hear(page: Any, key: str, name: str, share: int, *, at_once: bool = False) -
     raise AssertionError(f"{name} was not heard to {share} %")
 
 
+@pytest.mark.long
 def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, context: Any) -> None:
     page = context.new_page()
     wrong = watched(page)

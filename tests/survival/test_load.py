@@ -62,6 +62,7 @@ def test_votes_of_many_who_signed_in_are_all_there_once(
     assert 0 < found["generator_cpu_share"] < 1
 
 
+@pytest.mark.long
 def test_the_script_sees_a_vote_that_is_missing(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compared at the end is what the database holds, not what the site says."""
     import sqlite3

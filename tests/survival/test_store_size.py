@@ -21,6 +21,7 @@ def script() -> Any:
     return module
 
 
+@pytest.mark.long
 def test_each_item_costs_the_same_however_many_there_are(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

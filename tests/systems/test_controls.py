@@ -62,6 +62,7 @@ def test_a_single_speaker_is_interrupted_by_a_second_voice(espeak: EspeakNg) -> 
     assert set(speech.details["voices"]) == {"0", "1"}
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_the_neural_voices_can_be_shuffled(neural: HibariPiper) -> None:
     speech = ShuffledVoices(neural).speak(Script.parse("Good morning. How are you?"))
