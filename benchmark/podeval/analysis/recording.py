@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
 from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
+from podeval.analysis.stretches import transcribe_stretches
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span
@@ -37,9 +38,6 @@ MODEL_RATE = 16_000
 
 CANCELLED = 1e6
 """Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
-
-_PAUSE = 0.8
-"""Seconds between stretches that are listened to again."""
 
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
@@ -284,16 +282,7 @@ class Recording:
             return ()
 
         def ask(model: Transcriber) -> tuple[Word, ...]:
-            pause = np.zeros(round(_PAUSE * MODEL_RATE), np.float32)
-            samples = self.mono()
-            parts = [part for start, end in bounds for part in (samples[start:end], pause)]
-            begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
-            placed = []
-            for word in model.transcribe(np.concatenate(parts), language).words:
-                at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
-                shift = (bounds[at][0] - begins[at]) / MODEL_RATE
-                placed.append(Word(word.text, float(word.start + shift), float(word.end + shift)))
-            return tuple(placed)
+            return transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)
 
         spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
         form = TypeAdapter(tuple[Word, ...])

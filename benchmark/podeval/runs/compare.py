@@ -22,8 +22,9 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key
-from podeval.metrics.score import Result, Score
+from podeval.metrics.score import Result
 from podeval.runs.aggregate import metrics_of
+from podeval.runs.paired_values import Pair, PairedValues, pair_values
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.stats.intervals import Interval, paired_difference
 from podeval.stats.multiple import holm
@@ -41,7 +42,6 @@ LEAST_SEEDS = 5
 """Seeds of an item that are tested by themselves."""
 
 Verdict = Literal["worse", "no worse", "undecided"]
-Pair = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def compare_runs(
         metric = column.partition(".")[0]
         if metric not in protocols:
             continue
-        paired = _pair(benchmark, items, seeds, key.name, *(run.results[protocols[metric]] for run in (a, b)))
+        paired = pair_values(benchmark, items, seeds, key.name, *(run.results[protocols[metric]] for run in (a, b)))
         if compared := _compare(column, key, paired, limits.get(column), share, test_items):
             columns.append(compared)
     return RunComparison(a.plan, b.plan, len(items), seeds, tuple(columns), tuple(apart), test_items, enough)
@@ -235,63 +235,8 @@ def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], a
     raise BadInput(f"{name} is no column with a better end in both runs; there are {there}")
 
 
-@dataclass(frozen=True)
-class _Paired:
-    """Values of one key in two runs: by pair where both have one; and pairs that one of them lost by its own fault."""
-
-    before: dict[Pair, float]
-    after: dict[Pair, float]
-    weights: tuple[dict[Pair, float], dict[Pair, float]]
-    clusters: dict[Pair, str]
-    lost: tuple[Pair, ...]
-    won: tuple[Pair, ...]
-
-
-def _pair(
-    benchmark: Benchmark,
-    items: Sequence[Item],
-    seeds: Sequence[int],
-    key: str,
-    first: Mapping[Pair, Result],
-    second: Mapping[Pair, Result],
-) -> _Paired:
-    before: dict[Pair, float] = {}
-    after: dict[Pair, float] = {}
-    weights: tuple[dict[Pair, float], dict[Pair, float]] = ({}, {})
-    clusters: dict[Pair, str] = {}
-    lost: list[Pair] = []
-    won: list[Pair] = []
-    for item in items:
-        for seed in seeds:
-            pair = item.id, seed
-            clusters[pair] = benchmark.cluster(item)
-            a, b = first.get(pair), second.get(pair)
-            x, y = _value(a, key), _value(b, key)
-            if x is not None and y is not None:
-                before[pair], after[pair] = x, y
-                weights[0][pair], weights[1][pair] = _weight(a, key), _weight(b, key)
-            elif x is not None and _is_fault(b):
-                lost.append(pair)
-            elif y is not None and _is_fault(a):
-                won.append(pair)
-    return _Paired(before, after, weights, clusters, tuple(lost), tuple(won))
-
-
-def _value(result: Result | None, key: str) -> float | None:
-    return result.values.get(key) if isinstance(result, Score) else None
-
-
-def _weight(result: Result | None, key: str) -> float:
-    return result.weights.get(key, 1.0) if isinstance(result, Score) else 1.0
-
-
-def _is_fault(result: Result | None) -> bool:
-    """Whether a system is to blame that there is no score."""
-    return result is not None and not isinstance(result, Score) and result.cause == "system"
-
-
 def _compare(
-    column: str, key: Key, paired: _Paired, margin: float | None, share: float, test_items: bool
+    column: str, key: Key, paired: PairedValues, margin: float | None, share: float, test_items: bool
 ) -> ColumnComparison | None:
     """Compare one column; None where no pair has it in both runs."""
     if not paired.before:
@@ -314,7 +259,7 @@ def _compare(
     return compared if margin is None else _judge(compared, paired, increases, worse, margin, share, test_items)
 
 
-def _increases(paired: _Paired, worse: float) -> list[float]:
+def _increases(paired: PairedValues, worse: float) -> list[float]:
     """How much worse the second run is in each cluster, in order; a pair that one of them lost is beyond all."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair, cluster in paired.clusters.items():
@@ -336,7 +281,7 @@ def _mean_of_cluster(values: Sequence[float]) -> float:
 
 def _judge(
     compared: ColumnComparison,
-    paired: _Paired,
+    paired: PairedValues,
     increases: Sequence[float],
     worse: float,
     margin: float,
@@ -364,7 +309,7 @@ def _judge(
     )
 
 
-def _find_worse_items(paired: _Paired, worse: float, margin: float, share: float) -> tuple[WorseItem, ...]:
+def _find_worse_items(paired: PairedValues, worse: float, margin: float, share: float) -> tuple[WorseItem, ...]:
     """Find items whose seeds by themselves are worse, corrected for the number of items (Holm)."""
     items: dict[str, list[Pair]] = defaultdict(list)
     for pair in paired.clusters:
@@ -385,7 +330,7 @@ def _find_worse_items(paired: _Paired, worse: float, margin: float, share: float
     return tuple(one for one, is_worse in zip(tested, rejected, strict=True) if is_worse)
 
 
-def _count_seeds(paired: _Paired, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
+def _count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
     """How many more seeds would decide, if they do no more than average out what differs between seeds."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
