@@ -41,14 +41,7 @@ def doctor(as_json: AsJson = False) -> None:
     print("Not installed: " + (", ".join(absent) or "nothing"))
     for warning in report["warnings"]:
         print(f"Warning: {warning}")
-    for profile, metrics in report["metrics"].items():
-        ready = [name for name, reasons in metrics.items() if not reasons]
-        alone = [name for name in ready if name not in report["judged"]]
-        print(f"\nProfile {profile}: can score {', '.join(alone) or 'nothing'}")
-        if judged := [name for name in ready if name in report["judged"]]:
-            print(f"  with a judge (--judge, docs/judges.md): {', '.join(judged)}")
-        for line in _describe_missing(metrics):
-            print(f"  {line}")
+    _print_metrics(report)
     print("\nSystems:")
     for name, reason in report["systems"].items():
         print(f"  {name}: {reason or 'ready'}")
@@ -59,19 +52,47 @@ def doctor(as_json: AsJson = False) -> None:
     print(f"\nAnalysis cache: {report['cache']}\nWeights: {report['weights']}")
 
 
-def _describe_missing(metrics: dict[str, list[str]]) -> Iterator[str]:
-    """What is missing and what to do, a line for each command that helps, or for each reason that none does."""
-    by_command: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for name, reasons in metrics.items():
-        for reason in reasons:
-            what, _, command = reason.partition("; run ")
-            names, whats = by_command.setdefault(command or what, ({}, {}))
-            names[name] = None
-            if command:
-                whats[what] = None
-    for command, (names, whats) in by_command.items():
-        metrics_text = ", ".join(names)
-        yield f"{metrics_text}: run {command} ({_join_missing(whats)})" if whats else f"{metrics_text}: {command}"
+def _print_metrics(report: dict[str, Any]) -> None:
+    """A line a metric and a column a profile: whether it can be scored, else the number of what helps."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("metric", *report["metrics"], box=None, pad_edge=False, header_style="bold")
+    remedies: dict[str, dict[str, None]] = {}
+    by_metric: dict[str, list[str]] = {}
+    for metrics in report["metrics"].values():
+        for name, reasons in metrics.items():
+            by_metric.setdefault(name, []).append(_describe_cell(name in report["judged"], reasons, remedies))
+    for name, cells in by_metric.items():
+        table.add_row(name, *cells)
+    print()
+    Console(soft_wrap=True).print(table)
+    if report["judged"]:
+        print("judge: give one with --judge, docs/judges.md")
+    for number, line in enumerate(describe_remedies(remedies), 1):
+        print(f"[{number}] {line}")
+
+
+def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[str, None]]) -> str:
+    """What stands for a metric under a profile; what helps is noted in `remedies`, in the order of its numbers."""
+    if not reasons:
+        return "judge" if judged else "ready"
+    for reason in reasons:
+        what, _, command = reason.partition("; run ")
+        remedies.setdefault(command or what, {}).update({what: None} if command else {})
+    numbers = [*remedies]
+    needed = sorted({numbers.index(reason.partition("; run ")[2] or reason) + 1 for reason in reasons})
+    return " ".join(rf"\[{number}]" for number in needed)
+
+
+def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
+    """What to do about what is missing, a line for each command that helps, or for each reason that none does.
+
+    Args:
+        remedies: commands, or reasons without one, each with what it provides.
+    """
+    for command, whats in remedies.items():
+        yield f"run {command} ({_join_missing(whats)})" if whats else command
 
 
 def _join_missing(whats: Iterable[str]) -> str:
