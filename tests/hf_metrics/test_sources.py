@@ -111,17 +111,27 @@ def test_the_example_runs_as_it_stands(
     assert protocol.startswith(f"{name}@")
 
 
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """A cache of these tests alone: each model runs here, and once."""
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.mark.models
 @pytest.mark.parametrize("name", WITH_MODELS)
 @pytest.mark.usefixtures("installed_here")
 def test_the_example_of_a_metric_with_models_runs_as_it_stands(
-    name: str, tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
+    name: str,
+    own_cache: Cache,
+    tmp_path: Path,
+    speech_like: np.ndarray[Any, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
     for job in catalogue.get(name).needs:
         if missing := registry.card(job, own_profile(catalogue.get(name))).missing():
             pytest.skip(missing)
-    # A cache of its own: the models run here.
-    monkeypatch.setattr("podeval.analysis.recording.default_cache", lambda: Cache(tmp_path / "cache"))
+    monkeypatch.setattr("podeval.analysis.recording.default_cache", lambda: own_cache)
     value, protocol = printed_by_example(name, tmp_path, speech_like[: 3 * 16_000], monkeypatch, capsys)
     assert protocol.startswith(f"{name}@")
     # A buzz has no words in common with the reference and no voice to compare.

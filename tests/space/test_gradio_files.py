@@ -126,14 +126,14 @@ def places(site: Any) -> list[str]:
 
 
 def probed(blocks: Any, paths: list[str], whole: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every call with every form, of every path if `whole`; else with a third of the forms, of one path, by turns.
+    """Every call with every form of every path if `whole`; else with one form of one path, by turns.
 
     The first two calls have every form of every path in both cases.
     """
     for turn, path in enumerate(paths):
-        for form, probe in enumerate(forms(path)):
+        for form, probe in enumerate(probes := forms(path)):
             for number, call in enumerate(calls(blocks, probe)):
-                if whole or number < 2 or (number % len(paths) == turn and number % 3 == form % 3):
+                if whole or number < 2 or (number % len(paths) == turn and number % len(probes) == form):
                     yield call
 
 
