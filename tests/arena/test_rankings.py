@@ -1,5 +1,6 @@
 """What a ranking is made of changes: it is made anew."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,15 @@ from podeval.store.tables import ArenaSystem
 Make = Callable[..., Any]
 
 
-def test_a_system_that_gets_another_title_has_it_in_the_ranking_at_once(small_arena: Make) -> None:
+def test_a_system_that_gets_another_title_has_it_in_the_next_ranking(small_arena: Make) -> None:
     small = small_arena(systems=2)
     small.vote("alice")
     rankings = Rankings(small.arena, share=1e9)
     assert rankings.current().systems["s0"].title != "Renamed"
     with small.database.writing() as session:
         session.get_one(ArenaSystem, "s0").title = "Renamed"
-    assert rankings.current().systems["s0"].title == "Renamed"
+    # On a busy machine the first rating took long, and the next is made beside.
+    deadline = time.monotonic() + 20
+    while rankings.current().systems["s0"].title != "Renamed":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -20,7 +20,6 @@ from pydantic import TypeAdapter
 from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
 from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
-from podeval.analysis.stretches import transcribe_stretches
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span
@@ -280,6 +279,8 @@ class Recording:
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:
             return ()
+
+        from podeval.analysis.stretches import transcribe_stretches
 
         def ask(model: Transcriber) -> tuple[Word, ...]:
             return transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)
