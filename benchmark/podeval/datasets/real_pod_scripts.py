@@ -11,8 +11,8 @@ from typing import Any
 
 from podeval.datasets.row_rules import Row, RowRule
 
-TURNS = (10, 24)
-WORDS = (350, 500)
+TURNS = (8, 44)
+WORDS = (350, 560)
 LONGEST_TURN = 100
 """Most words of a turn."""
 
@@ -22,7 +22,9 @@ LONGER = (1.01, 1.4)
 KEPT = 0.97
 """Share of the written words that are said in the spontaneous version, in their order."""
 
-FILLERS = ("um", "uh", "you know", "i mean", "like", "well", "yeah", "okay", "hm", "oh", "mm")
+FILLERS = tuple(
+    "um,uh,er,erm,you know,i mean,like,well,yeah,okay,hm,oh,ah,mm,sort of,kind of,right,look".split(",")
+)
 FILLERS_LEAST = 10
 _HESITATIONS = re.compile(r"\b(?:um|uh|er|erm|hm|mm|mm-hm)\b", re.IGNORECASE)
 _FILLER = re.compile(rf"\b(?:{'|'.join(FILLERS)})\b", re.IGNORECASE)
