@@ -352,5 +352,6 @@ def _add_script(item: Item, split: Split) -> Item:
             "script": script.script(split.version),
             "spontaneous": script.script("spontaneous"),
             "reference_voices": reference_voices,
+            "properties": item.properties | {"speakers": str(len(script.speakers))},
         }
     )

@@ -42,7 +42,7 @@ CATEGORIES = (
 
 SCRIPTS = PinnedFile(
     file="real_pod_scripts.jsonl",
-    revision="sha256:1c338e3ee32a127fa691ffe090adfb817e0c92f9340b564fec0db897222dd757",
+    revision="sha256:e6fa10ae4c39830c66b62cdc135203d71b58895469ad4b5b264dce3f02fdcf26",
 )
 """A script for each topic, in two versions."""
 
@@ -274,6 +274,9 @@ BENCHMARK = Benchmark(
     # own errors on hard voices; controls without the right words are near 1.
     wer_ceiling=0.30,
     controls=("silence", "repeated_sentence", "shuffled_voices"),
-    breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES),),
+    breakdowns=(
+        Breakdown(name="category", title="Category", groups=CATEGORIES),
+        Breakdown(name="speakers", title="Speakers", groups=("2", "3", "4")),
+    ),
     aggregation=Aggregation(cluster="topic"),
 )

@@ -95,7 +95,12 @@ _YEAR = re.compile(
     r"|two thousand)",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]+(?: (?:de |van |von |le )?[A-Z][a-z]+)+")
+_NAME = re.compile(r"\b[A-Z][a-z]+(?: (?:de |van |von |le )?[A-Z][a-z]+)+")
+_FIRST_WORDS = frozenset(
+    "And As At Because But By Did Does Every For From How If In Is Not Of On Or Since So That The Then There This To"  # noqa: SIM905
+    " Until Was What When Who Why With".split()
+)
+"""Words that begin a sentence before a name, and are no part of it."""
 
 SHARED = 8
 """Words in a row that no two scripts share."""
@@ -134,9 +139,11 @@ def find_unsourced_turn(row: Row) -> str | None:
             continue
         if year := _YEAR.search(turn["text"]):
             return f"turn {number} says {year[0]!r} without a source"
-        names = (match[0] for match in _NAME.finditer(turn["text"]))
-        if name := next((name for name in names if not speakers.issuperset(name.split())), None):
-            return f"turn {number} names {name!r} without a source"
+        for match in _NAME.finditer(turn["text"]):
+            first, _, rest = match[0].partition(" ")
+            name = rest if first in _FIRST_WORDS else match[0]
+            if " " in name and not speakers.issuperset(name.split()):
+                return f"turn {number} names {name!r} without a source"
     return None
 
 
