@@ -135,7 +135,7 @@ def belongings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reader")
     voices = {
         voice.id: voice
-        for item in benchmarks.get("real_pod").items("topics")
+        for item in benchmarks.get("real_pod").items("topics_v1")
         for voice in item.reference_voices.values()
     }
     pair = {"HOST": voices["libritts_r_6215"], "GUEST": voices["libritts_r_294"]}

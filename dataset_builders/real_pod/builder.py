@@ -1,8 +1,8 @@
 """Real-Pod as a dataset: 51 podcast topics, each with a published episode and a script, and voices to speak them with.
 
-A further config holds what is said in episodes. Topics, scripts and voices are the package's own data files, which the
-benchmark reads too. Episodes are made on a user's machine from audio that is there; the audio itself is never among the
-rows, as it belongs to its makers.
+Further configs hold the sources of what scripts claim, and what is said in episodes. Topics, scripts and voices are the
+package's own data files, which the benchmark reads too. Episodes are made on a user's machine from audio that is there;
+the audio itself is never among the rows, as it belongs to its makers.
 """
 
 import json
@@ -15,10 +15,11 @@ from podeval import progress
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
+from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.real_pod_scripts import count_words, make_script_rules
+from podeval.datasets.real_pod_provenance import KNOWN_ERRORS, PROVENANCE, RESPONSIBLE_USE
+from podeval.datasets.real_pod_scripts import count_words, find_unsourced_turn, make_script_rules
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
@@ -29,18 +30,19 @@ from podeval.datasets.row_rules import (
 )
 from podeval.errors import BadInput
 
-TOPICS, SPEECHES, READERS, DEMO, EPISODES = "topics", "scripts", "voices", "demo", "episodes"
+TOPICS, SPEECHES, CLAIMS, READERS, DEMO, EPISODES = "topics", "scripts", "sources", "voices", "demo", "episodes"
 
 _FILES = {
     TOPICS: BENCHMARK.split(TOPICS).file,
     SPEECHES: SCRIPTS.file,
+    CLAIMS: SCRIPTS.file,
     READERS: VOICES.file,
     DEMO: BENCHMARK.split(DEMO).file,
 }
 _HASHES = {
     file: str(revision).removeprefix("sha256:")
     for file, revision in (
-        *((split.file, split.revision) for split in BENCHMARK.splits),
+        *((BENCHMARK.split(name).file, BENCHMARK.split(name).revision) for name in (TOPICS, DEMO)),
         (SCRIPTS.file, SCRIPTS.revision),
         (VOICES.file, VOICES.revision),
     )
@@ -61,7 +63,7 @@ class RealPod(Builder):
             "51 podcast topics in 17 categories, each with a published episode, a script to be spoken in two versions, "
             "and the voices to speak it with."
         ),
-        version="1.2.0",
+        version="2.0.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
         licence="other",
@@ -86,8 +88,18 @@ class RealPod(Builder):
             Config(
                 name=SPEECHES,
                 description=(
-                    "A script a row, one for each topic, of two to three minutes when spoken: every turn as written "
-                    "and as people would say it (`spontaneous`, for listening tests), and the voice of each speaker."
+                    "A script a row, one for each topic, for two to four speakers and about three minutes: every turn "
+                    "as written and as people would say it (`spontaneous`, for listening tests), and the voice of each "
+                    "speaker."
+                ),
+                splits=("test",),
+                sources=_TEXTS,
+            ),
+            Config(
+                name=CLAIMS,
+                description=(
+                    "A script a row again, for reviewers and not for systems: beside every turn what it claims and "
+                    "where that comes from, or that it is invented."
                 ),
                 splits=("test",),
                 sources=_TEXTS,
@@ -151,44 +163,16 @@ class RealPod(Builder):
                 name="sample",
                 kind="package",
                 location="sample",
-                revision="2",
+                revision="3",
                 files=dict.fromkeys(_OWN, ""),
                 licence="MIT (topics), CC BY 4.0 (scripts)",
                 redistributable=True,
                 about="two of the topics with their scripts, and one script of the demo",
             ),
         ),
-        provenance=(
-            "Categories are those of podcast directories; topics were suggested by a language model for each and "
-            "reviewed, episodes chosen by hand (paper, section 3). Ids, language, voices, the numbers of show and "
-            "episode and the store's country are added here; how many voices a topic has is podeval's own request: "
-            "two, and three where a host talks with two others. Scripts, with their spontaneous versions, were written "
-            "for podeval by a language model and checked by rules (lengths, turns, what can be read aloud, that both "
-            "versions say the same and the written one stands alone, no phrase of eight words in two scripts); no "
-            "episode was read for them. Hosts and guests are invented. The paper's systems read scripts that PodAgent "
-            "made, and MoonCast's spontaneous version of them. Voices were chosen from PodAgent's presets; the "
-            "recordings are stored as FLAC, and the two utterances of one reader are joined. Rows of `episodes` come "
-            "from the models of the embedded profile, named in each row, and clips are grouped as PodEval does."
-        ),
-        responsible_use=ResponsibleUse(
-            use_cases=(
-                "Comparing systems that make podcasts with each other and with published episodes; not for training."
-            ),
-            biases="English, 17 categories, three topics each; voices are of readers of audiobooks.",
-            personal_information=(
-                "Titles and links of published episodes name their makers. Voices are recordings of volunteers who "
-                "published them; cloning them for anything but this test is not what they are for."
-            ),
-            synthetic=True,
-        ),
-        known_errors=(
-            "Links rot: `podeval data fetch real_pod` shows which episodes can still be had.",
-            "Links of topics 28 to 51 are to the store of Hong Kong (/hk/), some with a language; the others to /us/.",
-            "The authors state no length, language, licence or number of speakers of an episode.",
-            "What guests say was checked in one review, from knowledge and not against sources, by a language model as "
-            "well; what it doubted was mended in 1.2.0.",
-            "The priest of Fiction_46 rises about twelve centimetres, as in Spanish; English readers know six inches.",
-        ),
+        provenance=PROVENANCE,
+        responsible_use=RESPONSIBLE_USE,
+        known_errors=KNOWN_ERRORS,
     )
 
     @classmethod
@@ -223,6 +207,9 @@ class RealPod(Builder):
                 | {"topic_id": count, "speakers": datasets.List(speaker), "turns": datasets.List(turn)}
                 | {"words": count, "spontaneous_words": count}
             )
+        if config == CLAIMS:
+            turn = {"speaker": text, "text": text, "claims": datasets.List({"claim": text, "source": text})}
+            return datasets.Features({"id": text, "topic": text, "topic_id": count, "turns": datasets.List(turn)})
         if config == DEMO:
             return datasets.Features(common | {"turns": datasets.List({"speaker": text, "text": text})})
         number = datasets.Value("int64")
@@ -245,6 +232,8 @@ class RealPod(Builder):
                 present("audio", "utterances"),
                 readable_audio("audio"),
             ]
+        if config == CLAIMS:
+            return [_text("id", "topic"), present("turns"), RowRule("sources", find_unsourced_turn)]
         common = [
             one_of("category", CATEGORIES),
             one_of("language", BENCHMARK.languages),
@@ -278,10 +267,10 @@ class RealPod(Builder):
             for voice in _require_objects(_read_json(folder / _FILES[READERS]), "voices", folder / _FILES[READERS]):
                 yield _make_voice(voice, folder)
             return
-        if config == SPEECHES:
+        if config in (SPEECHES, CLAIMS):
             topics = {item.get("id"): item for item in _read_items(folder / _FILES[TOPICS])}
-            for script in _read_lines(folder / _FILES[SPEECHES]):
-                yield _make_speech(script, topics)
+            for script in _read_lines(folder / _FILES[config]):
+                yield _make_speech(script, topics) if config == SPEECHES else _make_claims(script, topics)
             return
         items = _read_items(folder / _FILES[config])
         for number, item in enumerate(items):
@@ -360,6 +349,16 @@ def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, An
         "words": count_words(turns, "text") if whole else None,
         "spontaneous_words": count_words(turns, "spontaneous") if whole else None,
     }
+
+
+def _make_claims(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
+    """Make the row of what a script claims: its turns, each with the claims and sources that name it by number."""
+    sources = _read_parts(script.get("sources"), "turn", "claim", "source")
+    turns = _read_parts(script.get("turns"), "speaker", "text")
+    for number, turn in enumerate(turns, 1):
+        turn["claims"] = _read_parts([one for one in sources if one["turn"] == number], "claim", "source")
+    topic = topics.get(script.get("id"), {}).get("topic")
+    return {"id": script.get("id"), "topic": topic, "topic_id": _read_topic_id(script), "turns": turns}
 
 
 def _make_voice(voice: Mapping[str, Any], folder: Path) -> Row:

@@ -22,6 +22,7 @@ from podeval.datasets.verify import verify  # noqa: E402
 from podeval.errors import BadInput, ModelMissing  # noqa: E402
 from podeval.models import registry  # noqa: E402
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word  # noqa: E402
+from podeval.runs.asks import ask_of  # noqa: E402
 from podeval.systems.espeak_ng import EspeakNg  # noqa: E402
 from podeval.text.script import Script  # noqa: E402
 
@@ -62,7 +63,7 @@ def test_the_benchmarks_items_are_rows(whole: Path, streaming: bool) -> None:
     assert (lock["sample"], lock["source"]["pinned"], list(lock["configs"])) == (
         False,
         True,
-        ["topics", "scripts", "voices", "demo"],
+        ["topics", "scripts", "sources", "voices", "demo"],
     )
 
 
@@ -82,6 +83,26 @@ def test_scripts_and_voices_are_what_the_voice_track_speaks(whole: Path, streami
         assert row["words"] == len(item.script.text.split())
 
 
+def test_what_scripts_claim_has_its_sources_in_a_config_apart(whole: Path) -> None:
+    scripts, claims = (list(read(whole, config)) for config in ("scripts", "sources"))
+    assert [row["id"] for row in claims] == [row["id"] for row in scripts]
+    for row, script in zip(claims, scripts, strict=True):
+        assert [turn["text"] for turn in row["turns"]] == [turn["text"] for turn in script["turns"]]
+    claimed = {row["id"]: [one for turn in row["turns"] for one in turn["claims"]] for row in claims}
+    assert claimed["Society_and_Culture_1"][1]["source"].startswith("Granovetter, The Strength of Weak Ties")
+    assert sum(map(len, claimed.values())) > 250
+    # Nothing else that is published, and nothing that a system is given, holds them.
+    published = json.dumps([list(read(whole, config)) for config in ("topics", "scripts", "demo")])
+    given = "".join(
+        item.model_dump_json() + repr(ask_of(track, item))
+        for split in ("topics", "spontaneous")
+        for item in BENCHMARK.items(split)
+        for track in BENCHMARK.split(split).tracks
+    )
+    sources = {one["source"] for claims_of_one in claimed.values() for one in claims_of_one} - {"invented"}
+    assert not [source for source in sources if source in published or source in given]
+
+
 def test_the_topics_are_those_the_authors_published(whole: Path, shared_data: Path) -> None:
     published = json.loads((shared_data / "podeval/real_pod/Podcast_51topics.json").read_text("utf-8"))
     keys = ("topic_id", "topic", "episode_title", "episode_link")
@@ -95,7 +116,7 @@ def test_the_sample_is_an_excerpt_and_says_so(tmp_path: Path) -> None:
     assert read_lock(sample)["sample"]
     assert "sample of podeval's own making" in (sample / "README.md").read_text("utf-8")
     assert [row["id"] for row in read(sample, "topics")] == [item.id for item in BENCHMARK.items("topics")[:2]]
-    assert list(read(sample, "scripts"))[1]["speakers"][2]["name"] == "Tariq"
+    assert [speaker["name"] for speaker in list(read(sample, "scripts"))[1]["speakers"]] == ["Tariq", "Agnes", "Harold"]
     assert "voices" not in read_lock(sample)["configs"]
     (script,) = read(sample, "demo")
     assert Script.parse(script["turns"]) == BENCHMARK.items("demo")[0].script
@@ -109,6 +130,20 @@ def damaged(folder: Path, **items: list[dict[str, Any]]) -> Path:
     lines = (json.dumps(script) + "\n" for script in items.get("scripts", []))
     (folder / "real_pod_scripts.jsonl").write_text("".join(lines), encoding="utf-8")
     return folder
+
+
+def spell_out(text: str) -> str:
+    """The text without its contractions."""
+    for short, long in (
+        ("n't", " not"),
+        ("'s", " is"),
+        ("'re", " are"),
+        ("'m", " am"),
+        ("'ve", " have"),
+        ("'ll", " will"),
+    ):
+        text = text.replace(short, long)
+    return text
 
 
 def two_scripts() -> list[dict[str, Any]]:
@@ -133,7 +168,7 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
         (
             lambda s, o: with_turn(s, 0, speaker="Nobody"),
             "speakers",
-            "Priya, Jonas is named, Jonas, Nobody, Priya speaks",
+            "Dee, Nkechi is named, Dee, Nkechi, Nobody speaks",
         ),
         (lambda s, o: swapped(s, role="guest"), "speakers", "one of its speakers should be the host"),
         (
@@ -141,8 +176,8 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
             "speakers",
             "two speakers have the voice libritts_r_",
         ),
-        (lambda s, o: s | {"turns": s["turns"][:9]}, "turns", "9 turns, not 10 to 24"),
-        (lambda s, o: with_turn(s, 1, speaker="Priya"), "turns", "turns 1 and 2 are both of Priya"),
+        (lambda s, o: s | {"turns": s["turns"][:7]}, "turns", "7 turns, not 8 to 44"),
+        (lambda s, o: with_turn(s, 1, speaker="Dee"), "turns", "turns 1 and 2 are both of Dee"),
         (lambda s, o: with_turn(s, 0, text="Yes. " * 101), "length", "turn 1 has 101 words, not 1 to 100"),
         (lambda s, o: with_turn(s, 2, text="In 1973, true."), "readable", "turn 3 (text) has '1'; write it out"),
         (
@@ -154,7 +189,7 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
         (
             lambda s, o: s | {"turns": [turn | {"spontaneous": turn["text"]} for turn in s["turns"]]},
             "fillers",
-            "fillers in the spontaneous version, not 10 or more",
+            "fillers in the spontaneous version, not 8 or more",
         ),
         (
             lambda s, o: with_turn(s, 0, spontaneous="Something else is said here, um, altogether."),
@@ -162,9 +197,9 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
             "turn 1 says something else in the spontaneous version",
         ),
         (
-            lambda s, o: with_turn(s, 5, text=s["turns"][5]["text"].replace("course, and at", "course, at")),
+            lambda s, o: with_turn(s, 3, text=s["turns"][3]["text"].replace("jobs, and mostly", "jobs, mostly")),
             "stands alone",
-            "turn 6 has no 'and' before 'at almost no cost' as written, only in the spontaneous version",
+            "turn 4 has no 'and' before 'mostly it was not' as written, only in the spontaneous version",
         ),
         (lambda s, o: with_turn(s, 18, spontaneous=""), "turns.words", "turn 19 lacks its speaker or its words"),
         (
@@ -176,11 +211,21 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
             lambda s, o: with_turn(
                 s,
                 0,
-                text="Three chairs, three birth years. " + s["turns"][0]["text"],
-                spontaneous="Three chairs, three birth years. " + s["turns"][0]["spontaneous"],
+                text="Is it on? There's a light. " + s["turns"][0]["text"],
+                spontaneous="Is it on? There's a light. " + s["turns"][0]["spontaneous"],
             ),
             "opening",
-            "begins as Society_and_Culture_2: 'three chairs three birth years'",
+            'begins as Society_and_Culture_2: "is it on there\'s a"',
+        ),
+        (
+            lambda s, o: with_turn(s, -1 + len(s["turns"]), text=o["turns"][-1]["text"]),
+            "ending",
+            "ends as Society_and_Culture_2: 'i am not'",
+        ),
+        (
+            lambda s, o: s | {"turns": [turn | {"text": spell_out(turn["text"])} for turn in s["turns"]]},
+            "contractions",
+            "of what can be contracted is, not 70%, such as",
         ),
     ],
 )
@@ -193,6 +238,18 @@ def test_a_script_that_breaks_a_rule_is_told_by_it(tmp_path: Path, broken: Any, 
     problems = [problem for problem in found.value.problems if problem.rule == rule]
     assert [(problem.row, problem.id) for problem in problems] == [(1, first["id"])]
     assert told in problems[0].sentence
+
+
+def test_a_year_or_a_name_without_a_source_is_refused(tmp_path: Path) -> None:
+    first, second = two_scripts()
+    topics = json.loads((catalogue.folder_of("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))["items"]
+    kept = [source for source in first["sources"] if source["turn"] != 4]
+    source = damaged(tmp_path / "mine", topics=topics, scripts=[first | {"sources": kept}, second])
+    with pytest.raises(BrokenRules) as found:
+        build("real_pod", tmp_path / "out", source=str(source), configs=["sources"], cache=tmp_path / "cache")
+    assert [(problem.id, problem.rule, problem.sentence) for problem in found.value.problems] == [
+        (first["id"], "sources", "turn 4 says 'nineteen seventy' without a source")
+    ]
 
 
 def test_a_script_of_no_topic_is_refused(tmp_path: Path) -> None:
@@ -209,6 +266,7 @@ def test_scripts_and_topics_of_ones_own_make_the_dataset_without_the_voices(tmp_
     assert {name: made["test"]["rows"] for name, made in lock["configs"].items()} == {
         "topics": 2,
         "scripts": 2,
+        "sources": 2,
         "demo": 0,
     }
 

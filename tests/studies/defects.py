@@ -85,7 +85,7 @@ class Dialogue:
 
 def scripts() -> list[Script]:
     """The 51 scripts of Real-Pod."""
-    rows = [json.loads(line) for line in (DATA / "real_pod_scripts.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in (DATA / "real_pod_scripts_v1.jsonl").read_text(encoding="utf-8").splitlines()]
     return [Script.parse(row["turns"] if "turns" in row else row["script"]) for row in rows]
 
 
@@ -148,7 +148,7 @@ def machine_dialogue(name: str, number: int, chance: random.Random, *, clean: bo
 
 def people_dialogue(number: int, chance: random.Random, *, clean: bool) -> Dialogue:
     """Readers of LibriTTS-R, one sentence each, in an order of chance; one speaker to the script."""
-    rows = json.loads((DATA / "real_pod_voices.json").read_text(encoding="utf-8"))["voices"]
+    rows = json.loads((DATA / "real_pod_voices_v1.json").read_text(encoding="utf-8"))["voices"]
     chance.shuffle(rows)
     script = Script((Turn("1", " ".join(row["words"] for row in rows)),))
     spoken = ("sentence_omitted", "sentence_twice", "invented")

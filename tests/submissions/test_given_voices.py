@@ -45,7 +45,7 @@ def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> Non
     script = tuple(item.script.to_json()) if item.script else ()
     inputs = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")
     voices = inputs["reference_voices"]
-    assert list(voices) == ["Agnes", "Harold", "Tariq"]
+    assert list(voices) == ["Tariq", "Agnes", "Harold"]
     assert inputs["reference_voices"] is voices
     assert voices["Tariq"].duration > 3
 
@@ -69,4 +69,4 @@ def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[.
     submission = Submission.model_validate(make_document(revision="0" * 40))
     assert entries(submission) == (ENTRY,)
     places = {entry.split for entry in possible_runs(submission)}
-    assert places == {"demo", "topics", "spontaneous"}, "what was published before is still found"
+    assert places >= {"demo", "topics", "spontaneous", "topics_v1"}, "what was published before is still found"

@@ -78,7 +78,8 @@ class Split(FactSheet):
     for rows that could not be looked up here, in which case every protocol names their content instead.
 
     Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
-    each from a pinned file. The spontaneous version is for listening tests and not open to entries.
+    each from a pinned file. The spontaneous version is for listening tests and not open to entries. A split that
+    another has replaced (`superseded_by`) can still be run and compared; it is not open to entries either.
     """
 
     name: Name
@@ -93,6 +94,7 @@ class Split(FactSheet):
     scripts: PinnedFile | None = None
     voices: PinnedFile | None = None
     version: Version = "written"
+    superseded_by: Name | None = None
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -117,6 +119,11 @@ class Split(FactSheet):
     def for_listening(self) -> bool:
         """Whether the split is spoken only for listening tests, on request."""
         return self.version == "spontaneous"
+
+    @property
+    def open_to_entries(self) -> bool:
+        """Whether a system can be entered with it: it is neither for listening tests nor replaced by another."""
+        return not self.for_listening and self.superseded_by is None
 
 
 class Dataset(FactSheet):
@@ -249,8 +256,10 @@ class Benchmark(FactSheet):
         if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
             raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
         splits = {split.name for split in self.splits}
-        if unknown := {name for dimension in self.dimensions for name in dimension.splits} - splits:
-            raise ValueError(f"a dimension names splits that are not declared: {', '.join(sorted(unknown))}")
+        named = {name for dimension in self.dimensions for name in dimension.splits}
+        named |= {split.superseded_by for split in self.splits if split.superseded_by}
+        if unknown := named - splits:
+            raise ValueError(f"a dimension or split names splits that are not declared: {', '.join(sorted(unknown))}")
         # Columns that composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
         for composite in self.composites:
@@ -328,7 +337,7 @@ def _read_items(split: Split) -> tuple[Item, ...]:
 
 
 def _add_script(item: Item, split: Split) -> Item:
-    """Return the item with its script and voices added."""
+    """Return the item with its script and voices added, but not the sources of the script's claims."""
     assert split.scripts
     voices = read_voices(split.voices) if split.voices else {}
     try:
@@ -343,5 +352,6 @@ def _add_script(item: Item, split: Split) -> Item:
             "script": script.script(split.version),
             "spontaneous": script.script("spontaneous"),
             "reference_voices": reference_voices,
+            "properties": item.properties | {"speakers": str(len(script.speakers))},
         }
     )

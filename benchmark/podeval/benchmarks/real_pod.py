@@ -3,6 +3,7 @@
 The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
 track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
 them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
+Splits that end in `_v1` are those of dataset revision 1.2.0, with other scripts and voices for the same topics.
 Differs from the paper: the benchmark has two separate tasks (write, voice), whereas the paper compares whole systems;
 music metrics are left to systems that make music.
 """
@@ -41,21 +42,33 @@ CATEGORIES = (
 
 SCRIPTS = PinnedFile(
     file="real_pod_scripts.jsonl",
-    revision="sha256:d31e5da5bf739d442fabce70d21c9f0e966d11e48130a4c4efc9e589430a7012",
+    revision="sha256:e6fa10ae4c39830c66b62cdc135203d71b58895469ad4b5b264dce3f02fdcf26",
 )
 """A script for each topic, in two versions."""
 
 VOICES = PinnedFile(
     file="real_pod_voices.json",
-    revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
+    revision="sha256:fd89662ae2f1fd42da998f40c5affcf725b798b3628da90c8d733abe361f5f98",
 )
 """The reference voices to speak them with."""
+
+SCRIPTS_V1 = PinnedFile(
+    file="real_pod_scripts_v1.jsonl",
+    revision="sha256:d31e5da5bf739d442fabce70d21c9f0e966d11e48130a4c4efc9e589430a7012",
+)
+"""The scripts of dataset revision 1.2.0, for one host and one or two guests."""
+
+VOICES_V1 = PinnedFile(
+    file="real_pod_voices_v1.json",
+    revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
+)
+"""The ten voices of dataset revision 1.2.0."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
     title="Real-Pod",
     description=(
-        "Podcasts for two or three voices on everyday topics: how rich the script is, how well it is spoken, "
+        "Podcasts for two to four voices on everyday topics: how rich the script is, how well it is spoken, "
         "how the finished audio sits in a listener's ears."
     ),
     paper="https://arxiv.org/abs/2510.00485",
@@ -97,11 +110,11 @@ BENCHMARK = Benchmark(
         Split(
             name="topics",
             description=(
-                "The paper's 51 topics with their human episodes, and for each a script of two to three minutes with "
-                "a reference voice for every speaker."
+                "The paper's 51 topics with their human episodes, and for each a script of two to four speakers and "
+                "about three minutes, with a reference voice for every speaker."
             ),
             file="real_pod_topics.json",
-            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
+            revision="sha256:217848e9aca0d8c9519c951b60964078e38e85b42659846272de339617ae20ea",
             scripts=SCRIPTS,
             voices=VOICES,
             tracks=("voice", "write"),
@@ -111,12 +124,35 @@ BENCHMARK = Benchmark(
             name="spontaneous",
             description="The 51 scripts as people would say them, with fillers and restarts; for listening tests.",
             file="real_pod_topics.json",
-            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
+            revision="sha256:217848e9aca0d8c9519c951b60964078e38e85b42659846272de339617ae20ea",
             scripts=SCRIPTS,
             voices=VOICES,
             version="spontaneous",
             tracks=("voice",),
             licence="MIT and CC-BY-4.0",
+        ),
+        Split(
+            name="topics_v1",
+            description="The split `topics` of dataset revision 1.2.0: other scripts for the same topics, ten voices.",
+            file="real_pod_topics_v1.json",
+            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
+            scripts=SCRIPTS_V1,
+            voices=VOICES_V1,
+            tracks=("voice", "write"),
+            licence="MIT and CC-BY-4.0",
+            superseded_by="topics",
+        ),
+        Split(
+            name="spontaneous_v1",
+            description="The split `spontaneous` of dataset revision 1.2.0; for listening tests.",
+            file="real_pod_topics_v1.json",
+            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
+            scripts=SCRIPTS_V1,
+            voices=VOICES_V1,
+            version="spontaneous",
+            tracks=("voice",),
+            licence="MIT and CC-BY-4.0",
+            superseded_by="spontaneous",
         ),
     ),
     dimensions=(
@@ -169,7 +205,7 @@ BENCHMARK = Benchmark(
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
             # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
-            splits=("demo", "topics"),
+            splits=("demo", "topics", "topics_v1"),
         ),
         Dimension(
             name="fidelity",
@@ -179,7 +215,7 @@ BENCHMARK = Benchmark(
             metrics=(MetricUse(name="sim", keys=("sim",)), MetricUse(name="wsim", keys=("wsim",))),
             main="sim.sim",
             needs_accurate_speech=True,
-            splits=("topics",),
+            splits=("topics", "topics_v1"),
         ),
         Dimension(
             name="audio",
@@ -217,7 +253,7 @@ BENCHMARK = Benchmark(
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
             # The scripts of the demo are too short for either.
-            splits=("topics",),
+            splits=("topics", "topics_v1"),
         ),
         Dimension(
             name="defects",
@@ -231,13 +267,16 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            splits=("demo", "topics"),
+            splits=("demo", "topics", "topics_v1"),
         ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
     # own errors on hard voices; controls without the right words are near 1.
     wer_ceiling=0.30,
     controls=("silence", "repeated_sentence", "shuffled_voices"),
-    breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES),),
+    breakdowns=(
+        Breakdown(name="category", title="Category", groups=CATEGORIES),
+        Breakdown(name="speakers", title="Speakers", groups=("2", "3", "4")),
+    ),
     aggregation=Aggregation(cluster="topic"),
 )

@@ -16,6 +16,7 @@ __all__ = [
     "podbench_meta",
     "podbench_prompts",
     "push",
+    "real_pod_provenance",
     "real_pod_scripts",
     "row_rules",
     "source_files",

@@ -1,18 +1,22 @@
 """Rules for the scripts of Real-Pod: who speaks how much, that they can be read aloud, that their two versions agree.
 
 The scripts are written for podeval by a language model; these rules check them, one by one and against each other.
+Rules that compare scripts (openings, endings, pairs of voices) allow no more than a number of them to do the same.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
 
+from podeval.benchmarks.real_pod import VOICES
+from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.row_rules import Row, RowRule
 
-TURNS = (10, 24)
-WORDS = (350, 500)
+TURNS = (8, 44)
+WORDS = (350, 580)
 LONGEST_TURN = 100
 """Most words of a turn."""
 
@@ -22,8 +26,11 @@ LONGER = (1.01, 1.4)
 KEPT = 0.97
 """Share of the written words that are said in the spontaneous version, in their order."""
 
-FILLERS = ("um", "uh", "you know", "i mean", "like", "well", "yeah", "okay", "hm", "oh", "mm")
-FILLERS_LEAST = 10
+FILLERS = (
+    *("um", "uh", "er", "erm", "you know", "i mean", "like", "well", "yeah", "okay", "hm", "oh", "ah", "mm"),
+    *("sort of", "kind of", "right", "look"),
+)
+FILLERS_LEAST = 8
 _HESITATIONS = re.compile(r"\b(?:um|uh|er|erm|hm|mm|mm-hm)\b", re.IGNORECASE)
 _FILLER = re.compile(rf"\b(?:{'|'.join(FILLERS)})\b", re.IGNORECASE)
 _UNREADABLE = re.compile(r"[^A-Za-z ',.!?:;-]")
@@ -41,8 +48,59 @@ _CONTRACTIONS = (
     (re.compile(r"'s\b"), " is"),
 )
 
+CONTRACTED_LEAST = 0.7
+"""Least share of what people contract ("it's", "don't") that is contracted as written."""
+
+_SHORT = re.compile(
+    r"\b(?:I|you|we|they|he|she|it|that|there|here|what|who|where|how)'(?:m|re|s|ll|ve|d)\b|\b\w+n't\b", re.IGNORECASE
+)
+_LONG = re.compile(
+    r"\b(?:I am|(?:you|we|they) are|(?:he|she|it|that|there|here|what|who|where) is|cannot|(?:I|you|we|they) will"
+    r"|(?:is|are|was|were|do|does|did|has|had|can|could|would|should|will) not)\b(?! *[.,?!;])",
+    re.IGNORECASE,
+)
+
 OPENING = 5
 """Words with which no two scripts begin."""
+
+ENDING = 3
+"""Words with which no two last sentences begin."""
+
+ASKED_AT_ONCE = 10
+"""Most scripts whose first turn calls another speaker by name and ends with a question."""
+
+CALLED_BACK = 10
+"""Most scripts whose last turn takes up a word of the first."""
+_LONG_WORD = re.compile(r"[a-z']{5,}")
+_EVERYDAY = frozenset(
+    "there that's there's about would could think which where their right okay what's don't didn't people you've every"  # noqa: SIM905
+    " really thing things she's they're we've first after before i've isn't never".split()
+)
+
+ALIKE = {2: 13, 3: 8, 4: 5}
+"""Most scripts of two women, and of two men; of three speakers; of four."""
+
+MIXED_HOSTED = 6
+"""Most scripts of a woman and a man whose host is the woman, and as many whose host is the man."""
+
+HOSTED = 26
+"""Most scripts whose hosts are of one sex."""
+
+VOICED = 5
+"""Most scripts of one voice."""
+
+_YEAR = re.compile(
+    r"\b(?:(?:fifteen|sixteen|seventeen|eighteen|nineteen|twenty)[ -](?:o |hundred|ten|eleven|twelve|thirteen|fourteen"
+    r"|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+    r"|two thousand)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"\b[A-Z][a-z]+(?: (?:de |van |von |le )?[A-Z][a-z]+)+")
+_FIRST_WORDS = frozenset(
+    "And As At Because But By Did Does Every For From How If In Is Not Of On Or Since So That The Then There This To"  # noqa: SIM905
+    " Until Was What When Who Why With".split()
+)
+"""Words that begin a sentence before a name, and are no part of it."""
 
 SHARED = 8
 """Words in a row that no two scripts share."""
@@ -63,9 +121,30 @@ def make_script_rules() -> Sequence[RowRule]:
         RowRule("fillers", _wrong_fillers),
         RowRule("versions", _versions_differ),
         RowRule("stands alone", _lacks_joint),
+        RowRule("contractions", _contracts_seldom),
         RowRule("opening", _forbid_repeats(lambda words: {tuple(words[:OPENING])}, "begins as")),
         RowRule("phrases", _forbid_repeats(_list_phrases, "shares words with")),
+        RowRule("ending", _forbid_same_endings()),
+        RowRule("asked at once", _allow(ASKED_AT_ONCE, _asks_by_name, "that begin with a name and a question")),
+        RowRule("called back", _allow(CALLED_BACK, _calls_back, "whose last turn takes up a word of the first")),
+        RowRule("pairs", _balance_voices({voice.id: voice.gender for voice in read_voices(VOICES).values()})),
     )
+
+
+def find_unsourced_turn(row: Row) -> str | None:
+    """Report a turn that says a year, or a name of two words that is no speaker's, and has no claim with a source."""
+    speakers = {turn["speaker"] for turn in row["turns"]}
+    for number, turn in enumerate(row["turns"], 1):
+        if turn["claims"]:
+            continue
+        if year := _YEAR.search(turn["text"]):
+            return f"turn {number} says {year[0]!r} without a source"
+        for match in _NAME.finditer(turn["text"]):
+            first, _, rest = match[0].partition(" ")
+            name = rest if first in _FIRST_WORDS else match[0]
+            if " " in name and not speakers.issuperset(name.split()):
+                return f"turn {number} names {name!r} without a source"
+    return None
 
 
 def count_words(turns: Sequence[Row], version: str) -> int:
@@ -216,6 +295,82 @@ def _forbid_repeats(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what:
         shared = [part for part in parts if seen.get(part, row["id"]) != row["id"]]
         seen.update(dict.fromkeys(parts - seen.keys(), row["id"]))
         return f"{what} {seen[shared[0]]}: {' '.join(shared[0])!r}" if shared else None
+
+    return broken_by
+
+
+def _contracts_seldom(row: Row) -> str | None:
+    text = " ".join(turn["text"] for turn in row["turns"])
+    short, long = len(_SHORT.findall(text)), _LONG.findall(text)
+    if short >= CONTRACTED_LEAST * (short + len(long)):
+        return None
+    rate = short / (short + len(long))
+    return f"{rate:.0%} of what can be contracted is, not {CONTRACTED_LEAST:.0%}, such as {long[0]!r}"
+
+
+def _forbid_same_endings() -> Callable[[Row], str | None]:
+    """Make the rule that no two scripts have last sentences that begin with the same words."""
+    seen: dict[tuple[str, ...], Any] = {}
+
+    def broken_by(row: Row) -> str | None:
+        sentences = re.split(r"[.!?]+", row["turns"][-1]["text"].rstrip(".!? "))
+        words = tuple(_split_words(sentences[-1])[:ENDING])
+        earlier = seen.setdefault(words, row["id"])
+        repeated = len(words) == ENDING and earlier != row["id"]
+        return f"ends as {earlier}: {' '.join(words)!r}" if repeated else None
+
+    return broken_by
+
+
+def _allow(most: int, has_it: Callable[[Row], bool], what: str) -> Callable[[Row], str | None]:
+    """Make the rule that at most so many scripts have a property."""
+    having: set[Any] = set()
+
+    def broken_by(row: Row) -> str | None:
+        if has_it(row):
+            having.add(row["id"])
+            return f"is one more script {what}, beyond {most}" if len(having) > most else None
+        return None
+
+    return broken_by
+
+
+def _asks_by_name(row: Row) -> bool:
+    """Tell whether the first turn names another speaker and ends with a question."""
+    first = row["turns"][0]
+    others = {speaker["name"] for speaker in row["speakers"]} - {first["speaker"]}
+    return first["text"].endswith("?") and not others.isdisjoint(re.findall(r"\w+", first["text"]))
+
+
+def _calls_back(row: Row) -> bool:
+    """Tell whether the last turn repeats a longer word of the first that is neither everyday nor a name."""
+    first, last = (set(_LONG_WORD.findall(row["turns"][place]["text"].lower())) for place in (0, -1))
+    return bool((first & last) - _EVERYDAY - {speaker["name"].lower() for speaker in row["speakers"]})
+
+
+def _balance_voices(genders: Mapping[str, str]) -> Callable[[Row], str | None]:
+    """Make the rule that pairs and hosts of either sex, numbers of speakers, and voices occur equally often.
+
+    Scripts with a voice that is not among these are left alone.
+    """
+    counts: Counter[str] = Counter()
+
+    def broken_by(row: Row) -> str | None:
+        voices = [speaker["voice"] for speaker in row["speakers"]]
+        if not genders.keys() >= set(voices):
+            return None
+        host = next((genders[one["voice"]] for one in row["speakers"] if one["role"] == "host"), "no")
+        sexes = {genders[voice] for voice in voices}
+        if len(voices) == 2 and len(sexes) == 2:
+            company, most = f"of a woman and a man with a {host} host", MIXED_HOSTED
+        elif len(voices) == 2:
+            company, most = f"of two {sexes.pop()} voices", ALIKE[2]
+        else:
+            company, most = f"of {len(voices)} speakers", ALIKE.get(len(voices), 0)
+        kinds = {f"with a {host} host": HOSTED, company: most} | {f"with the voice {v}": VOICED for v in voices}
+        counts.update(kinds.keys())
+        over = next((kind for kind, most in kinds.items() if counts[kind] > most), None)
+        return f"is one more script {over}, beyond {kinds[over]}" if over else None
 
     return broken_by
 
