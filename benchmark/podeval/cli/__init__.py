@@ -49,12 +49,21 @@ def _arena() -> typer.Typer:
 
 @cache
 def _report() -> typer.Typer:
-    from podeval.cli import board, report_evaluators, report_export, report_judge, report_system, report_validity
+    from podeval.cli import (
+        board,
+        report_certificate,
+        report_evaluators,
+        report_export,
+        report_judge,
+        report_system,
+        report_validity,
+    )
 
     board.report.command("judge")(report_judge.audit)
     board.report.command()(report_validity.validity)
     board.report.command()(report_evaluators.evaluators)
     board.report.command()(report_evaluators.papers)
+    board.report.command()(report_certificate.certificate)
     board.report.command("system")(report_system.system)
     board.report.command()(report_export.export)
     return board.report

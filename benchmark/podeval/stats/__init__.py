@@ -15,4 +15,5 @@ __all__ = [
     "screening",
     "sequential",
     "turn_taking",
+    "two_way",
 ]
