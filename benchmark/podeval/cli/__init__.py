@@ -28,10 +28,12 @@ __all__ = ["app", "generate_docs", "main"]
 
 @cache
 def _judge() -> typer.Typer:
-    from podeval.cli import judge, report_judge
+    from podeval.cli import judge, judge_probe, report_judge
 
     judge.judge.command()(report_judge.replay)
     judge.judge.command()(report_judge.install)
+    judge.judge.command()(judge_probe.probe)
+    judge.judge.command()(judge_probe.drift)
     return judge.judge
 
 

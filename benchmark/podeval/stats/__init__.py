@@ -9,6 +9,7 @@ __all__ = [
     "elo",
     "evaluators",
     "intervals",
+    "judge_scales",
     "multiple",
     "mushra_scores",
     "questionnaire_scores",
