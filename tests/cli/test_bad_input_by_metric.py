@@ -98,6 +98,8 @@ def given(name: str, folder: Path) -> list[object]:
     reference = catalogue.get(name).reference
     if reference in ("reference_text", "script"):
         return ["--text", folder / "words.txt"]
+    if name == "timbre_consistency":
+        return ["--set", "speakers=2"]
     return ["--reference", folder / "voice.wav"] if reference == "reference_voices" else []
 
 
@@ -160,7 +162,7 @@ def test_one_speaker_only(
     assert said.code == 1
     assert f"needs at least two speakers, found {'one speaker' if found else 'no speaker'}" in said.out
     if not found:
-        said = podeval("measure", "timbre_consistency", files / "noise.wav")
+        said = podeval("measure", "timbre_consistency", files / "noise.wav", *given("timbre_consistency", files))
         assert (said.code, NO_SPEECH["timbre_consistency"] in said.out) == (1, True)
     two = [argument for name in "AB" for argument in ("--reference", f"{name}={files / 'voice.wav'}")]
     for name in OF_VOICES:

@@ -124,7 +124,9 @@ def test_a_clip_stands_where_its_placeholder_stands() -> None:
     clip = AudioClip(np.zeros(1600, np.float32), 16_000)
     content = heard.messages({"clip": clip, "text": "hello"})[1]["content"]
     assert [part["type"] for part in content] == ["text", "input_audio", "text"]
-    assert content[0]["text"] == "Listen to "
+    mark = mark_for({"text": "hello"})
+    assert content[0]["text"] == f"Listen to \nBEGIN clip {mark}\n"
+    assert content[2]["text"].startswith(f"\nEND clip {mark}\n")
     assert "hello" in content[2]["text"]
 
 

@@ -88,3 +88,63 @@ def test_metrics_of_real_run_folders_are_set_against_people(folder: RunsFolder, 
     assert best.srcc.value == pytest.approx(1)
     assert best.srcc.count <= len(liked)
     assert {row.human for row in found} == {"listeners"}
+
+
+def test_a_key_that_is_best_in_a_range_is_folded() -> None:
+    """People dislike what is too loud and what is too quiet; unfolded, that is no correlation at all."""
+    random = np.random.default_rng(4)
+    loudness = {output: float(random.uniform(-26, -6)) for output in outputs(5, 12)}
+    liking = {output: -max(-18 - value, value + 14, 0.0) for output, value in loudness.items()}
+    (found,) = validity(items(loudness, "loudness", "integrated"), {"liking": liking})
+    assert found.folded
+    assert found.srcc.value == pytest.approx(1)
+
+
+def test_keys_without_a_direction_are_left_out() -> None:
+    values = {output: float(n) for n, output in enumerate(outputs(4, 5))}
+    assert validity(items(values, "reverb_consistency", "srmr"), {"liking": values}) == []
+
+
+def test_the_interval_is_over_new_systems_too_and_without_each_of_them() -> None:
+    """Six systems, each the same on all items: forty-eight outputs, and six points of evidence."""
+    errors = dict(zip(("s0", "s1", "s2", "s3", "s4", "s5"), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), strict=True))
+    likings = dict(zip(errors, (4.0, 5.0, 2.0, 4.5, 3.0, 2.5), strict=True))
+    values = {output: errors[output[0]] for output in outputs(6, 8)}
+    (found,) = validity(items(values), {"liking": {output: likings[output[0]] for output in values}})
+    assert found.srcc.low is not None
+    assert found.srcc.high is not None
+    assert found.srcc.low < 0 < (found.srcc.value or 0) < found.srcc.high, "over items alone it would have no width"
+    assert found.srcc.high - found.srcc.low > 0.8
+    assert [left.system for left in found.left_out] == list(errors)
+    assert len({left.value for left in found.left_out}) > 1
+
+
+def test_how_many_keys_were_compared_and_what_the_best_of_them_reaches_by_chance() -> None:
+    random = np.random.default_rng(6)
+    frames = [
+        items({output: random.random() for output in outputs(6, 5)}, "dnsmos", key)
+        for key in ("ovrl", "sig", "bak", "p808")
+    ]
+    liking = {output: random.random() for output in outputs(6, 5)}
+    found = validity(pd.concat(frames), {"liking": liking})
+    assert {row.keys for row in found} == {4}
+    # One key of six systems reaches 0.77 in one of twenty cases (Spearman's rho, one-sided), the best of four more.
+    assert 0.8 < (found[0].by_chance or 0) <= 1.0
+
+
+def test_the_published_evidence_is_as_thin_as_it_says_and_equals_the_table_beside_the_values() -> None:
+    """SRCC of six systems' means, and within categories, as the README beside the published values prints them."""
+    from podeval.leaderboard.published_evidence import THIN, printed_agreements, recompute_agreement
+
+    rows = {f"{row.agreement.metric}.{row.agreement.key}": row for row in recompute_agreement()}
+    for key, over_systems, within in (
+        ("dnsmos.ovrl", 0.20, 0.41),
+        ("distillmos.distillmos", 0.20, 0.29),
+        ("loudness.true_peak_score", 0.71, 0.68),
+    ):
+        assert rows[key].agreement.systems.value == pytest.approx(over_systems, abs=0.006)
+        assert rows[key].within is not None
+        assert rows[key].within.mean == pytest.approx(within, abs=0.006)
+        assert rows[key].agreement.systems.count == 6
+    assert THIN.startswith("The evidence is thin")
+    assert all(-1 <= row.value <= 1 for row in printed_agreements() if row.statistic == "SRCC")

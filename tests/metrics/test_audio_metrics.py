@@ -69,7 +69,10 @@ class Derived:
         self.asked.append(language)
         return Transcript(self.heard, language or "en", ())
 
-    def speech_quality(self, windows: str) -> Vector:
+    def mono(self) -> Vector:
+        return np.full(int(self.duration * self.rate), 0.1, np.float32)
+
+    def speech_quality(self, windows: str, gain: float = 0.0) -> Vector:
         self.asked.append(windows)
         return np.array([[0.0, 3.0, 4.0, 2.0, 2.5]], np.float32)
 
@@ -112,11 +115,13 @@ def test_speech_metrics_listen_to_the_speech_stem_unless_the_mix_is_asked_for(na
     stem = Derived(turns, spoken=(Span(0, 30),), heard="hello there good evening", notes=dict(said))
     mix = Derived(turns, spoken=(Span(0, 30),), heard="hello tea", stem=stem)
     inputs = {"recording": mix, "reference_text": TWO_SPEAKERS.text}
-    by_stem, by_mix = (score(name, inputs, source=source) for source in ("auto", "mix"))
-    assert score(name, inputs) == by_stem
+    told = {"speakers": 2} if name == "timbre_consistency" else {}
+    by_stem, by_mix = (score(name, inputs, source=source, **told) for source in ("auto", "mix"))
+    assert score(name, inputs, **told) == by_stem
     assert by_stem.notes.items() >= said.items()
     assert "scored" not in by_mix.notes
-    assert (len(stem.asked), len(mix.asked)) == (2, 1)
+    # DNSMOS also says what the mix would have.
+    assert (len(stem.asked), len(mix.asked)) == (2, 3 if name == "dnsmos" else 1)
     if name == "wer":
         assert (by_stem.values["wer"], by_mix.values["wer"]) == (0.0, 0.75)
 
@@ -329,7 +334,7 @@ ALONE = (SpeakerTurn("S1", 0.5, 10.5),)
 def test_one_speaker_s_windows_of_3_s_every_2_s_are_compared_in_all_pairs() -> None:
     recording = Derived(ALONE, duration=11.0, spoken=(Span(0, 11),))
     expected = windows([(0, 3)], [(2, 5)], [(4, 7)], [(6, 9)], [(8, 11)])
-    found = score("timbre_consistency", {"recording": recording})
+    found = score("timbre_consistency", {"recording": recording}, speakers=1)
     assert found.values["timbre_consistency"] == pytest.approx(mean_cosine(expected), abs=1e-6)
     assert found.notes["windows"] == 5
     assert found.timeline
@@ -342,10 +347,10 @@ def test_one_speaker_s_windows_of_3_s_every_2_s_are_compared_in_all_pairs() -> N
 def test_windows_that_are_mostly_silence_are_left_out_unless_the_paper_s_way_is_asked_for() -> None:
     recording = Derived(ALONE, duration=11.0, spoken=(Span(0, 4), Span(7, 11)))
     kept = windows([(0, 3)], [(2, 5)], [(6, 9)], [(8, 11)])
-    found = score("timbre_consistency", {"recording": recording})
+    found = score("timbre_consistency", {"recording": recording}, speakers=1)
     assert found.values["timbre_consistency"] == pytest.approx(mean_cosine(kept), abs=1e-6)
     assert (found.notes["windows"], found.notes["windows_left_out"]) == (4, 1)
-    lfs = score("timbre_consistency", {"recording": recording}, variant="lfs")
+    lfs = score("timbre_consistency", {"recording": recording}, variant="lfs", speakers=1)
     assert (lfs.notes["windows"], lfs.notes["windows_left_out"]) == (5, 0)
 
 
@@ -363,7 +368,7 @@ def test_each_speaker_s_speech_is_joined_and_scored_on_its_own() -> None:
     )
     ann = windows([(0, 3)], [(2, 3), (6, 8)])
     ben = windows([(3, 6)], [(5, 6), (9, 11)])
-    found = score("timbre_consistency", {"recording": recording})
+    found = score("timbre_consistency", {"recording": recording}, speakers=3)
     expected = (mean_cosine(ann) + mean_cosine(ben)) / 2
     assert found.values["timbre_consistency"] == pytest.approx(expected, abs=1e-6)
     assert found.notes["speakers"].keys() == {"Ann", "Ben"}
@@ -376,13 +381,14 @@ def test_one_speaker_of_a_script_of_three_has_its_own_turns_and_the_notes_say_so
     found = score("timbre_consistency", {"recording": recording, "script": three})
     assert (found.notes["speakers_found"], found.notes["speakers_asked"]) == (1, 3)
     assert found.notes["windows"] == 2
-    assert score("timbre_consistency", {"recording": recording}).notes["speakers_found"] == 1
+    one_of_two = catalogue.get("timbre_consistency")({"recording": recording}, {"speakers": 2})
+    assert one_of_two == Unscored("there should be 2 speakers, 1 are heard", "system")
 
 
 @pytest.mark.parametrize("variant", ["default", "lfs"])
 def test_where_nobody_speaks_there_is_no_voice_to_be_consistent(variant: str) -> None:
     inputs: dict[str, Any] = {"recording": Derived()}
-    found = catalogue.get("timbre_consistency")(inputs, {"variant": variant})
+    found = catalogue.get("timbre_consistency")(inputs, {"variant": variant, "speakers": 2})
     assert found == Unscored("no speaker is found in the recording; is there speech in it?", "system")
     inputs["script"] = Script.parse("one speaker only")
     found = catalogue.get("timbre_consistency")(inputs, {"variant": variant})
@@ -399,7 +405,8 @@ def test_a_script_with_one_speaker_needs_no_alignment() -> None:
 
 def test_a_recording_with_one_window_is_unscored() -> None:
     recording = Derived(ALONE, duration=4.0, spoken=(Span(0, 4),))
-    assert "two windows" in unscored("timbre_consistency", {"recording": recording}).reason
+    alone = Script.parse("one speaker only")
+    assert "two windows" in unscored("timbre_consistency", {"recording": recording, "script": alone}).reason
 
 
 # wer

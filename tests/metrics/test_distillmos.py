@@ -136,7 +136,7 @@ def test_the_score_is_the_mean_over_windows_with_their_timeline(
     samples = np.random.default_rng(2).normal(0, 0.1, WINDOW + 32_000).astype(np.float32)
     found = measured(samples, tmp_path)
     assert isinstance(found, Score)
-    assert found.values == {"distillmos": 2.0}
+    assert found.values == {"distillmos": 2.0, "distillmos_mix": 2.0}
     assert found.timeline
     assert found.timeline.starts == [0, 1, 2]
     assert found.timeline.window == pytest.approx(7.68)

@@ -84,6 +84,17 @@ def test_it_is_the_population_deviation_of_srmr_over_windows_of_3_s_every_2_s(mo
     assert found.timeline.values["srmr"] == pytest.approx(expected, abs=1e-3)
 
 
+def test_a_hall_over_everything_lowers_the_paper_s_spread_and_not_the_one_that_ranks() -> None:
+    """What a system could win by: reverberating all of it."""
+    dry = whispered(20)
+    dry[::3] *= np.float32(0.7)
+    wet = in_a_room(dry, 2.0)
+    before, after = (score(heard(samples, (0, 20))).values for samples in (dry, wet))
+    assert after["reverb_consistency"] < 0.1 * before["reverb_consistency"]  # type: ignore[operator]
+    assert after["reverb_consistency_cv"] > 0.6 * before["reverb_consistency_cv"]  # type: ignore[operator]
+    assert after["reverb_consistency_cv"] == pytest.approx(after["reverb_consistency"] / after["srmr"])  # type: ignore[operator]
+
+
 def test_windows_of_which_more_than_60_percent_is_not_speech_are_left_out_and_counted() -> None:
     # Speech of the windows from 0, 2, 4, 6, 8 and 10 s: 3, 1.2, 0, 1.19, 3 and 3 s, of which 1.2 s is needed.
     found = score(heard(whispered(13), (0, 3.2), (7.81, 13)))

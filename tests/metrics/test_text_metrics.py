@@ -18,7 +18,8 @@ def test_distinct_2_of_a_short_text_is_one_window_and_flagged() -> None:
     # Pairs of "a b a b": ab, ba, ab.
     found = score("distinct_n", "a b a b")
     assert found.values == {"distinct_2": pytest.approx(2 / 3)}
-    assert found.notes == {"tokens": 4, "short": True}
+    assert (found.notes["tokens"], found.notes["short"]) == (4, True)
+    assert set(found.unranked) == {"distinct_2"}
 
 
 def test_the_podeval_variant_gives_a_short_text_0() -> None:
@@ -51,7 +52,8 @@ def test_windows_slide_by_one_token_and_the_timeline_shows_them() -> None:
 def test_mattr_is_the_mean_of_types_by_tokens_over_windows() -> None:
     # Windows "a b a", "b a b", "a b c".
     assert score("mattr", "a b a b c", window=3).values == {"mattr": pytest.approx((2 / 3 + 2 / 3 + 1) / 3)}
-    assert score("mattr", "A b a B").notes == {"tokens": 4, "short": True}
+    notes = score("mattr", "A b a B").notes
+    assert (notes["tokens"], notes["short"]) == (4, True)
     assert score("mattr", "A b a B").values == {"mattr": 0.5}
 
 
@@ -60,7 +62,7 @@ def test_information_density_is_the_entropy_of_the_content_words() -> None:
     found = score("info_dens", "The cat the dog the cat")
     assert found.values["info_dens"] == pytest.approx(math.log2(3) - 2 / 3)
     assert found.values["info_dens_norm"] == pytest.approx(1 - 2 / 3 / math.log2(3))
-    assert found.notes == {"tokens": 3}
+    assert (found.notes["tokens"], found.notes["function_words"]) == (3, 0.5)
 
 
 def test_a_single_content_word_has_no_normalised_density() -> None:

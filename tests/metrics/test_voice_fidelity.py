@@ -42,6 +42,9 @@ class Talk:
 
     def require_sound(self, shortest: float = 0.0) -> None: ...
 
+    def mono(self, rate: int) -> Vector:
+        return np.zeros(rate * 30, np.float32)
+
     def speech(self) -> tuple[Span, ...]:
         return self.spoken
 
@@ -60,12 +63,19 @@ class Talk:
         )
 
 
+class Voice(np.ndarray[Any, np.dtype[np.float32]]):
+    """A reference's embedding that also gives its samples: silence, which nobody plays back."""
+
+    def mono(self, rate: int) -> Vector:
+        return np.zeros(rate * 5, np.float32)
+
+
 class References(Mapping[str, Vector]):
     def __init__(self, **embeddings: Vector) -> None:
         self.embeddings = embeddings
 
     def __getitem__(self, name: str) -> Vector:
-        return self.embeddings[name]
+        return self.embeddings[name].view(Voice)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.embeddings)

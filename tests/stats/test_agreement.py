@@ -7,6 +7,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.stats import agreement
+from podeval.stats.agreement import cohen_kappa, krippendorff_alpha, plcc, qwk
 
 KRIPPENDORFF_2011 = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
@@ -126,3 +127,36 @@ def test_unequal_lists_and_gaps_are_refused() -> None:
         agreement.mae([1, math.nan], [1, 2])
     with pytest.raises(BadInput, match="level of measurement"):
         agreement.krippendorff_alpha([[1, 2], [1, 2]], "fuzzy")  # type: ignore[arg-type]
+
+
+def test_few_things_have_no_interval_of_kappa_or_alpha() -> None:
+    x, y = [1, 2, 3, 1, 2, 3], [1, 2, 3, 1, 2, 2]
+    for few in (cohen_kappa(x, y), qwk(x, y), krippendorff_alpha([x, y])):
+        assert few.value is not None
+        assert (few.low, few.high) == (None, None)
+    many = cohen_kappa(x * 2, y * 2)
+    assert many.low is not None
+    assert many.low < (many.value or 0) < (many.high or 0) <= 1
+
+
+def test_the_interval_of_kappa_of_twenty_things_holds_the_truth_about_as_often_as_it_says() -> None:
+    """True kappa 0.6: agreement by design in 60 %, by chance else."""
+    random, held = np.random.default_rng(5), 0
+    for _ in range(300):
+        first = random.integers(0, 3, 20)
+        second = np.where(random.random(20) < 0.6, first, random.integers(0, 3, 20))
+        found = cohen_kappa(first.tolist(), second.tolist())
+        held += found.low is not None and found.low <= 0.6 <= (found.high or 0)
+    assert 0.88 <= held / 300 <= 0.98
+
+
+def test_a_correlation_by_clusters_holds_the_truth_about_as_often_as_it_says() -> None:
+    """Six clusters of five values that share half of their variance; the correlation is 0.5 in and between them."""
+    random, held = np.random.default_rng(6), 0
+    for _ in range(300):
+        shared, own = random.normal(size=(2, 6)), random.normal(size=(2, 6, 5))
+        x = shared[0][:, None] + own[0]
+        y = 0.5 * x + np.sqrt(0.75) * (shared[1][:, None] + own[1])
+        found = plcc(x.ravel().tolist(), y.ravel().tolist(), [n for n in range(6) for _ in range(5)])
+        held += found.low is not None and found.low <= 0.5 <= (found.high or 0)
+    assert 0.88 <= held / 300 <= 0.98

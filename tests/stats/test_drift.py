@@ -19,7 +19,7 @@ def test_a_straight_line_is_found_exactly() -> None:
     assert found.blocks == 20
 
 
-def test_it_equals_least_squares_of_scipy_where_windows_do_not_overlap() -> None:
+def test_the_slope_is_that_of_scipy_and_the_interval_no_narrower() -> None:
     from scipy import stats
 
     y = np.random.default_rng(0).normal(size=12)
@@ -27,7 +27,9 @@ def test_it_equals_least_squares_of_scipy_where_windows_do_not_overlap() -> None
     line = stats.linregress(3.0 * np.arange(12), y)
     reach = stats.t.ppf(0.975, 10) * line.stderr
     assert found
-    assert (found.slope, found.low, found.high) == pytest.approx((line.slope, line.slope - reach, line.slope + reach))
+    assert found.slope == pytest.approx(line.slope)
+    assert found.low <= line.slope - reach + 1e-12
+    assert found.high >= line.slope + reach - 1e-12
 
 
 def test_the_interval_holds_no_trend_about_as_often_as_it_says() -> None:
@@ -42,6 +44,21 @@ def test_the_interval_holds_no_trend_about_as_often_as_it_says() -> None:
         assert found
         held += found.low <= 0 <= found.high
     assert 0.90 <= held / 400 <= 0.985
+
+
+@pytest.mark.parametrize(("memory", "most"), [(0.0, 0.07), (0.6, 0.13)])
+def test_values_that_remember_a_minute_seldom_seem_to_drift(memory: float, most: float) -> None:
+    """Twenty blocks of 30 s; without the correction for memory 32 % of them would seem to drift at 0.6."""
+    rng = np.random.default_rng(2)
+    starts, drifting = [30.0 * block for block in range(20)], 0
+    for _ in range(400):
+        values = [rng.normal()]
+        while len(values) < 20:
+            values.append(memory * values[-1] + np.sqrt(1 - memory**2) * rng.normal())
+        found = drift(starts, values, 30.0)
+        assert found
+        drifting += not found.low <= 0 <= found.high
+    assert 0.005 <= drifting / 400 <= most
 
 
 def test_windows_without_a_value_are_left_out() -> None:

@@ -329,14 +329,21 @@ class Recording:
         """
         return find_voices(turns, self.duration, self.embeddings)
 
-    def speech_quality(self, windows: str) -> NDArray[np.float64]:
-        """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808."""
+    def speech_quality(self, windows: str, gain: float = 0.0) -> NDArray[np.float64]:
+        """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808.
+
+        Args:
+            windows: which windows, as `dnsmos` names them.
+            gain: decibels by which the recording is made louder first.
+        """
 
         def stack_scores(model: Any) -> NDArray[Any]:
-            scores = model.score(self.mono(), windows=windows)
+            samples = self.mono() if not gain else (self.mono() * np.float32(10 ** (gain / 20))).astype(np.float32)
+            scores = model.score(samples, windows=windows)
             return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
 
-        return self.array_from("speech_quality", stack_scores, windows=windows)
+        options = {"windows": windows, **({"gain": gain} if gain else {})}
+        return self.array_from("speech_quality", stack_scores, **options)
 
     def _mix(self) -> Samples:
         mixed = mono(self.samples)

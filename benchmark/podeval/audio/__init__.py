@@ -10,6 +10,7 @@ __all__ = [
     "mixing",
     "prosody",
     "resample",
+    "same_sound",
     "sample_buffer",
     "srmr",
     "transcode",

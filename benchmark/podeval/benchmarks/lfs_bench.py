@@ -88,9 +88,12 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             metrics=(
                 MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
-                MetricUse(name="reverb_consistency", keys=("reverb_consistency", "reverb_consistency_norm")),
-                MetricUse(name="sound_fidelity", keys=("pesq_estimate",)),
-                MetricUse(name="distillmos", keys=("distillmos",)),
+                MetricUse(
+                    name="reverb_consistency",
+                    keys=("reverb_consistency_cv", "reverb_consistency", "reverb_consistency_norm"),
+                ),
+                MetricUse(name="sound_fidelity", keys=("pesq_estimate", "pesq_estimate_mix")),
+                MetricUse(name="distillmos", keys=("distillmos", "distillmos_mix")),
             ),
             main="timbre_consistency.timbre_consistency",
             needs_accurate_speech=True,

@@ -198,7 +198,7 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             metrics=(
                 MetricUse(name="wer", keys=("wer",)),
-                MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808")),
+                MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_mix")),
                 MetricUse(name="sptd", keys=("sptd",)),
                 MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
             ),
@@ -212,7 +212,7 @@ BENCHMARK = Benchmark(
             title="Voice fidelity",
             description="Whether speakers have the reference voices, which systems with voices of their own cannot.",
             tracks=("voice",),
-            metrics=(MetricUse(name="sim", keys=("sim",)), MetricUse(name="wsim", keys=("wsim",))),
+            metrics=(MetricUse(name="sim", keys=("sim", "low_windows")), MetricUse(name="wsim", keys=("wsim",))),
             main="sim.sim",
             needs_accurate_speech=True,
             splits=("topics", "topics_v1"),

@@ -73,6 +73,8 @@ def metrics_page() -> str:
 
 def _section(metric: Metric) -> str:
     lines = [f"## {metric.title} (`{metric.name}`)\n", metric.documentation, ""]
+    if metric.caution:
+        lines += [f"**Caution.** {metric.caution}", ""]
     lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
     for k in metric.keys:
         people, systems = (span_text(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")

@@ -45,7 +45,10 @@ def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its 
 
     metric = get(name)
     description = facts(metric)
-    print(f"{metric.title} ({metric.name}, version {metric.version})\n\n{metric.documentation}\n\nKeys:")
+    print(f"{metric.title} ({metric.name}, version {metric.version})\n\n{metric.documentation}\n")
+    if metric.caution:
+        print(f"Caution: {metric.caution}\n")
+    print("Keys:")
     for key in description["keys"]:
         unit = f", {key['unit']}" if key["unit"] else ""
         span = f", {key['range']}" if key["range"] else ""

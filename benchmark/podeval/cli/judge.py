@@ -201,11 +201,11 @@ def battles(
     pairs = [(a, b) for a, b in combinations(_dialogues(files), 2) if a.id == b.id and a.system != b.system]
     if not pairs:
         raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
-    asks = JudgeUse(prompts=lambda _: prompts(modality), sampling=lambda _: SAMPLING[variant])
+    asks = JudgeUse(prompts=lambda _: prompts(modality, variant), sampling=lambda _: SAMPLING[variant])
     outcomes, judge_id = _ask(
         [battle(a, b, variant=variant, modality=modality, seed=seed) for a, b in pairs], asks, name, records
     )
-    protocol = {"judge": judge_id, "prompt": prompts(modality)[0].id, "variant": variant, "modality": modality}
+    protocol = {"judge": judge_id, "prompt": prompts(modality, variant)[0].id, "variant": variant, "modality": modality}
     for (a, b), outcome in zip(pairs, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
             print(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}", file=sys.stderr)

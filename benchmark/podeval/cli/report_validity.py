@@ -27,14 +27,23 @@ def validity(
             help="whose listening tests count too; without --scores, podeval.db in the folder of runs by default",
         ),
     ] = DEFAULT,
+    published: Annotated[
+        bool, typer.Option("--published", help="what is known without runs: public clips and figures of the papers")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Set every metric and judge of the runs against human scores of the same outputs.
 
+    Intervals are over systems and items. Keys that are best in a range are folded; keys without a direction are left
+    out. The number of keys is said, for the best of many is good by chance.
+
     Example: podeval report validity --runs runs --scores listeners.csv
 
-    Example: podeval report validity --runs runs --json
+    Example: podeval report validity --published
     """
+    if published:
+        _print_published(as_json)
+        return
     from podeval.leaderboard.build import build
     from podeval.leaderboard.validity import FEWEST, of_file
     from podeval.leaderboard.validity import validity as agreement
@@ -44,7 +53,7 @@ def validity(
     if not scores and not is_there(resolve_database(database, runs)):
         raise BadInput(
             f"validity needs what people said: --scores FILE, or --database with listening tests; "
-            f"there is no {resolve_database(database, runs)}"
+            f"there is no {resolve_database(database, runs)} (--published shows what the papers have)"
         )
     if not run_folders(runs):
         raise BadInput(f"there are no runs in {runs}; `podeval run` makes some, --runs names others")
@@ -55,11 +64,36 @@ def validity(
             human.setdefault(name, {}).update(outputs)
     build(runs)
     agreements = agreement(read_table(runs / ITEMS), human)
+    if not as_json:
+        for row in {row.human: row for row in agreements}.values():
+            print(f"{row.human}: {_describe_search(row)}")
     for row in agreements:
         emit(row) if as_json else print(_describe_validity(row))
     if not agreements:
         print(f"no metric shares {FEWEST} outputs (system and item) with a human measure", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _print_published(as_json: bool) -> None:
+    from podeval.leaderboard.published_evidence import THIN, printed_agreements, recompute_agreement
+
+    rows = recompute_agreement()
+    if as_json:
+        for entry in (*rows, *printed_agreements()):
+            emit(entry)
+        return
+    print(THIN)
+    print(_describe_search(rows[0].agreement))
+    for row in rows:
+        within = f"; within a category {row.within.mean:.2f}" if row.within else ""
+        if row.within and row.within.low is not None and row.within.high is not None:
+            within += f" [{row.within.low:.2f}, {row.within.high:.2f}]"
+        print(_describe_validity(row.agreement) + within)
+    print("\nAgreement with people that the papers print:")
+    for printed in printed_agreements():
+        count = f", n {printed.count}" if printed.count else ""
+        what = f"{printed.who}, {printed.about}: {printed.statistic} {printed.value}{count}"
+        print(f"{printed.paper} {printed.table}: {what}")
 
 
 def _of_database(location: str) -> "Human":
@@ -71,11 +105,27 @@ def _of_database(location: str) -> "Human":
         return of_listening_tests(marks_by_test(opened))
 
 
+def _describe_search(row: "Validity") -> str:
+    """Say how many keys were compared, and what the best of them reaches by chance."""
+    chance = (
+        ""
+        if row.by_chance is None
+        else (
+            f"; by chance alone the best of them has an SRCC of {row.by_chance:.2f} or more over "
+            f"{row.systems.count} systems in one case of twenty"
+        )
+    )
+    return f"{row.keys} keys were compared{chance}"
+
+
 def _describe_validity(row: "Validity") -> str:
-    turned = " (turned: lower is better)" if row.turned else ""
+    turned = " (turned: lower is better)" if row.turned else " (folded: a range is best)" if row.folded else ""
+    values = [left.value for left in row.left_out if left.value is not None]
+    without = f", {min(values):.2f} to {max(values):.2f} without one of them" if values else ""
     return (
         f"{row.metric}.{row.key}{turned} with {row.human}: SRCC {_figure(row.srcc)}, PLCC {_figure(row.plcc)}, "
-        f"KRCC {_figure(row.krcc)}, {row.srcc.count} outputs; of {row.systems.count} systems {_figure(row.systems)}"
+        f"KRCC {_figure(row.krcc)}, {row.srcc.count} outputs; of {row.systems.count} systems "
+        f"{_figure(row.systems)}{without}"
     )
 
 

@@ -17,8 +17,12 @@ def _half_step(score: float) -> float:
     return score
 
 
-HalfStep = Annotated[float, Field(ge=1, le=5), AfterValidator(_half_step)]
-"""1 to 5 in steps of one half."""
+HalfStep = Annotated[
+    float,
+    Field(ge=1, le=5, json_schema_extra={"enum": [step / 2 for step in range(2, 11)]}),
+    AfterValidator(_half_step),
+]
+"""1 to 5 in steps of one half, which the schema lists, so that an endpoint that keeps to it can give no other."""
 
 
 def _grade(score: float) -> float:

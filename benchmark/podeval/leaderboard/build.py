@@ -17,6 +17,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import system_info
+from podeval.leaderboard.comparability import explain_unranked, select_comparable
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Result, Score
@@ -98,10 +99,13 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
             for name, value in row.keys.items():
                 ranked = ranks.get((*run.comparison_key(row.protocol, row.slice), name))
                 rank = ranked.ranges.get(plan.system) if ranked else None
-                values = _values(run, row.protocol, row.slice, name)
+                values = _scores(run, row.protocol, row.slice, name)
                 reasons = dict(row.reasons)
                 if too_many_errors and row.rankable:
                     reasons[too_many_errors] = row.scored
+                unranked = ranked.unranked.get(plan.system) if ranked else None
+                if unranked:
+                    reasons[unranked] = row.scored
                 yield BoardRow(
                     benchmark=plan.benchmark,
                     split=plan.split,
@@ -120,7 +124,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     high=value.high if value else None,
                     rank_best=rank[0] if rank else None,
                     rank_worst=rank[1] if rank else None,
-                    rankable=row.rankable and not too_many_errors and plan.system_kind != "control",
+                    rankable=row.rankable and not too_many_errors and not unranked and plan.system_kind != "control",
                     scored=row.scored,
                     unscored_system=row.unscored_system,
                     unscored_ours=row.unscored_ours,
@@ -173,10 +177,13 @@ def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 @dataclass(frozen=True)
 class Ranked:
-    """The rank range of each system in one column, and the number of clusters of the common items it rests on."""
+    """The rank range of each system in one column, the number of clusters of the common items it rests on, and why
+    systems with values have no range.
+    """
 
     ranges: dict[str, tuple[int, int]]
     clusters: int
+    unranked: dict[str, str]
 
 
 def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
@@ -190,30 +197,33 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
     for (board_part, name, slice_), entries in fields.items():
         metric = metrics_of(entries[0][0].benchmark, entries[0][0].summary.plan.track)[name]
         for key in metric.keys:
-            if key.better not in ("higher", "lower"):
+            if key.better not in ("higher", "lower") or not key.ranked:
                 continue
-            scores = {run.summary.plan.system: _values(run, row.protocol, slice_, key.name) for run, row in entries}
-            scores = {system: values for system, values in scores.items() if values}
+            measured = {run.summary.plan.system: _scores(run, row.protocol, slice_, key.name) for run, row in entries}
+            unranked = explain_unranked(measured, key.name)
+            scores = {system: values for system, values in select_comparable(measured, key.name).items() if values}
             common = set.intersection(*(set(values) for values in scores.values())) if scores else set()
             if common:
                 first = entries[0][0]
                 clusters = {item.id: first.benchmark.cluster(item) for item in first.items}
                 ranges = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
-                ranks[(*board_part, key.name)] = Ranked(ranges, len({clusters[item] for item in common}))
+                count = len({clusters[item] for item in common})
+                ranks[(*board_part, key.name)] = Ranked(ranges, count, unranked)
+            elif unranked:
+                ranks[(*board_part, key.name)] = Ranked({}, 0, unranked)
     return ranks
 
 
-def _values(run: Run, protocol: str, slice_: str, key: str) -> dict[str, float]:
-    """Return the key's values on the items of a slice, by item."""
+def _scores(run: Run, protocol: str, slice_: str, key: str) -> dict[str, Score]:
+    """Return the scores on the items of a slice that have a value of the key, by item."""
     field, _, group = slice_.partition("=")
-    values = {}
-    for item in run.items:
-        result = run.results.get((item.id, protocol))
-        if slice_ and item.group(field) != group:
-            continue
-        if isinstance(result, Score) and (value := result.values.get(key)) is not None:
-            values[item.id] = value
-    return values
+    return {
+        item.id: result
+        for item in run.items
+        if (not slice_ or item.group(field) == group)
+        and isinstance(result := run.results.get((item.id, protocol)), Score)
+        and result.values.get(key) is not None
+    }
 
 
 def _explain_no_rank(run: Run, metric: str) -> str | None:

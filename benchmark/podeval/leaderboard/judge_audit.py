@@ -181,7 +181,7 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
 def preference_of(answer: JudgeReply) -> int | None:
     """Return 1 where the first was preferred, -1 the second, 0 neither; None where the answer is not a comparison."""
     if isinstance(answer.value, Choice):
-        return 1 if answer.value.winner == "A" else -1
+        return {"A": 1, "B": -1, "tie": 0}[answer.value.winner]
     if isinstance(answer.value, Comparison):
         return int(-np.sign(answer.value.overall))
     return None

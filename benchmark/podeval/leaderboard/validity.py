@@ -1,25 +1,29 @@
 """Validity: how far every metric and judge agrees with people, on the same outputs of the same systems.
 
 A metric's value of an output (system, item) is compared with the mean human score of that output. Metrics that are
-better when lower are turned, so that a positive correlation is agreement. Items are the clusters: the outputs of
-several systems for one item are one draw. Beside it stands the agreement on systems as wholes, of which there are few.
+better when lower are turned, and those that are best in a range are folded to the distance from it, so that a positive
+correlation is agreement; keys without a direction are left out. Both systems and items are draws: a metric is wanted
+for systems that nobody has measured yet. Beside it stands the agreement on systems as wholes, of which there are few,
+without each of them in turn, and what the best of so many keys would reach by chance.
 """
 
 import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import HIGH, LOW
+from podeval.stats.two_way import WithoutSystem, best_by_chance, correlate, leave_out_systems
 
 FEWEST = 5
 """Fewest outputs with both figures for which an agreement is reported."""
@@ -30,18 +34,30 @@ Human = Mapping[str, Mapping[tuple[str, str], float]]
 
 @dataclass(frozen=True)
 class Validity:
-    """Agreement of one key of one metric, under one protocol, with one human measure."""
+    """Agreement of one key of one metric, under one protocol, with one human measure.
+
+    Attributes:
+        turned: whether lower is better.
+        folded: whether a range is best, so that the distance from it is compared.
+        systems: SRCC over the systems' means.
+        left_out: that SRCC without each system in turn.
+        keys: how many keys were compared with this measure.
+        by_chance: the SRCC over systems that the best of so many keys reaches in one of twenty cases by chance alone.
+    """
 
     metric: str
     key: str
     protocol: str
     human: str
     turned: bool
+    folded: bool
     srcc: Estimate
     plcc: Estimate
     krcc: Estimate
     systems: Estimate
-    """SRCC over the systems' means."""
+    left_out: tuple[WithoutSystem, ...]
+    keys: int = 1
+    by_chance: float | None = None
 
 
 def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
@@ -54,42 +70,102 @@ def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
     Returns:
         The agreements; pairs with fewer than five common outputs are left out.
     """
-    agreements = []
+    agreements: list[Validity] = []
+    means: dict[str, list[dict[str, float]]] = {}
+    for metric, protocol, key, values in _values_by_key(items):
+        for measure, scores in human.items():
+            shared = sorted(values.keys() & scores.keys())
+            if len(shared) < FEWEST:
+                continue
+            ours = [badness(key, values[output]) for output in shared]
+            agreements.append(compare(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
+            means.setdefault(measure, []).append(_means_by_system(shared, ours))
+    by_chance = {measure: _best_by_chance(columns, human[measure]) for measure, columns in means.items()}
+    counted = [replace(row, keys=len(means[row.human]), by_chance=by_chance[row.human]) for row in agreements]
+    return sorted(counted, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
+
+
+def compare(
+    metric: str,
+    key: Key,
+    protocol: str,
+    measure: str,
+    outputs: Sequence[tuple[str, str]],
+    ours: Sequence[float],
+    theirs: Sequence[float],
+) -> Validity:
+    """Return the agreement of one key with people.
+
+    Args:
+        metric: its name.
+        key: the key's declaration.
+        protocol: how its values came about.
+        measure: the name of the human measure.
+        outputs: system and item of each value.
+        ours: the key's values as `badness` gives them.
+        theirs: people's scores.
+    """
+    systems, items = [system for system, _ in outputs], [item for _, item in outputs]
+    by_system = _means_by_system(outputs, ours)
+    liked = _means_by_system(outputs, theirs)
+    names = list(by_system)
+    of_systems = [by_system[name] for name in names], [liked[name] for name in names]
+    return Validity(
+        metric,
+        key.name,
+        protocol,
+        measure,
+        key.better == "lower",
+        key.better == "in range",
+        correlate(srcc, ours, theirs, systems, items),
+        correlate(plcc, ours, theirs, systems, items),
+        correlate(krcc, ours, theirs, systems, items),
+        srcc(*of_systems),
+        leave_out_systems(srcc, *of_systems, names),
+    )
+
+
+def badness(key: Key, value: float) -> float:
+    """Return a value so that more is better: turned where lower is, minus the distance where a range is."""
+    if key.better == "in range" and key.ideal is not None:
+        low, high = key.ideal
+        return -max(low - value, value - high, 0.0)
+    return -value if key.better == "lower" else value
+
+
+def has_direction(key: Key) -> bool:
+    """Return whether it can be said which of two values of a key is better."""
+    return key.better in ("higher", "lower") or (key.better == "in range" and key.ideal is not None)
+
+
+def _values_by_key(items: pd.DataFrame) -> Iterator[tuple[str, str, Key, dict[tuple[str, str], float]]]:
+    """Yield each key of each metric and protocol with its values by output."""
     measured: dict[tuple[str, str], list[dict[str, str]]] = {}
     for record in items[["metric", "protocol", "system", "item", "result"]].to_dict("records"):
         row = {str(name): str(value) for name, value in record.items()}
         measured.setdefault((row["metric"], row["protocol"]), []).append(row)
     for (metric, protocol), rows in sorted(measured.items()):
-        declared = catalogue.get(metric)
-        values: dict[str, dict[tuple[str, str], float]] = {}
-        for row in rows:
-            result = json.loads(row["result"])
-            for key in declared.keys:
-                value = result.get(key.name)
+        for key in filter(has_direction, catalogue.get(metric).keys):
+            values = {}
+            for row in rows:
+                value = json.loads(row["result"]).get(key.name)
                 if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-                    values.setdefault(key.name, {})[row["system"], row["item"]] = value
-        for key in declared.keys:
-            for measure, scores in human.items():
-                shared = sorted(values.get(key.name, {}).keys() & scores.keys())
-                if len(shared) < FEWEST:
-                    continue
-                sign = -1 if key.better == "lower" else 1
-                ours, theirs = [sign * values[key.name][o] for o in shared], [scores[o] for o in shared]
-                clusters = [item for _, item in shared]
-                agreements.append(
-                    Validity(
-                        metric,
-                        key.name,
-                        protocol,
-                        measure,
-                        sign == -1,
-                        srcc(ours, theirs, clusters),
-                        plcc(ours, theirs, clusters),
-                        krcc(ours, theirs, clusters),
-                        _of_systems(shared, ours, theirs),
-                    )
-                )
-    return sorted(agreements, key=lambda v: -(v.srcc.value if v.srcc.value is not None else -2))
+                    values[row["system"], row["item"]] = value
+            yield metric, protocol, key, values
+
+
+def _means_by_system(outputs: Sequence[tuple[str, str]], values: Sequence[float]) -> dict[str, float]:
+    of_system: dict[str, list[float]] = {}
+    for (system, _), value in zip(outputs, values, strict=True):
+        of_system.setdefault(system, []).append(value)
+    return {system: sum(several) / len(several) for system, several in of_system.items()}
+
+
+def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[tuple[str, str], float]) -> float | None:
+    """Return what the best of these keys reaches by chance, on the systems that all of them have."""
+    shared = sorted(set.intersection(*(set(column) for column in columns)))
+    liked = _means_by_system(list(scores), list(scores.values()))
+    return best_by_chance([[column[name] for name in shared] for column in columns], [liked[name] for name in shared])
 
 
 def of_marks(test: str, marks: Iterable[Mark]) -> Human:
@@ -156,9 +232,3 @@ def _marks(path: Path) -> list[Mark]:
             raise BadInput(f"{path}, line {number}: a score is a number, not {row['score']!r}")
         marks.append(Mark(row.get("rater") or "", row["item"], row["system"], score, row.get("measure") or ""))
     return marks
-
-
-def _of_systems(outputs: list[tuple[str, str]], ours: list[float], theirs: list[float]) -> Estimate:
-    frame = pd.DataFrame({"system": [system for system, _ in outputs], "ours": ours, "theirs": theirs})
-    means = frame.groupby("system").mean()
-    return srcc(means["ours"].tolist(), means["theirs"].tolist())

@@ -185,7 +185,7 @@ A score above 0 without a passage from the script is not accepted.""",
 
 ACCEPT = Prompt(
     name="script_acceptance",
-    version="1.0",
+    version="1.1",
     system=(
         "You accept or reject podcast scripts for clients. First you make the law: from the request you derive what "
         "the script has to do. Then you judge: item by item, by evidence in the script and by nothing else."
@@ -193,6 +193,9 @@ ACCEPT = Prompt(
     template="""\
 What the client asks for:
 {request}
+
+The material that came with it:
+{sources}
 
 The script:
 {script}
@@ -281,7 +284,8 @@ def audit(
 
 def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) -> Conversation[ChecklistResult]:
     """Ask for checklist and audit in a single answer, as the paper does."""
-    answers = yield [JudgeRequest(ACCEPT, {"request": request.text, "script": text}, seed, check=_evidence(script))]
+    inputs = {**_request_inputs(request), "script": text}
+    answers = yield [JudgeRequest(ACCEPT, inputs, seed, check=_evidence(script))]
     graded = values(Acceptance, answers)[0].checklist
     return ChecklistResult(
         tuple(

@@ -12,8 +12,8 @@ from podeval.text.script import Script
 from podeval.text.tokens import HAN
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
-_LEAST = 4
-"""Letters and digits a quote needs to say anything; a Chinese character counts as two."""
+_WORDS, _CHARACTERS = 3, 6
+"""Words a quote needs to be evidence, and Chinese characters where it has any: one word stands in every script."""
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:
@@ -53,7 +53,7 @@ def _is_said_by(quote: str, script: Script) -> bool:
 
 def _contains(quote: str, text: str) -> bool:
     parts = [part for piece in _GAP.split(quote) if (part := letters(piece))]
-    if sum(map(_weight, parts)) < _LEAST:
+    if not _says_enough(quote) and not (parts and "".join(parts) == text):
         return False
     start = 0
     for part in parts:
@@ -69,5 +69,8 @@ def letters(text: str) -> str:
     return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())
 
 
-def _weight(part: str) -> int:
-    return len(part) + len(re.findall(f"[{HAN}]", part))
+def _says_enough(quote: str) -> bool:
+    """Tell whether a quote has the words, or the Chinese characters, that make it evidence."""
+    characters = len(re.findall(f"[{HAN}]", quote))
+    words = [word for word in re.split(rf"[\s{HAN}]+", quote) if letters(word)]
+    return len(words) >= _WORDS or characters >= _CHARACTERS or len(words) + characters / 2 >= _WORDS

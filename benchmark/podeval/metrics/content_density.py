@@ -171,7 +171,7 @@ def _quote(parts: list[str]) -> str:
 @metric(
     name="content_density",
     title="Content density",
-    version="1.0",
+    version="1.1",
     dimension="dialogue.efficiency",
     dimension_zh="效率",
     keys=(Key("content_density", "higher", "% of words", (0, 100), about="words in essential clauses", zh="内容密度"),),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
-from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections
+from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, spoken_words
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
 
@@ -62,6 +62,9 @@ class Key:
     """What the column is called in Chinese, where the English title is not used there too."""
     reach: Reach | None = None
     """What people and good systems reach; None where nothing comparable is known."""
+    ranked: bool = True
+    """Whether systems are ranked by it, where one direction is better; not so where it is easily won without being
+    better, and shown because a paper prints it."""
 
     @property
     def unit_text(self) -> str:
@@ -124,6 +127,10 @@ class Metric:
     dimension_zh: str = ""
     only_for: str = ""
     """What a recording has to have for the metric to say anything; empty where every recording of speech will do."""
+    caution: str = ""
+    """What raises the value without being better, or what it must not be read as, in a sentence for its card."""
+    needs_speakers: bool = False
+    """Whether it is unscored where neither a script nor the parameter `speakers` says how many people speak."""
 
     @property
     def group(self) -> DimensionGroup:
@@ -208,7 +215,9 @@ class Metric:
 
         The notes of its score say where the judged material contains words addressed to the judge.
         """
-        return note_injections(self.function(**self._arguments(inputs), **chosen))  # type: ignore[arg-type]
+        arguments = self._arguments(inputs)
+        conversation = self.function(**arguments, **chosen)
+        return note_injections(conversation, lambda: spoken_words(arguments))  # type: ignore[arg-type]
 
     def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
         """Turn the outcome of a measurement, a result or an error, into a result.
@@ -265,6 +274,8 @@ def metric(
     asks: JudgeUse | None = None,
     dimension_zh: str = "",
     only_for: str = "",
+    caution: str = "",
+    needs_speakers: bool = False,
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
@@ -280,6 +291,8 @@ def metric(
         dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
         only_for: what a recording has to have for the metric to say anything, such as music; without it, a recording
             that is unscored is none that failed.
+        caution: what raises the value without being better, or what it must not be read as, in a sentence.
+        needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
 
     Raises:
         ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
@@ -311,6 +324,8 @@ def metric(
             asks=asks,
             dimension_zh=dimension_zh,
             only_for=only_for,
+            caution=caution,
+            needs_speakers=needs_speakers,
         )
         _registered[name] = declared
         return declared

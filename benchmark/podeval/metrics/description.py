@@ -62,6 +62,7 @@ def facts(metric: Metric) -> dict[str, Any]:
         "dimension": metric.dimension,
         "paper": metric.paper,
         "about": metric.about,
+        "caution": metric.caution,
         "keys": [
             {
                 "name": k.name,

@@ -20,6 +20,7 @@ takes the first of them, and in refusing recordings without speech.
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.speech_windows import require_speech
@@ -52,7 +53,7 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
 @metric(
     name="distillmos",
     title="DistillMOS",
-    version="1.3",
+    version="1.4",
     dimension="speech.naturalness",
     dimension_zh="自然度",
     keys=(
@@ -64,9 +65,14 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             about="naturalness and quality of the speech",
             reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded"),
         ),
+        Key("distillmos_mix", "informative", "MOS", (1, 5), about="of the recording as it is, music included"),
     ),
     needs=(*speech_track.NEEDS, "naturalness"),
     paper="ours",
+    caution=(
+        "It ranks good machines above people: read it as a measure of synthesis faults. Separation takes noise away "
+        "with music, so recordings scored on their stem never rank with recordings scored as they are."
+    ),
 )
 def distillmos(
     recording: Recording,
@@ -84,18 +90,29 @@ def distillmos(
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
     require_speech(track, SHORTEST)
-    samples = track.mono(RATE)
-    starts = window_starts(len(samples), spread=windows == "spread")
-    excerpts = [samples[start : start + WINDOW] for start in starts]
-    scores = track.array_from("naturalness", lambda model: model.score(excerpts), window=WINDOW, windows=len(starts))
+    starts, scores = _score_windows(track, windows)
+    mix = scores if track is recording else _score_windows(recording, windows)[1]
     return Score(
-        values={"distillmos": float(np.mean(scores, dtype=np.float64))},
+        values={
+            "distillmos": float(np.mean(scores, dtype=np.float64)),
+            "distillmos_mix": float(np.mean(mix, dtype=np.float64)),
+        },
         notes={"windows": len(starts), **track.notes},
         timeline=Timeline(
             starts=[round(start / RATE, 3) for start in starts],
             window=WINDOW / RATE,
             values={"distillmos": [round(float(value), 4) for value in scores]},
         ),
+    )
+
+
+def _score_windows(track: Recording, windows: str) -> tuple[list[int], NDArray[np.float64]]:
+    """Return where the windows of a recording begin, in samples, and the score of each."""
+    samples = track.mono(RATE)
+    starts = window_starts(len(samples), spread=windows == "spread")
+    excerpts = [samples[start : start + WINDOW] for start in starts]
+    return starts, track.array_from(
+        "naturalness", lambda model: model.score(excerpts), window=WINDOW, windows=len(starts)
     )
 
 

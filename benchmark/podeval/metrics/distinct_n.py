@@ -1,8 +1,8 @@
 """Distinct-n: how little a text repeats its word pairs.
 
 Distinct n-grams by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1, higher is
-more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged
-`short`. A text in
+more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window, flagged
+`short` and not ranked; nor is a text with hardly any function word (`function_words` in the notes). A text in
 another language is cut as English is, by spaces and punctuation, and says so (`language` is
 `other`); one without spaces between its words, such as Japanese, is unscored.
 
@@ -13,22 +13,30 @@ tokenises Chinese as English.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PODEVAL_TEXTS, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens
+from podeval.text.tokens import stop_words
 
 MOST_POINTS = 300
 """Most points of a timeline over tokens."""
+
+FEWEST_FUNCTION_WORDS = {"en": 0.15, "zh": 0.08}
+"""Share of function words below which a text reads as none that a person would say, by language."""
+
+SHORT = "the text is shorter than a window, of 100 tokens by default"
+SENSELESS = "hardly any of its words are function words, as in no text that a person would say"
 
 
 @metric(
     name="distinct_n",
     title="Distinct-n",
-    version="1.1",
+    version="1.2",
     dimension="script.lexical_diversity",
     dimension_zh="词汇多样性",
     keys=(
@@ -42,6 +50,10 @@ MOST_POINTS = 300
         ),
     ),
     paper="PodEval",
+    caution=(
+        "Senseless text wins: random letters score 1.0, above every real script, and so do three words. Texts below "
+        "100 tokens, or with hardly any function word, are therefore not ranked; what passes may still be nonsense."
+    ),
 )
 def distinct_n(
     text: str,
@@ -64,15 +76,34 @@ def distinct_n(
     richness = lexical_diversity.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
     return Score(
         values={f"distinct_{n}": richness.value},
-        notes=token_notes(len(tokens), written, richness.short),
+        notes=token_notes(tokens, written, (f"distinct_{n}",), richness.short),
         timeline=token_timeline(f"distinct_{n}", richness),
     )
 
 
-def token_notes(tokens: int, language: str, short: bool = False) -> dict[str, object]:
-    """Return notes on the tokens a value rests on; they name the language where it is not English or Chinese."""
-    other = {"language": language} if language == "other" else {}
-    return {"tokens": tokens, **({"short": True} if short else {}), **other}
+def token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short: bool) -> dict[str, object]:
+    """Return notes on the tokens of a text: how many, whether they are few, and whether they read as words at all.
+
+    They name the language where it is not English or Chinese. Values of short texts, and of those with hardly any
+    function word, are not ranked.
+
+    Args:
+        tokens: the text's tokens.
+        language: as it was read, `en`, `zh` or `other`.
+        keys: the metric's keys.
+        short: whether the text is too short for its value to be compared.
+    """
+    notes: dict[str, object] = {"tokens": len(tokens), **({"short": True} if short else {})}
+    reason = SHORT if short else ""
+    if language == "other":
+        notes["language"] = language
+    else:
+        words = [token for token in tokens if any(map(str.isalnum, token))]
+        share = sum(word in stop_words(language) for word in words) / len(words) if words else 0.0
+        notes["function_words"] = round(share, 3)
+        if share < FEWEST_FUNCTION_WORDS[language]:
+            reason = reason or SENSELESS
+    return notes | ({UNRANKED: dict.fromkeys(keys, reason)} if reason else {})
 
 
 def token_timeline(key: str, richness: lexical_diversity.WindowedRichness) -> Timeline:

@@ -1,13 +1,13 @@
 """Instruction following: how much of what was asked for a podcast script does, by a checklist.
 
-A judge derives the checklist from the request alone, what it states (explicit) and what it implies, and then audits the
-script: each item 0, 0.5 or 1, with passages that stand in the script word for word. The value is 100 times the mean, 0
-to 100, higher is better. Language, number of speakers and length are counted, told to the judge as facts, and reported
-beside the value: 100 as asked, 0 not, none where nothing was asked or where the language cannot be told, which is then
-no fact for the judge either. A script is in a language that three quarters of its words are in; speakers are those with
-words, by names that differ in more than case and spaces. A minute is 150 English words or 300 Chinese
-characters, 20 % either way (5 % where the request is strict). A request may bring an approved checklist. PodBench,
-stage 1.
+A judge derives the checklist from the request alone, what it states (explicit) and what it implies, and then audits
+the script: each item 0, 0.5 or 1, with passages that stand in the script word for word. The value is 100 times the
+mean, 0 to 100, higher is better. Language, number of speakers and length are counted, told to the judge as facts, and
+reported beside the value, which they do not enter; `as_a_whole` is the value times the share of them that is as asked:
+100 as asked, 0 not, none where nothing was asked or where the language cannot be told, which is then no fact for the
+judge either. A script is in a language that three quarters of its words are in; speakers are those with words, by
+names that differ in more than case and spaces. A minute is 150 English words or 300 Chinese characters, 20 % either
+way (5 % where the request is strict). A request may bring an approved checklist. PodBench, stage 1.
 
 Differs from the paper, whose judge derives the list with the script before its eyes, anew for each system, and
 estimates length within 5 % itself, at temperature 1 on the first 16,000 characters (`variant="podbench"`).
@@ -46,7 +46,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
 @metric(
     name="instruction_following",
     title="Instruction following",
-    version="1.2",
+    version="1.3",
     dimension="script.instructions",
     dimension_zh="指令遵循",
     keys=(
@@ -64,8 +64,15 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
         Key("language", "higher", "%", (0, 100), about="in the language asked for, counted"),
         Key("speakers", "higher", "%", (0, 100), about="as many speakers as asked for, counted"),
         Key("length", "higher", "%", (0, 100), about="as long as asked for, counted"),
+        Key(
+            "as_a_whole", "higher", "%", (0, 100), about="the checklist, times the share of counted wishes that are met"
+        ),
     ),
     paper="PodBench",
+    caution=(
+        "Length, language and number of speakers are not in the headline: a script of a tenth of the length may have "
+        "100. Read it with its three columns, or `as_a_whole`."
+    ),
     asks=JudgeUse(prompts=_prompts, sampling=sampling),
 )
 def instruction_following(
@@ -92,12 +99,17 @@ def instruction_following(
     else:
         facts = " ".join(counted.sentences)
         result = yield from audit(request, script, text, facts, generic=checklist == "generic")
+    countables = _check_countables(counted)
+    counted_wishes = [value for value in countables.values() if value is not None]
+    whole = result.percent()
+    share = sum(counted_wishes) / (100 * len(counted_wishes)) if counted_wishes else 1.0
     return Score(
         values={
             "instruction_following": result.percent(),
             "explicit": result.percent("explicit"),
             "implied": result.percent("implied"),
-            **_check_countables(counted),
+            **countables,
+            "as_a_whole": None if whole is None else whole * share,
         },
         notes={
             "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in result.items],

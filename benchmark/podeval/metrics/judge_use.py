@@ -104,12 +104,20 @@ class JudgeConfig:
 NOBODY = JudgeConfig()
 
 
-def note_injections(conversation: "Conversation[Result]") -> "Conversation[Result]":
-    """Wrap a conversation so that the notes of its score say where the material addresses the judge."""
+def note_injections(
+    conversation: "Conversation[Result]", transcripts: Callable[[], Mapping[str, str]] = dict
+) -> "Conversation[Result]":
+    """Wrap a conversation so that the notes of its score say where the material addresses the judge.
+
+    Args:
+        conversation: what is asked of the judge.
+        transcripts: gives the words spoken in the recordings that the judge hears, by the name of the recording.
+    """
     from podeval.judges.injection import note
 
     texts: dict[str, str] = {}
     """The name of the input in which each text occurred first."""
+    audible = False
     # Pass requests and answers on, and collect every text that is shown.
     try:
         requests = next(conversation)
@@ -118,6 +126,8 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
                 for name, value in request.inputs.items():
                     if isinstance(value, str):
                         texts.setdefault(value, name)
+                    else:
+                        audible = True
             try:
                 answers = yield requests
             except PodevalError as error:
@@ -127,9 +137,36 @@ def note_injections(conversation: "Conversation[Result]") -> "Conversation[Resul
     except StopIteration as end:
         result: Result = end.value
     # Note the texts that address the judge.
+    if isinstance(result, Score) and audible:
+        texts |= {words: f"{name}, as heard" for name, words in transcripts().items() if words not in texts}
     if isinstance(result, Score) and (injected := note(texts)):
         return replace(result, notes={**result.notes, **injected})
     return result
+
+
+def spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
+
+    A recording that no model here can transcribe, or that holds no speech, has none.
+    """
+    from podeval.analysis import Recording
+    from podeval.metrics.spoken_dialogue import SpokenDialogue
+
+    recordings: dict[str, Any] = {}
+    if (recording := inputs.get("recording")) is not None:
+        recordings["recording"] = recording
+    if isinstance(dialogue := inputs.get("dialogue"), SpokenDialogue):
+        for number, turn in enumerate(dialogue.turns, 1):
+            if turn.answer_audio:
+                recordings[f"answer_{number}"] = turn.answer_audio
+    words = {}
+    for name, source in recordings.items():
+        try:
+            opened = Recording.open(source, allow_upsampling=True) if isinstance(source, Path) else source
+            words[name] = opened.transcript().text
+        except PodevalError:
+            continue
+    return words
 
 
 def default_records() -> Path:

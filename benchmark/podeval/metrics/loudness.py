@@ -2,7 +2,8 @@
 
 Integrated loudness (LUFS) by ITU-R BS.1770-4 over the real channel layout, true peak (dBTP) by oversampling as in
 EBU Tech 3341, loudness range (LU) by EBU Tech 3342. Each has a score of 0 to 1, with PodEval's constants: 1 for −18 to
-−14 LUFS, up to −1 dBTP, 4 to 18 LU, and falling exponentially outside.
+−14 LUFS, up to −1 dBTP, 4 to 18 LU, and falling exponentially outside. The range of less than a minute is not that of
+a programme (clips of real podcasts have 0.2 where whole episodes have 0.8): its score is shown, noted and not ranked.
 
 Source: the standards; PodEval, Eq. 2 to 4.
 
@@ -17,7 +18,11 @@ from podeval.analysis import Recording
 from podeval.audio import loudness as meter
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import UNRANKED, Score, Timeline
+
+SHORTEST_PROGRAMME = 60.0
+"""Seconds from which a loudness range is that of a programme."""
+SHORT = "the loudness range of less than a minute is not that of a programme"
 
 _TIMELINE_POINTS = 600
 """Most points of a timeline."""
@@ -26,7 +31,7 @@ _TIMELINE_POINTS = 600
 @metric(
     name="loudness",
     title="Loudness",
-    version="1.0",
+    version="1.1",
     dimension="audio.loudness",
     dimension_zh="响度",
     keys=(
@@ -84,6 +89,10 @@ _TIMELINE_POINTS = 600
         ),
     ),
     paper="PodEval",
+    caution=(
+        "A start of 4 s that is 8 dB quieter lifts the range score of a clip from 0.11 to 1.0, and peaks one decibel "
+        "lower take the peak score from 0.01 to 1: both say how a file was finished, not how good it is."
+    ),
 )
 def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.
@@ -109,7 +118,12 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
             "true_peak_score": meter.true_peak_score(levels.true_peak),
             "range_score": None if levels.range is None else meter.range_score(levels.range),
         },
-        notes={"channels": recording.channels, "rate": recording.rate, **levels.reasons},
+        notes={
+            "channels": recording.channels,
+            "rate": recording.rate,
+            **levels.reasons,
+            **({UNRANKED: {"range_score": SHORT}} if recording.duration < SHORTEST_PROGRAMME else {}),
+        },
         timeline=Timeline(
             starts=[round(float(end) - 3, 2) for end in levels.short_term_times[::step]],
             window=3.0,

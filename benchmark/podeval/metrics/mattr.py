@@ -1,7 +1,8 @@
 """Moving-average type-token ratio (MATTR): how rich a text's vocabulary is, whatever its length.
 
 Distinct tokens by all tokens of a window of 100, averaged over windows sliding by one token; 0 to 1, higher is richer.
-Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged `short`. A text in
+Tokens are lower-cased, punctuation counts. A text shorter than the window is one window, flagged `short` and not
+ranked; nor is a text with hardly any function word (`function_words` in the notes). A text in
 another language is cut as English is, by spaces and punctuation, and says so (`language` is `other`); one
 without spaces between its words, such as Japanese, is unscored.
 
@@ -23,7 +24,7 @@ from podeval.text.language import read_tokens
 @metric(
     name="mattr",
     title="MATTR",
-    version="1.1",
+    version="1.2",
     dimension="script.vocabulary",
     dimension_zh="词汇量",
     keys=(
@@ -37,6 +38,10 @@ from podeval.text.language import read_tokens
         ),
     ),
     paper="PodEval",
+    caution=(
+        "Senseless text wins: random letters score 1.0, and counting to 499 at the end lifts a script from 0.64 to "
+        "0.76. Texts below 100 tokens, or with hardly any function word, are not ranked."
+    ),
 )
 def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"] = "auto") -> Score:
     """Score one script or text.
@@ -50,6 +55,6 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
     richness = lexical_diversity.mattr(tokens, window)
     return Score(
         values={"mattr": richness.value},
-        notes=token_notes(len(tokens), written, richness.short),
+        notes=token_notes(tokens, written, ("mattr",), richness.short),
         timeline=token_timeline("mattr", richness),
     )

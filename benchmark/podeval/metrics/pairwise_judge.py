@@ -1,11 +1,12 @@
 """A judge as a voter of the arena: which of two systems answered better in one dialogue (MTalk-Bench, section 5.1).
 
-Both orders are asked. A system wins when it is preferred in both; where the order decides, the battle is a tie, and it
-is on record which place was preferred. Dialogues are read or heard.
+Both orders are asked. A system wins when it is preferred in both; where the order decides, or the judge finds both
+equally good, as people in the arena may, the battle is a tie, and it is on record which place was preferred. Dialogues
+are read or heard.
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
-two systems, so that it can be drawn again) and always names a winner. Its code passes over missing answers silently;
-here they end the battle.
+two systems, so that it can be drawn again) and always has to name a winner. Its code passes over missing answers
+silently; here they end the battle.
 """
 
 import hashlib
@@ -22,10 +23,10 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.rubric import Modality
-from podeval.metrics.spoken_dialogue import SpokenDialogue
+from podeval.metrics.spoken_dialogue import BRACKETS, SpokenDialogue
 
 Variant = Literal["default", "mtalk"]
-Side = Literal["A", "B"]
+Side = Literal["A", "B", "tie"]
 Outcome = Literal["a", "b", "tie"]
 
 SAMPLING: dict[str, dict[str, Any]] = {"default": {}, "mtalk": {"temperature": 0.1}}
@@ -41,43 +42,59 @@ class Choice(JudgeAnswer):
     @field_validator("winner", mode="before")
     @classmethod
     def _letter(cls, winner: Any) -> Any:
-        """Read the winner's letter from forms such as `Model A`."""
-        return winner.strip().removeprefix("Model ").removeprefix("System ") if isinstance(winner, str) else winner
+        """Read the winner's letter from forms such as `Model A`, and a tie however it is written."""
+        if not isinstance(winner, str):
+            return winner
+        letter = winner.strip().removeprefix("Model ").removeprefix("System ")
+        return "tie" if letter.casefold() in ("tie", "both", "neither", "equal") else letter
+
+
+class ForcedChoice(Choice):
+    """Why, and which, where a winner has to be named."""
+
+    winner: Literal["A", "B"]
 
 
 _SYSTEM = (
     "You compare two spoken dialogue systems that were given the same user turns. The order in which they appear and "
-    "the length of what they say count for nothing by themselves. You always decide for one of them."
+    "the length of what they say count for nothing by themselves. "
 )
+_DECIDE: dict[Variant, str] = {
+    "default": "Where neither is better, you say that they tie.",
+    "mtalk": "You always decide for one of them.",
+}
+_NAME: dict[Variant, str] = {
+    "default": "then name the winner, A or B, or tie where you would not mind which of them answered you.",
+    "mtalk": "then name the winner, A or B.",
+}
 _SOURCE = "MTalk-Bench figure 15, wording of our own"
 _TASK = """\
 
 What they are compared by:
 {focus}
 
-Say which differences decide, pointing at particular turns; then name the winner, A or B."""
-
-READ = Prompt(
-    name="battle_transcript",
-    version="1.0",
-    system=_SYSTEM,
-    template="""\
-Two systems answered the same user. Below is what was said; sounds and tones stand in square brackets or parentheses.
-
-Dialogue with system A:
-{dialogue_a}
-
-Dialogue with system B:
-{dialogue_b}
-"""
-    + _TASK,
-    answer=Choice,
-    source=_SOURCE,
-)
+Say which differences decide, pointing at particular turns; """
 
 
 @cache
-def hearing(turns: int) -> Prompt:
+def reading(variant: Variant = "default") -> Prompt:
+    """Return the prompt for dialogues that are read."""
+    return Prompt(
+        name="battle_transcript",
+        version="1.1",
+        system=_SYSTEM + _DECIDE[variant],
+        template=f"Two systems answered the same user. Below is what was said. {BRACKETS}\n\n"
+        "Dialogue with system A:\n{dialogue_a}\n\nDialogue with system B:\n{dialogue_b}\n" + _TASK + _NAME[variant],
+        answer=Choice if variant == "default" else ForcedChoice,
+        source=_SOURCE,
+    )
+
+
+READ = reading()
+
+
+@cache
+def hearing(turns: int, variant: Variant = "default") -> Prompt:
     """Return the prompt for a dialogue of this many turns that is heard."""
     turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
@@ -89,28 +106,30 @@ def hearing(turns: int) -> Prompt:
     )
     return Prompt(
         name=f"battle_audio_{turns}",
-        version="1.0",
-        system=_SYSTEM,
+        version="1.1",
+        system=_SYSTEM + _DECIDE[variant],
         template="Two systems answered the same user. Listen to both dialogues in full: the words, how they are said, "
-        f"and what else can be heard.\n\n{turns_text}\n{_TASK}",
-        answer=Choice,
+        f"and what else can be heard.\n\n{turns_text}\n{_TASK}{_NAME[variant]}",
+        answer=Choice if variant == "default" else ForcedChoice,
         source=_SOURCE,
     )
 
 
 @dataclass(frozen=True)
 class JudgeBallot:
-    """The judge's choice in one order: which system stood first, and which was preferred."""
+    """The judge's choice in one order: which system stood first, and which was preferred, None for a tie."""
 
     first: str
     second: str
-    winner: str
+    winner: str | None
     reason: str
     record: str
 
     @property
-    def place(self) -> Literal["first", "second"]:
-        """The position of the winner."""
+    def place(self) -> Literal["first", "second"] | None:
+        """The position of the winner; None for a tie."""
+        if self.winner is None:
+            return None
         return "first" if self.winner == self.first else "second"
 
 
@@ -128,7 +147,7 @@ class JudgedBattle:
 
     @property
     def winner(self) -> str | None:
-        """The system preferred in every order; None where the choice depends on the order."""
+        """The system preferred in every order; None for a tie, and where the choice depends on the order."""
         winners = {ballot.winner for ballot in self.ballots}
         return winners.pop() if len(winners) == 1 else None
 
@@ -152,9 +171,9 @@ class JudgedBattle:
         }
 
 
-def prompts(modality: Modality) -> tuple[Prompt, ...]:
+def prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
     """Return the prompts of a modality; for audio, the prompt for a single turn stands for all lengths."""
-    return (READ,) if modality == "transcript" else (hearing(1),)
+    return (reading(variant),) if modality == "transcript" else (hearing(1, variant),)
 
 
 def battle(
@@ -175,12 +194,12 @@ def battle(
     pairs = [(one, other), (other, one)]
     if variant == "mtalk":
         pairs = [pairs[_draw_order(one, other, seed)]]
-    answers = yield [_question(first, second, modality, seed) for first, second in pairs]
+    answers = yield [_question(first, second, modality, seed, variant) for first, second in pairs]
     ballots = tuple(
         JudgeBallot(
             str(first.system),
             str(second.system),
-            str(first.system if choice.winner == "A" else second.system),
+            {"A": str(first.system), "B": str(second.system)}.get(choice.winner),
             choice.reason,
             answer.record_id,
         )
@@ -191,12 +210,14 @@ def battle(
     )
 
 
-def _question(first: SpokenDialogue, second: SpokenDialogue, modality: Modality, seed: int) -> JudgeRequest:
+def _question(
+    first: SpokenDialogue, second: SpokenDialogue, modality: Modality, seed: int, variant: Variant
+) -> JudgeRequest:
     if modality == "transcript":
         texts = {"dialogue_a": first.transcript, "dialogue_b": second.transcript, "focus": first.focus}
-        return JudgeRequest(READ, texts, seed)
+        return JudgeRequest(reading(variant), texts, seed)
     return JudgeRequest(
-        hearing(len(first.turns)), {**first.clips("a_"), **second.clips("b_"), "focus": first.focus}, seed
+        hearing(len(first.turns), variant), {**first.clips("a_"), **second.clips("b_"), "focus": first.focus}, seed
     )
 
 

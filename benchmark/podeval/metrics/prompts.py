@@ -34,7 +34,7 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     (
         "Battles of spoken dialogue systems",
         pairwise_judge.__doc__ or "",
-        (pairwise_judge.READ, pairwise_judge.hearing(1)),
+        (*pairwise_judge.prompts("transcript"), *pairwise_judge.prompts("audio"), pairwise_judge.reading("mtalk")),
     ),
     ("Scores from listeners' reasons", mos.PROTOCOL, (mos.SUMMARISE,)),
 )

@@ -44,6 +44,10 @@ UNSTATED = "unstated"
         Key("underrun", "lower", "s", (0, None), about="the longest time for which a stream stalls", zh="最长卡顿"),
     ),
     paper="LFS-Bench",
+    caution=(
+        "Silence at the end makes it lower (a minute of it after a minute of speech halves it): `speech_rtf` counts "
+        "speech alone. A log that the submitter wrote is another protocol and ranks with none of ours."
+    ),
 )
 def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
     """Score one generation log.

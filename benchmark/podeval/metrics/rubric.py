@@ -6,6 +6,9 @@ beside it stand the levels, the dialogue's dimension, `capability.…`, `scenari
 criteria were written for the dialogue cut off at a turn. The judge hears the recordings or reads transcripts with
 sounds and tones in brackets: two protocols. MTalk-Bench, section 5.2.
 
+`no_occasion` says what becomes of a criterion for which the dialogue gives no occasion: `judged` leaves it to the
+judge, as the paper's prompts do; `met` counts it, as its form for people does ("when an opportunity was present").
+
 Differs from the paper's printed figures, which are pooled over criteria where its formulas 3 and 4 take the mean over
 dialogues of the mean over criteria (`variant="mtalk"` pools, and draws at temperature 0.1), and in having verdicts with
 their reasons.
@@ -27,7 +30,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score
-from podeval.metrics.spoken_dialogue import LEVELS, Criterion, Level, SpokenDialogue
+from podeval.metrics.spoken_dialogue import BRACKETS, LEVELS, Criterion, Level, SpokenDialogue
 
 PROTOCOL = """\
 Rubrics for spoken dialogues: criteria that are met or not (MTalk-Bench, section 5.2).
@@ -42,6 +45,7 @@ Differs from the paper's prompts in asking for a reason with each verdict, and i
 """What is asked, for the page of prompts in the docs."""
 
 Modality = Literal["transcript", "audio"]
+NoOccasion = Literal["judged", "met"]
 
 
 class Verdict(JudgeAnswer):
@@ -77,36 +81,44 @@ The criteria:
 {criteria}
 
 Decide each criterion, in the given order, under its id: what in the system's answers decides it, then
-1 if the answers satisfy it (also where the dialogue gives no occasion for it and nothing goes against it),
-0 if there was an occasion and they do not."""
-
-READ = Prompt(
-    name="rubric_transcript",
-    version="1.0",
-    system=_SYSTEM,
-    template="""\
-A user speaks with a system that answers in speech. Below is what was said, turn by turn; sounds and tones stand in \
-square brackets or parentheses.
-{dialogue}
 """
-    + _TASK,
-    answer=Verdicts,
-    source=_SOURCE,
-)
+_VERDICTS: Mapping[NoOccasion, str] = {
+    "judged": "1 if the answers satisfy it, 0 if they do not.",
+    "met": """\
+1 if the answers satisfy it (also where the dialogue gives no occasion for it and nothing goes against it),
+0 if there was an occasion and they do not.""",
+}
 
 
 @cache
-def hearing(turns: int) -> Prompt:
+def reading(no_occasion: NoOccasion = "judged") -> Prompt:
+    """Return the prompt for a dialogue that is read."""
+    return Prompt(
+        name="rubric_transcript",
+        version="1.1",
+        system=_SYSTEM,
+        template="A user speaks with a system that answers in speech. Below is what was said, turn by turn. "
+        f"{BRACKETS}\n{{dialogue}}\n{_TASK}{_VERDICTS[no_occasion]}",
+        answer=Verdicts,
+        source=_SOURCE,
+    )
+
+
+READ = reading()
+
+
+@cache
+def hearing(turns: int, no_occasion: NoOccasion = "judged") -> Prompt:
     """Return the prompt for a dialogue of this many turns that is heard."""
     turns_text = "\n".join(
         f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
     )
     return Prompt(
         name=f"rubric_audio_{turns}",
-        version="1.0",
+        version="1.1",
         system=_SYSTEM,
         template="A user speaks with a system that answers in speech. Listen to all of it, turn by turn: the words, "
-        f"how they are said, and what else can be heard.\n{turns_text}\n{_TASK}",
+        f"how they are said, and what else can be heard.\n{turns_text}\n{_TASK}{_VERDICTS[no_occasion]}",
         answer=Verdicts,
         source=_SOURCE,
     )
@@ -127,12 +139,14 @@ def share(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> 
     return sum(marks), len(marks)
 
 
-def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0) -> Conversation[Assessment]:
+def assess(
+    dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0, no_occasion: NoOccasion = "judged"
+) -> Conversation[Assessment]:
     """Ask the judge about the whole dialogue, and about each turn that has criteria of its own."""
     parts = [dialogue, *(dialogue.until(turn) for turn in dialogue.turn_criteria if turn < len(dialogue.turns))]
     questions = [(part, group) for part in parts for group in _groups(part.criteria)]
     clips = dialogue.clips() if modality == "audio" else {}
-    answers = yield [_question(part, group, modality, clips, seed) for part, group in questions]
+    answers = yield [_question(part, group, modality, clips, seed, no_occasion) for part, group in questions]
     by_turns: dict[int, dict[Criterion, Verdict]] = {}
     for (part, group), answer in zip(questions, values(Verdicts, answers), strict=True):
         by_turns.setdefault(len(part.turns), {}).update(zip(group, answer.verdicts, strict=True))
@@ -149,13 +163,19 @@ def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
 
 
 def _question(
-    dialogue: SpokenDialogue, group: list[Criterion], modality: Modality, recordings: Mapping[str, AudioClip], seed: int
+    dialogue: SpokenDialogue,
+    group: list[Criterion],
+    modality: Modality,
+    recordings: Mapping[str, AudioClip],
+    seed: int,
+    no_occasion: NoOccasion,
 ) -> JudgeRequest:
     numbered = "\n".join(f"{criterion.id}: {criterion.text}" for criterion in group)
     check = _complete([criterion.id for criterion in group])
     if modality == "transcript":
-        return JudgeRequest(READ, {"dialogue": dialogue.transcript, "criteria": numbered}, seed, check=check)
-    prompt = hearing(len(dialogue.turns))
+        texts = {"dialogue": dialogue.transcript, "criteria": numbered}
+        return JudgeRequest(reading(no_occasion), texts, seed, check=check)
+    prompt = hearing(len(dialogue.turns), no_occasion)
     clips = {name: recordings[name] for name in prompt.placeholders if name in recordings}
     return JudgeRequest(prompt, {**clips, "criteria": numbered}, seed, check=check)
 
@@ -173,7 +193,8 @@ def _complete(ids: list[str]) -> Callable[[Any], None]:
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
     """Return the prompts; for audio, the one for a single turn stands for all lengths, which share its wording."""
-    return (hearing(1),) if parameters["modality"] == "audio" else (READ,)
+    no_occasion = parameters["no_occasion"]
+    return (hearing(1, no_occasion),) if parameters["modality"] == "audio" else (reading(no_occasion),)
 
 
 def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +204,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
 @metric(
     name="rubric",
     title="Rubric",
-    version="1.0",
+    version="1.1",
     dimension="dialogue.rubric",
     dimension_zh="评分细则",
     keys=(
@@ -204,6 +225,10 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
         Key("ambient", "higher", "%", (0, 100), about="all criteria, dialogues about the sounds around"),
     ),
     paper="MTalk-Bench",
+    caution=(
+        "A transcript that the system wrote itself is its own claim: what it puts in brackets is shown to the judge as "
+        "quoted words, and counted in the notes (`brackets_claimed`)."
+    ),
     asks=JudgeUse(prompts=_prompts, sampling=_sampling),
 )
 def rubric(
@@ -211,6 +236,7 @@ def rubric(
     *,
     modality: Modality = "transcript",
     variant: Literal["default", "mtalk"] = "default",
+    no_occasion: NoOccasion = "judged",
 ) -> Conversation[Result]:
     """Score one dialogue.
 
@@ -218,8 +244,9 @@ def rubric(
         dialogue: what the user and the system say, with the criteria.
         modality: `transcript` is read, `audio` is heard.
         variant: `mtalk` pools over criteria, as the printed figures are, at the temperature of the public code.
+        no_occasion: what a criterion without an occasion counts: `judged` as the judge decides, `met` as met.
     """
-    assessment = yield from assess(dialogue, modality)
+    assessment = yield from assess(dialogue, modality, no_occasion=no_occasion)
     shares = _shares(dialogue, assessment)
     return Score(
         values={key: 100 * met / count for key, (met, count) in shares.items()},
@@ -229,6 +256,7 @@ def rubric(
                 criterion.id: {"criterion": criterion.text, "met": verdict.met, "reason": verdict.reason}
                 for criterion, verdict in assessment.verdicts.items()
             },
+            **dialogue.claims,
             "records": list(assessment.records),
         },
     )

@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 from podeval.stats.drift import drift
 
+UNRANKED = "unranked"
+"""The note that says, by key, why a value is shown and ranks with none."""
+
 Cause = Literal["system", "ours"]
 """`system`: the output is missing, silent, has too few speakers. `ours`: a model is absent, a judge unreadable."""
 
@@ -49,6 +52,12 @@ class Score:
     timeline: Timeline | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much a value counts in the mean over items, by key; 1 where nothing is said."""
+
+    @property
+    def unranked(self) -> Mapping[str, str]:
+        """Why values rank with none, by key: they are right, and would be easy to win by."""
+        reasons: Mapping[str, str] = self.notes.get(UNRANKED, {})
+        return reasons
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline` and `weights` where there are any."""

@@ -70,7 +70,7 @@ class Item(JudgeAnswer):
     item: int = Field(description="number of the item, 1 to 11")
     quotes: list[str] = Field(min_length=1, description="passages copied word for word from the script")
     reason: str = Field(validation_alias=AliasChoices("reason", "Rationale", "rationale", "理由"))
-    score: float = Field(ge=0, validation_alias=_SCORE)
+    score: float = Field(ge=0, multiple_of=0.5, validation_alias=_SCORE)
 
     @model_validator(mode="before")
     @classmethod

@@ -47,11 +47,17 @@ Meter = Callable[[Span], float]
 @metric(
     name="smr",
     title="SMR",
-    version="1.1",
+    version="1.2",
     dimension="audio.speech_over_music",
     dimension_zh="语音与音乐比",
     keys=(
-        Key("smr", "higher", "LU", about="loudness of speech over that of the music under it, mean over segments"),
+        Key(
+            "smr",
+            "in range",
+            "LU",
+            ideal=(5, 30),
+            about="loudness of speech over that of the music under it, mean over segments",
+        ),
         Key(
             "smr_score",
             "higher",
@@ -67,6 +73,10 @@ Meter = Callable[[Span], float]
     needs=speech_track.NEEDS,
     paper="PodEval",
     only_for="music under the speech",
+    caution=(
+        "Music that cannot be heard has a high ratio: 5 to 30 LU is right, and `smr_reference` ranks. A bed 20 LU "
+        "under the speech reads 25 with the embedded separator."
+    ),
 )
 def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.

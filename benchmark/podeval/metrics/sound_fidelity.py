@@ -35,7 +35,7 @@ QUIET = -40.0
 @metric(
     name="sound_fidelity",
     title="Sound fidelity",
-    version="1.1",
+    version="1.2",
     dimension="acoustics.fidelity",
     dimension_zh="保真度",
     keys=(
@@ -48,6 +48,7 @@ QUIET = -40.0
             zh="声音保真度",
             reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
         ),
+        Key("pesq_estimate_mix", "informative", "PESQ", (1, 4.64), about="of the recording as it is, music included"),
     ),
     needs=("pesq_estimator", *NEEDS),
     paper="LFS-Bench",
@@ -70,20 +71,25 @@ def sound_fidelity(
     registry.card("pesq_estimator", recording.profile)
     track = recording.speech_track(source)
     require_speech(track)
-    if variant == "lfs":
-        track = track.through(LFS_RATE)
-    estimates = track.array_from(
-        "pesq_estimator", lambda model: _windows(model, track.mono(RATE)), window=WINDOW, stride=STRIDE, quiet=QUIET
-    )
+    estimates = _estimate(track, variant)
+    mix = estimates if track is recording else _estimate(recording, variant)
     starts, values = estimates[np.isfinite(estimates[:, 1])].T
     return Score(
-        values={"pesq_estimate": float(values.mean())},
+        values={"pesq_estimate": float(values.mean()), "pesq_estimate_mix": float(np.nanmean(mix[:, 1]))},
         notes={"windows": len(values), "windows_left_out": len(estimates) - len(values), **track.notes},
         timeline=Timeline(
             starts=[round(float(start), 3) for start in starts],
             window=min(WINDOW, round(track.duration, 3)),
             values={"pesq_estimate": [round(float(value), 4) for value in values]},
         ),
+    )
+
+
+def _estimate(track: Recording, variant: str) -> NDArray[np.float64]:
+    """Return for each window of a recording its start in seconds and its estimate, NaN for pauses."""
+    recording = track.through(LFS_RATE) if variant == "lfs" else track
+    return recording.array_from(
+        "pesq_estimator", lambda model: _windows(model, recording.mono(RATE)), window=WINDOW, stride=STRIDE, quiet=QUIET
     )
 
 

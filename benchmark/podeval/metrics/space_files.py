@@ -122,6 +122,7 @@ def card(metric: Metric) -> str:
     metric_facts = facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",
+        *([f"## Caution\n\n{metric.caution}"] if metric.caution else []),
         "## How to use\n\n" + _use(metric),
         "## Arguments of `compute`\n\n" + _arguments(metric),
     ]

@@ -2,8 +2,10 @@
 
 As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer_audio", "user_tags", "answer_tags"}],
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
-"system"}`. Texts are transcripts, `tags` the sounds and tones in them, audio paths of files. General criteria and those
-of the dimension need not be given: podeval has its own wording of both.
+"system"}`. Texts are transcripts, `tags` the sounds and tones in them, audio paths of files. `answer` is what the
+system says of itself: judges see it as its own claim, with brackets turned into quotation marks. `answer_heard`, where
+somebody else transcribed the answer, is shown in its place. General criteria and those of the dimension need not be
+given: podeval has its own wording of both.
 """
 
 import json
@@ -24,6 +26,15 @@ LEVELS: tuple[Level, ...] = ("general", "dimension", "sample")
 _LETTERS = {"s": "general", "m": "dimension", "d": "sample"}
 RATE = 16_000
 """Sample rate in Hz of the clips for a judge."""
+
+BRACKETS = (
+    "Square brackets hold sounds and tones that were heard. Where a line says that the system wrote it, it is the "
+    "system's own claim of its words, and quotation marks in it show no tone."
+)
+"""What a judge that reads has to know of a transcript."""
+
+_BRACKETED = re.compile(r"[\[(\uff08\u3010{<*]\s*([^\[\](){}<>\uff08\uff09\u3010\u3011*]*?)\s*[\])\uff09\u3011}>*]")
+_BRACKETS = re.compile(r"[\[\](){}<>\uff08\uff09\u3010\u3011\uff3b\uff3d\u3014\u3015]")
 
 _CRITERION = re.compile(r"^[^\w\n]*(criteria_[smd]_\d+)(?:[^\w:：]*[:：])+\s*(\S.*)", re.MULTILINE)
 _UNDERSTOOD = "The answer is correct in its grammar and easy to understand."
@@ -104,6 +115,8 @@ class DialogueTurn:
     answer_audio: Path | None = None
     user_tags: tuple[str, ...] = ()
     answer_tags: tuple[str, ...] = ()
+    answer_heard: str = ""
+    """The answer as somebody else than the system transcribed it; empty where nobody did."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +147,14 @@ class SpokenDialogue:
             CannotScore: an answer has no words.
         """
         return "\n".join(_write_exchange(number, turn) for number, turn in enumerate(self.turns, 1))
+
+    @property
+    def claims(self) -> dict[str, int]:
+        """Notes on what the system's own transcripts claim beyond words: how many brackets; empty where there are
+        none.
+        """
+        brackets = sum(len(_BRACKETED.findall(turn.answer)) for turn in self.turns if not turn.answer_heard)
+        return {"brackets_claimed": brackets} if brackets else {}
 
     @property
     def focus(self) -> str:
@@ -239,12 +260,13 @@ def _standard(dimension: DimensionName, present: set[Level]) -> Iterator[Criteri
 def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
     if not isinstance(turn, Mapping):
         raise BadInput(f"{name}, turn {number}: a turn is an object with `user` and `answer`")
-    for key in ("user", "answer"):
+    for key in ("user", "answer", "answer_heard"):
         if not isinstance(turn.get(key) or "", str):
             raise BadInput(f"{name}, turn {number}: {key} is a transcript")
     return DialogueTurn(
         user=turn.get("user") or "",
         answer=turn.get("answer") or "",
+        answer_heard=turn.get("answer_heard") or "",
         user_audio=Path(turn["user_audio"]) if turn.get("user_audio") else None,
         answer_audio=Path(turn["answer_audio"]) if turn.get("answer_audio") else None,
         user_tags=tuple(map(str, turn.get("user_tags") or ())),
@@ -253,11 +275,19 @@ def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
 
 
 def _write_exchange(number: int, turn: DialogueTurn) -> str:
-    if not turn.answer.strip():
+    answer = turn.answer_heard or turn.answer
+    if not answer.strip():
         raise CannotScore(f"the system's answer of turn {number} has no words to read")
     tags = "".join(f" [{tag}]" for tag in turn.user_tags)
     spoken = "".join(f" [{tag}]" for tag in turn.answer_tags)
-    return f"Turn {number}, user: {turn.user}{tags}\nTurn {number}, system: {turn.answer}{spoken}"
+    by_whom = "system" if turn.answer_heard else "system (as it wrote it)"
+    return f"Turn {number}, user: {turn.user}{tags}\nTurn {number}, {by_whom}: {quote_brackets(answer)}{spoken}"
+
+
+def quote_brackets(text: str) -> str:
+    """Write a transcript in one line, with what stands in brackets as quoted words: only a listener adds tones."""
+    quoted = _BRACKETED.sub(r"“\1”", " ".join(text.split()))
+    return _BRACKETS.sub("”", quoted)
 
 
 def _clip(path: Path) -> AudioClip:

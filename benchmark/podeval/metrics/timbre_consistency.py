@@ -1,19 +1,23 @@
 """Timbre consistency: whether a voice stays the same voice from beginning to end.
 
 Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several
-speakers, each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is
-better. LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance":
-we read that as a misprint for above 0.93, a figure of its own encoder.
-Who speaks when comes from the script where there is one, else from diarisation, which groups by similarity and so
-flatters consistency; the two are different protocols. The script's words are transcribed in its language, which the
-transcriber decides on where it is neither English nor Chinese. The notes say how many speakers were found and, with a
-script of several, asked for; a recording in which nobody is found is unscored.
+speakers, each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is better.
+LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance": we read
+that as a misprint for above 0.93, a figure of its own encoder. Who speaks when comes from the script where there is
+one. Without one, somebody has to say how many people speak: with `speakers=1` the whole recording is one voice's; with
+more, diarisation has to find as many, which groups by similarity and so flatters consistency (another protocol); with
+neither there is no score, as a change of voice would be taken for a second person, and score above the voice that
+never changes. The script's words are transcribed in its language, which the transcriber decides on where it is neither
+English nor Chinese. The notes say how many speakers were found and, with a script of several, asked for; a recording
+in which nobody is found is unscored.
 
 Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes), and in
 not resampling to 24 kHz first; `variant="lfs"` does as the paper does. `worst_window`, the lowest mean cosine of a
-window with all others of its speaker, is ours.
+window with all others of its speaker, is ours. `self_repetition` in the notes is the share of windows with a cosine
+above 0.98 to another that does not overlap them: a piece that is looped is consistent, and no voice.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,21 +27,29 @@ from podeval.analysis import Recording, SpeakerVoice, speech_track
 from podeval.analysis.speaker_turns import find_speaker_turns
 from podeval.analysis.speaker_voices import VOICE_WINDOW
 from podeval.analysis.speech_windows import find_sounding, require_speech
-from podeval.errors import CannotScore
+from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import STUDY, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import Result, Score, Timeline, Unscored
 from podeval.models.interfaces import SpeakerTurn
 from podeval.text.script import Script
 
 LFS_RATE = 24_000
 """Hz; LFS-Bench brings all audio to it before anything else."""
 
+SAME = 0.98
+"""Cosine above which two windows of a voice hold the same sound rather than the same voice."""
+
+UNTOLD = (
+    "neither a script nor a number of speakers says whose voice should stay the same: give the script, or speakers=1 "
+    "for one voice (command line: --text, --speakers or --set speakers=1)"
+)
+
 
 @metric(
     name="timbre_consistency",
     title="Timbre consistency",
-    version="1.2",
+    version="1.3",
     dimension="acoustics.timbre",
     dimension_zh="音色",
     keys=(
@@ -54,6 +66,11 @@ LFS_RATE = 24_000
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",
+    caution=(
+        "A piece of 3 s played ten times scores 0.99, above any real voice: see `self_repetition` in the notes and the "
+        "loops of `integrity` before a high value is believed."
+    ),
+    needs_speakers=True,
 )
 def timbre_consistency(
     recording: Recording,
@@ -61,7 +78,8 @@ def timbre_consistency(
     *,
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["default", "lfs"] = "default",
-) -> Score:
+    speakers: int = 0,
+) -> Result:
     """Score one recording.
 
     Args:
@@ -69,23 +87,29 @@ def timbre_consistency(
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and goes through 24 kHz first.
+        speakers: how many people speak, where there is no script; 0 leaves a recording without one unscored.
     """
+    if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
+        raise BadInput(f"speakers is the number of people who speak, and of those in the script, not {speakers}")
     recording.require_sound(VOICE_WINDOW)
+    if not script and not speakers:
+        return Unscored(UNTOLD, "ours")
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
     # Compare each speaker's windows with one another.
-    voices, who = _voices(track, script)
+    voices, who = _voices(track, script, speakers)
     speech = track.speech() if variant == "default" else ()
     consistency: dict[str, float] = {}
     drift: list[tuple[float, float]] = []
-    left_out = 0
+    left_out = repeated = 0
     for voice in voices:
         audible = find_sounding(voice.clips, speech) | (variant == "lfs")
         kept = [clip for clip, sounds in zip(voice.clips, audible, strict=True) if sounds]
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
             likeness = _likeness(voice.embeddings[audible])
+            repeated += count_repeated(voice.embeddings[audible], [clip[0].start for clip in kept])
             consistency[voice.speaker] = float(likeness.mean())
             drift += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
     # Average over speakers.
@@ -102,6 +126,7 @@ def timbre_consistency(
             "speakers_too_short": len(voices) - len(consistency),
             **who,
             "windows": len(drift),
+            "self_repetition": round(repeated / len(drift), 3),
             "windows_left_out": left_out,
             **track.notes,
         },
@@ -113,24 +138,36 @@ def timbre_consistency(
     )
 
 
-def _voices(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerVoice, ...], dict[str, Any]]:
+def _voices(
+    recording: Recording, script: Script | None, speakers: int
+) -> tuple[tuple[SpeakerVoice, ...], dict[str, Any]]:
     """Return the speakers, and notes on them; a single speaker has the whole recording, pauses included.
 
     The one speaker heard in a script of several has only its own turns.
 
     Raises:
-        CannotScore: no speaker is found.
+        CannotScore: no speaker is found, or another number than is stated where there is no script.
     """
     whole = (SpeakerTurn("1", 0.0, recording.duration),)
-    if script and len(script.speakers) == 1:
+    if speakers == 1 or (script and len(script.speakers) == 1):
         require_speech(recording)
         return recording.voices(whole), {}
     turns, notes = find_speaker_turns(recording, script)
     if not turns:
         raise CannotScore("no speaker is found in the recording; is there speech in it?")
-    alone = script is None and len({turn.speaker for turn in turns}) == 1
-    voices = recording.voices(whole if alone else turns)
+    voices = recording.voices(turns)
+    if script is None and len(voices) != speakers:
+        raise CannotScore(f"there should be {speakers} speakers, {len(voices)} are heard")
     return voices, {"speakers_found": len(voices), **notes}
+
+
+def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float]) -> int:
+    """Count the windows that are nearly equal to another one that does not overlap them, as those of a loop are."""
+    units = embeddings.astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    at = np.asarray(starts)
+    apart = np.abs(at[:, None] - at[None, :]) >= VOICE_WINDOW
+    return int(((units @ units.T > SAME) & apart).any(axis=1).sum())
 
 
 def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:

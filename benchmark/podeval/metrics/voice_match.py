@@ -15,10 +15,14 @@ from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.analysis.speaker_turns import find_speaker_turns
 from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.speech_windows import require_speech, select_spoken_voices
+from podeval.audio import same_sound
 from podeval.errors import BadInput, CannotScore
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models.interfaces import SpeakerTurn
 from podeval.text.script import Script, speaker_key
+
+VOICE_KEYS = ("sim", "wsim", "timbre_similarity", "worst_window", "low_windows")
+"""The keys of the metrics that compare voices with references."""
 
 NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
 
@@ -57,6 +61,14 @@ class VoiceComparison:
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
         }
+
+    @property
+    def low_windows(self) -> float:
+        """The 10th percentile of the windows' cosines with the reference of their speaker; the least of the speakers.
+
+        A voice that is the wrong one for half of the time moves it, where the mean hardly moves.
+        """
+        return min(float(np.percentile(match.over_time, 10)) for match in self.matches)
 
     @property
     def worst_window(self) -> float:
@@ -119,7 +131,19 @@ def compare_voices(
     if through:
         track = track.through(through)
     matches, who = _match_speakers(track, references, script, silence=silence)
-    return VoiceComparison(matches, {**who, **track.notes})
+    return VoiceComparison(matches, {**who, **_note_playback(recording, references), **track.notes})
+
+
+def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[str, Any]:
+    """Return notes on references that the recording plays back: likeness with them says nothing and is not ranked."""
+    samples = recording.mono(same_sound.RATE)
+    voices = {name: voice.mono(same_sound.RATE) for name, voice in references.items()}
+    voices = {name: voice.mono(same_sound.RATE) for name, voice in references.items()}
+    played = [name for name, voice in voices.items() if same_sound.holds_copy(samples, voice)]
+    if not played:
+        return {}
+    reason = "the recording plays its reference voice back"
+    return {"reference_played": played, UNRANKED: dict.fromkeys(VOICE_KEYS, reason)}
 
 
 def _match_speakers(

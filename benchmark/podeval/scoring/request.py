@@ -76,7 +76,7 @@ class ScoreRequest:
             BadInput: an unknown parameter, or a value it cannot take.
         """
         values = dict(self.parameters.get(metric.name, {}))
-        if self.speakers > 1 and is_of_speakers(metric):
+        if self.speakers and has_speakers(metric) and not (self.speakers == 1 and is_of_speakers(metric)):
             values.setdefault("speakers", self.speakers)
         return metric.read_parameters(values)
 
@@ -184,9 +184,14 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
     return MetricPlan(tuple(ready), left_out, {what: tuple(names) for what, names in advice.items()})
 
 
-def is_of_speakers(metric: Metric) -> bool:
-    """Whether a metric can be told how many people speak: one is too few for it."""
+def has_speakers(metric: Metric) -> bool:
+    """Whether a metric can be told how many people speak."""
     return any(parameter.name == "speakers" for parameter in metric.parameters)
+
+
+def is_of_speakers(metric: Metric) -> bool:
+    """Whether a metric can be told how many people speak, and one is too few for it."""
+    return has_speakers(metric) and not metric.needs_speakers
 
 
 def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
@@ -198,6 +203,8 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
         return "compares with a voice", "--reference [SPEAKER=]FILE"
     if missing:
         return "needs the words", "--text FILE"
+    if metric.needs_speakers and not request.has_turns and not request.chosen_for(metric).get("speakers"):
+        return "needs to know how many people speak", "--text SCRIPT with its speakers, or --speakers N"
     for job in metric.jobs(request.chosen_for(metric)):
         try:
             registry.card(job, request.profile)

@@ -9,10 +9,12 @@ __all__ = [
     "elo",
     "evaluators",
     "intervals",
+    "judge_scales",
     "multiple",
     "mushra_scores",
     "questionnaire_scores",
     "screening",
     "sequential",
     "turn_taking",
+    "two_way",
 ]

@@ -22,6 +22,12 @@ Array = NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 ROUNDS = 1000
+FEWEST_THINGS = 10
+"""Items (or clusters) below which kappas and alpha have no interval: with six, one would cover 0.7 to 0.8."""
+FEWEST_CLUSTERS = 5
+"""Clusters below which a correlation has no interval."""
+MOST_LEFT_OUT = 200
+"""Clusters beyond which they are drawn, as leaving out each in turn takes long and gains nothing."""
 _BLOCK = 2_000_000
 
 
@@ -42,7 +48,7 @@ def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
     """Return Spearman's rank correlation, with ties at their mean rank.
 
     Interval: Fisher's z with Bonett and Wright's (2000) standard error sqrt((1 + r² / 2) / (n - 3)); with clusters,
-    the percentiles of 1,000 draws of clusters.
+    the jackknife over clusters of z with Student's t, from `FEWEST_CLUSTERS` on (covers 0.90 to 0.97 with 6 to 51).
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -129,7 +135,7 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
     """Return Cohen's kappa with quadratic weights, for scores: 1 - Σ(x - y)² / n over its expectation by chance.
 
     The weights are the squared distances of the scores themselves, so categories need not be listed, and scores that
-    nobody gave change nothing. Interval: percentiles of 1,000 draws of items (or clusters).
+    nobody gave change nothing. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -148,7 +154,8 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Return Cohen's kappa of two raters over the same items, for categories without order.
 
-    Interval: percentiles of 1,000 draws of items (or clusters).
+    Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on; at a true kappa of 0.6 it
+    covers 0.94 / 0.92 / 0.95 with 10 / 20 / 51 items.
 
     Raises:
         BadInput: the lists have unequal length.
@@ -176,7 +183,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
     """Return Krippendorff's alpha of any number of raters, each of whom may have skipped items.
 
-    Computed by evalica; the interval is the percentiles of 1,000 draws of items.
+    Computed by evalica; the interval is that of the jackknife over items with Student's t, from `FEWEST_THINGS` on.
 
     Args:
         ratings: one list per rater with one entry per item, None where the rater gave no rating.
@@ -209,8 +216,11 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     value = alpha(table) if things else math.nan
     if math.isnan(value):
         return Estimate(None, None, None, things)
-    if things < 2:
+    if things < FEWEST_THINGS:
         return Estimate(value, None, None, things)
+    if things <= MOST_LEFT_OUT:
+        without = np.array([alpha(np.delete(table, number, axis=1)) for number in range(things)])
+        return Estimate(value, *_jackknife(value, without, -math.inf, 1.0), things)
     draws = np.random.default_rng(0).integers(0, things, size=(ROUNDS, things))
     low, high = _percentiles(np.array([alpha(table[:, draw]) for draw in draws]))
     return Estimate(value, low, high, things)
@@ -272,10 +282,17 @@ def _correlation(
 def _resample_clusters(
     a: Array, b: Array, clusters: Sequence[Hashable], function: Callable[[Array, Array], float]
 ) -> tuple[float | None, float | None]:
-    """Return the percentiles of a correlation over draws of whole clusters, leaving out draws where it is undefined."""
+    """Return the interval of a correlation by its clusters: jackknifed, or drawn where there are many."""
     codes, count = number_clusters(clusters, a.size)
-    if count < 2:
+    if count < FEWEST_CLUSTERS:
         return None, None
+    if count <= MOST_LEFT_OUT:
+        without = []
+        for code in range(count):
+            one, two = a[codes != code], b[codes != code]
+            constant = one.size < 3 or (one == one[0]).all() or (two == two[0]).all()
+            without.append(math.nan if constant else function(one, two))
+        return _jackknife_correlation(function(a, b), np.array(without))
     # The correlation in each draw of clusters.
     members = [np.flatnonzero(codes == code) for code in range(count)]
     random = np.random.default_rng(0)
@@ -289,7 +306,7 @@ def _resample_clusters(
 
 
 def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure: Callable[[Array], Array]) -> Estimate:
-    """Estimate a statistic of column sums, with its percentiles over 1,000 draws of rows (or clusters of rows)."""
+    """Estimate a statistic of column sums, with its interval over rows (or clusters of rows)."""
     count = len(rows)
     codes, groups = number_clusters(clusters, count)
     if not count:
@@ -297,11 +314,13 @@ def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure
     value = float(figure(rows.sum(axis=0)))
     if math.isnan(value):
         return Estimate(None, None, None, count)
-    if groups < 2:
+    if groups < FEWEST_THINGS:
         return Estimate(value, None, None, count)
-    # Sums by cluster, and the statistic of each draw of clusters.
+    # Sums by cluster; the statistic without each of them, or in draws of them where they are many.
     sums = np.zeros((groups, rows.shape[1]))
     np.add.at(sums, codes, rows)
+    if groups <= MOST_LEFT_OUT:
+        return Estimate(value, *_jackknife(value, figure(sums.sum(axis=0) - sums), -math.inf, 1.0), count)
     random = np.random.default_rng(0)
     values = []
     step = max(1, _BLOCK // groups)
@@ -310,6 +329,25 @@ def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure
         values.append(figure(draws @ sums))
     low, high = _percentiles(np.concatenate(values))
     return Estimate(value, low, high, count)
+
+
+def _jackknife(value: float, without: Array, lowest: float, highest: float) -> tuple[float | None, float | None]:
+    """Return a statistic's interval from its values without each cluster, by Student's t; none if one is undefined."""
+    count = len(without)
+    if np.isnan(without).any():
+        return None, None
+    error = math.sqrt((count - 1) / count * float(np.square(without - without.mean()).sum()))
+    reach = float(special.stdtrit(count - 1, 0.975)) * error
+    return max(lowest, value - reach), min(highest, value + reach)
+
+
+def _jackknife_correlation(value: float, without: Array) -> tuple[float | None, float | None]:
+    """Return a correlation's interval from its values without each cluster, on Fisher's z."""
+    if abs(value) > 1 - 1e-12 and np.allclose(without, value):
+        return value, value
+    z = np.arctanh(np.clip(without, -1 + 1e-9, 1 - 1e-9))
+    low, high = _jackknife(math.atanh(min(max(value, -1 + 1e-9), 1 - 1e-9)), z, -math.inf, math.inf)
+    return (None, None) if low is None or high is None else (math.tanh(low), math.tanh(high))
 
 
 def _percentiles(values: Array) -> tuple[float | None, float | None]:

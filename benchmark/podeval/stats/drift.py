@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 _MOST_BLOCKS = 20
@@ -24,8 +25,11 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     """Estimate the least-squares slope over means of blocks that share no window.
 
     Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They
-    are averaged in at most 20 blocks of equal length, none shorter than a window; the interval is that of ordinary
-    least squares on the blocks' means, with Student's t.
+    are averaged in at most 20 blocks of equal length, none shorter than a window. Blocks remember too (a topic lasts
+    minutes): the correlation of neighbouring residuals, corrected for its bias, makes them count as fewer, and widens
+    the interval of ordinary least squares. Of 20 blocks without a trend 4 % seem to drift where they are independent,
+    6 % where neighbours correlate by 0.3, 9 % by 0.6, 10 % by 0.8 (5, 15, 32 and 48 % without the correction); of six
+    blocks 4, 6, 11 and 15 %. So a drift of a short recording is a hint.
 
     Args:
         starts: start of each window, in order.
@@ -55,7 +59,19 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     slope = float(offset @ mean / (offset @ offset))
     residuals = mean - mean.mean() - slope * offset
     # The slope's interval.
-    freedom = len(filled) - 2
-    error = float(np.sqrt(residuals @ residuals / freedom / (offset @ offset)))
-    reach = float(special.stdtrit(freedom, 0.975)) * error
+    count = len(filled)
+    memory = _memory(residuals)
+    inflation = (1 + memory) / (1 - memory)
+    error = float(np.sqrt(residuals @ residuals / (count - 2) / (offset @ offset) * inflation))
+    independent = max(3.0, count / inflation)
+    reach = float(special.stdtrit(independent - 2, 0.975)) * error
     return Drift(slope, slope - reach, slope + reach, len(filled))
+
+
+def _memory(residuals: NDArray[np.float64]) -> float:
+    """Return the correlation of neighbouring residuals, from 0 to 0.9, corrected upwards for its bias in few blocks."""
+    power = float(residuals @ residuals)
+    if power == 0:
+        return 0.0
+    correlation = float(residuals[1:] @ residuals[:-1]) / power
+    return min(max(correlation + (3 + 5 * correlation) / len(residuals), 0.0), 0.9)

@@ -129,6 +129,20 @@ def scores(
     }
 
 
+def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
+    """Return the mean mark of one system over listeners, each of whom counts with the mean of its own marks.
+
+    Music is left out, as not every clip has any: with it, a clip with bad music would lose by having some.
+    """
+    marks: dict[str, list[float]] = {}
+    for answer in answers:
+        if answer.question in RATED and answer.question != MUSIC and answer.mark is not None:
+            marks.setdefault(answer.rater, []).append(float(answer.mark))
+    if not marks:
+        return None
+    return mean_ci([sum(values) / len(values) for values in marks.values()], list(marks), bounds=(1, 5))
+
+
 def _group_by_rater(answers: Iterable[QuestionnaireAnswer]) -> dict[str, list[QuestionnaireAnswer]]:
     by_rater: dict[str, list[QuestionnaireAnswer]] = {}
     for answer in answers:

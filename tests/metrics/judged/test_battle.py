@@ -65,8 +65,16 @@ def test_the_paper_s_variant_asks_one_order_that_can_be_drawn_again(judge: Calla
     assert len(made.questions) == 40
 
 
-def test_no_winner_named_is_no_battle(judge: Callable[..., Any]) -> None:
-    (found,) = fought(judge(lambda q: {"reason": "r", "winner": "tie"}), (dialogue("Raven"), dialogue("Lark")))
+def test_a_judge_may_find_both_equally_good_as_people_may(judge: Callable[..., Any]) -> None:
+    (found,) = fought(judge(lambda q: {"reason": "r", "winner": "Tie"}), (dialogue("Raven"), dialogue("Lark")))
+    assert (found.outcome, found.winner) == ("tie", None)
+    assert {(ballot.winner, ballot.place) for ballot in found.ballots} == {(None, None)}
+
+
+@pytest.mark.parametrize(("winner", "variant"), [("C", "default"), ("tie", "mtalk")])
+def test_no_winner_named_is_no_battle(judge: Callable[..., Any], winner: str, variant: str) -> None:
+    made = judge(lambda q: {"reason": "r", "winner": winner})
+    (found,) = fought(made, (dialogue("Raven"), dialogue("Lark")), variant=variant)
     assert isinstance(found, NoAnswer)
 
 

@@ -173,7 +173,7 @@ def test_battles_of_every_two_systems_are_lines_of_a_log(judge: Callable[..., An
     (line,) = [json.loads(text) for text in result.stdout.splitlines()]
     assert (line["dialogue"], line["winner"], len(line["ballots"])) == ("ambient-1-1", "Lark", 2)
     assert {ballot["place"] for ballot in line["ballots"]} == {"first", "second"}
-    assert line["prompt"].startswith("battle_transcript@1.0#")
+    assert line["prompt"].startswith("battle_transcript@1.1#")
     with pytest.raises(BadInput, match="at least two"):
         run("judge", "battles", dialogues[0], *with_judge(made))
 

@@ -240,7 +240,7 @@ def test_the_paper_s_variant_derives_and_audits_in_one_answer_and_leaves_length_
     found = scored([SCRIPT], [REQUEST], made.bench, variant="podbench")
     assert [found[key] for key in ("instruction_following", "explicit", "implied")] == [75.0, 100.0, 50.0]
     assert [question.prompt for question in made.questions] == ["script_acceptance"]
-    assert set(made.questions[0].inputs) == {"request", "script"}
+    assert set(made.questions[0].inputs) == {"request", "script", "sources"}
     assert made.questions[0].body["temperature"] == 1.0
     with pytest.raises(BadInput, match="leave out any other"):
         scored([SCRIPT], [REQUEST], made.bench, variant="podbench", checklist="generic")

@@ -17,16 +17,16 @@ SCRIPT = Script.parse(
     "quote",
     [
         "So - why is the sea 'salty'?",
-        "RIVERS CARRY",
+        "RIVERS CARRY 3.5",
         "why is the sea … carry 3.5% salt",
         "Rivers carry 3.5 % salt. 因为河流",
         "Rivers carry 3.5 % salt.\n嘉宾: 因为河流",
         "盐分带进大海，",
         "河流……盐却留下",
-        "Ｒｉｖｅｒｓ carry",
+        "Ｒｉｖｅｒｓ carry 3.5",
         # From inside a turn, with its speaker before it, as Qwen2.5-Coder-1.5B writes.
         "Host: Rivers carry 3.5 %",
-        "嘉宾：水蒸发了",
+        "嘉宾：水蒸发了，盐却",
     ],
 )
 def test_spacing_punctuation_case_and_gaps_do_not_matter(quote: str) -> None:
@@ -41,6 +41,9 @@ def test_spacing_punctuation_case_and_gaps_do_not_matter(quote: str) -> None:
         "…",
         "",
         "so",
+        # Words that stand in every script say nothing of this one.
+        "Rivers carry",
+        "水蒸发了",
         "盐",
         "海水是咸的",
         "嘉宾: Rivers carry",

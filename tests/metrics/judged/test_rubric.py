@@ -102,9 +102,9 @@ def test_transcripts_show_sounds_and_tones(judge: Callable[..., Any]) -> None:
     scored([dialogue()], made.bench)
     assert made.questions[0].inputs["dialogue"].splitlines() == [
         "Turn 1, user: Invite my family to a barbecue. [birdsong]",
-        "Turn 1, system: Hey, come on Saturday!",
+        "Turn 1, system (as it wrote it): Hey, come on Saturday!",
         "Turn 2, user: They worry about the weather. (sigh)",
-        "Turn 2, system: Tell them there is a tent. [gently]",
+        "Turn 2, system (as it wrote it): Tell them there is a tent. [gently]",
     ]
 
 

@@ -143,7 +143,7 @@ def test_the_paper_s_variant_cuts_at_a_sentence_and_draws_as_the_paper_does(judg
     assert cut_script(script, "default") == (script.lines, False)
     no_sentence_end = Script((Turn("1", "salt " * 4000),))
     assert len(cut_script(no_sentence_end, "podbench")[0].splitlines()[0]) == CUT - 1
-    made = judge(lambda question: quality(quote="Salt. Salt."))
+    made = judge(lambda question: quality(quote="Salt. Salt. Salt."))
     found = scored(script.to_json(), made.bench, variant="podbench")
     assert found["items"][0]["notes"]["cut"] is True
     assert (made.questions[0].body["temperature"], made.questions[0].body["top_p"]) == (1.0, 0.95)

@@ -1,0 +1,170 @@
+"""The tricks of docs/gaming.md: each wins nothing, or is in no rank, or is said on the metric's card."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.analysis import Recording
+from podeval.audio import same_sound
+from podeval.audio.windows import Span
+from podeval.metrics import catalogue
+from podeval.metrics.score import Score, Unscored
+from podeval.metrics.timbre_consistency import count_repeated
+
+RATE = 16_000
+
+
+def score(name: str, inputs: dict[str, Any], **parameters: Any) -> Score:
+    result = catalogue.get(name)(inputs, parameters)
+    assert isinstance(result, Score), result
+    return result
+
+
+def text(words: str, name: str) -> Score:
+    return score(name, {"text": words})
+
+
+def pulses(seconds: float, quiet_start: float = 0.0) -> Recording:
+    """Noise in syllables of 0.2 s, the first seconds perhaps 8 dB quieter."""
+    samples = np.random.default_rng(1).normal(0, 0.1, int(seconds * RATE)).astype(np.float32)
+    at = np.arange(len(samples)) / RATE
+    samples *= (at % 0.25 < 0.2).astype(np.float32)
+    samples[: int(quiet_start * RATE)] *= np.float32(10 ** (-8 / 20))
+    return Recording.from_samples(samples, RATE)
+
+
+def test_a_quiet_start_still_lifts_the_range_score_of_a_clip_which_is_in_no_rank() -> None:
+    plain, quiet = (score("loudness", {"recording": pulses(17, start)}) for start in (0.0, 4.0))
+    assert (quiet.values["range_score"] or 0) > (plain.values["range_score"] or 0) + 0.3
+    for clip in (plain, quiet):
+        assert set(clip.unranked) == {"range_score"}
+
+
+def test_the_range_of_a_minute_is_that_of_a_programme() -> None:
+    assert not score("loudness", {"recording": pulses(61)}).unranked
+
+
+SCRIPT = (
+    "So what I would like to ask you first is how the two of you came to work on this at all, because it is not what "
+    "people expect of a bakery in a small town by the sea. It began with my mother, who kept the books of the shop "
+    "for thirty years, and who could tell from the sales of a Tuesday whether it had rained. We thought that there "
+    "might be more in those books than she had seen, and so we typed them in, page after page, over one long winter. "
+    "And what did you find in them when you had finished? That she was right about the rain, and wrong about the rest."
+)
+LETTERS = " ".join("".join(np.random.default_rng(n).choice(list("abcdefghijklmnop"), 6)) for n in range(200))
+
+
+@pytest.mark.parametrize("name", ["distinct_n", "mattr", "info_dens"])
+def test_three_words_and_random_letters_win_and_are_in_no_rank(name: str) -> None:
+    metric = catalogue.get(name)
+    real, few, letters = (text(words, name) for words in (SCRIPT, "three different words", LETTERS))
+    key = metric.keys[-1].name
+    assert (letters.values[key] or 0) >= (real.values[key] or 0), "the trick works, which is why it is in no rank"
+    assert not real.unranked
+    assert set(few.unranked) == set(letters.unranked) == {k.name for k in metric.keys}
+    assert "function words" in letters.unranked[key]
+
+
+def test_a_voice_that_changes_is_not_scored_as_two_where_nobody_says_how_many_speak() -> None:
+    result = catalogue.get("timbre_consistency")({"recording": pulses(12)})
+    assert isinstance(result, Unscored)
+    assert (result.cause, "speakers" in result.reason) == ("ours", True)
+
+
+def test_a_loop_is_counted() -> None:
+    piece = np.random.default_rng(0).normal(0, 1, (1, 32)).astype(np.float32)
+    others = np.random.default_rng(1).normal(0, 1, (4, 32)).astype(np.float32)
+    starts = [0.0, 2.0, 4.0, 6.0, 8.0]
+    assert count_repeated(np.concatenate([piece, others]), starts) == 0
+    assert count_repeated(np.repeat(piece, 5, axis=0), starts) == 5
+    # Overlapping windows are alike without any loop.
+    assert count_repeated(np.repeat(piece, 2, axis=0), [0.0, 2.0]) == 0
+
+
+def test_the_spread_of_a_uniformly_worse_recording_falls_and_its_coefficient_of_variation_does_not() -> None:
+    """SRMR a third everywhere, as in a hall: the paper's value is a third, what ranks is the same."""
+    metric = catalogue.get("reverb_consistency")
+    assert (metric.headline.name, metric.headline.ranked) == ("reverb_consistency_cv", True)
+    assert not metric.key("reverb_consistency").ranked
+    assert not metric.key("reverb_consistency_norm").ranked
+
+
+def test_inaudible_music_is_in_no_rank_by_its_ratio_and_out_of_range() -> None:
+    smr = catalogue.get("smr")
+    assert (smr.key("smr").better, smr.key("smr").ideal) == ("in range", (5, 30))
+    assert smr.key("smr_reference").better == "higher"
+
+
+class Heard:
+    """A recording whose quality is that of its samples' level: a stand-in for a model that is moved by level."""
+
+    rate, duration = RATE, 10.0
+
+    def __init__(self, level: float, notes: dict[str, Any] | None = None, stem: "Heard | None" = None) -> None:
+        self.level, self.notes, self.stem = level, notes or {}, stem
+
+    def require_sound(self, shortest: float = 0.0) -> None: ...
+
+    def speech_track(self, source: str = "auto") -> "Heard":
+        return self.stem if self.stem and source == "auto" else self
+
+    def mono(self) -> Any:
+        return np.full(RATE * 10, 10 ** (self.level / 20), np.float32)
+
+    def speech(self) -> tuple[Span, ...]:
+        return (Span(0, 10),)
+
+    def speech_quality(self, windows: str, gain: float = 0.0) -> Any:
+        return np.array([[0.0, 3.0, 4.0, 3 - abs(self.level + gain + 26) / 20, 3.0]])
+
+
+def test_dnsmos_at_a_fixed_level_does_not_move_with_the_level_and_the_notes_have_the_level() -> None:
+    loud, quiet = Heard(-16), Heard(-36)
+    assert score("dnsmos", {"recording": loud}).notes["speech_level"] == pytest.approx(-16)
+    fixed = [score("dnsmos", {"recording": r}, level="fixed").values["ovrl"] for r in (loud, quiet)]
+    assert fixed == pytest.approx([3.0, 3.0])
+    assert score("dnsmos", {"recording": loud}).values["ovrl"] == pytest.approx(2.5)
+
+
+def test_the_mix_stands_beside_the_stem() -> None:
+    mixed = Heard(-6, stem=Heard(-26, {"scored": "speech stem"}))
+    values = score("dnsmos", {"recording": mixed}).values
+    assert (values["ovrl"], values["ovrl_mix"]) == (pytest.approx(3.0), pytest.approx(2.0))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dnsmos",
+        "distillmos",
+        "reverb_consistency",
+        "timbre_consistency",
+        "loudness",
+        "smr",
+        "distinct_n",
+        "mattr",
+        "info_dens",
+        "sim",
+        "rtf",
+        "rubric",
+        "instruction_following",
+    ],
+)
+def test_what_can_be_gained_is_said_on_the_card(name: str) -> None:
+    from podeval.metrics.space_files import card
+
+    metric = catalogue.get(name)
+    assert metric.caution.endswith(".")
+    assert metric.caution in card(metric)
+
+
+def test_a_reference_that_is_played_back_is_noticed_through_level_and_noise_and_other_speech_is_not() -> None:
+    random = np.random.default_rng(3)
+    reference, speech = (random.normal(0, 0.1, same_sound.RATE * n).astype(np.float32) for n in (6, 20))
+    copied = speech.copy()
+    copied[9_000 : 9_000 + len(reference)] = 0.3 * reference + random.normal(0, 0.01, len(reference))
+    assert same_sound.holds_copy(copied, reference)
+    assert same_sound.correlation_with(speech, reference) < 0.3
+    assert not same_sound.holds_copy(np.zeros_like(speech), reference)
+    assert not same_sound.holds_copy(speech[:100], reference)
