@@ -126,7 +126,7 @@ def test_every_plot_is_drawn_with_a_table_beside_or_says_why_not(visit: Any, add
         return
     assert page.locator("figure.plot svg").bounding_box()["height"] > 150
     if plot == "distribution":
-        choose(page, "Figure", "DNSMOS ovrl ↑ (MOS)")
+        choose(page, "Figure", "DNSMOS OVRL ↑ (MOS)")
         becomes(page, "figcaption:has-text('DNSMOS')", 1)
     page.get_by_text("The same as a table").click()
     assert "Hibari dialogue" in page.inner_text("#numbers table")

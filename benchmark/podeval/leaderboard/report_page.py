@@ -209,8 +209,11 @@ def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
         "people": tuple(spoke.people for spoke in chapter.radar),
         "own": tuple(spoke.system for spoke in chapter.radar),
     }
+    spans = {"own": tuple(spoke.span for spoke in chapter.radar)}
     series = [
-        radar.Series("", of, plots.SHAPES[kind], line=f"line {kind}", mark=f"mark {kind}")
+        radar.Series(
+            "", of, plots.SHAPES[kind], kind, line=f"line {kind}", mark=f"mark {kind}", spans=spans.get(kind, ())
+        )
         for kind, of in values.items()
     ]
     caption = texts["radar_title"].format(system=title)

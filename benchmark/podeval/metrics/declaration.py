@@ -58,10 +58,14 @@ class Key:
     bounds: tuple[float | None, float | None] = (None, None)
     ideal: tuple[float, float] | None = None
     about: str = ""
+    title: str = ""
+    """What the column is called, where the metric's title with the key's name would not do."""
     zh: str = ""
     """What the column is called in Chinese, where the English title is not used there too."""
     reach: Reach | None = None
     """What people and good systems reach; None where nothing comparable is known."""
+    unreached: str = ""
+    """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
 
     @property
     def unit_text(self) -> str:

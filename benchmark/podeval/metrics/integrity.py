@@ -32,6 +32,7 @@ from podeval.audio.resample import mono
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import NEW
 from podeval.metrics.score import Score
 from podeval.text.script import Script
 
@@ -57,13 +58,60 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
     dimension="audio.faults",
     dimension_zh="故障",
     keys=(
-        Key("faults_per_hour", "lower", "per hour", (0, None), about="faults of all kinds", zh="每小时故障"),
-        Key("holes", "lower", "per hour", (0, None), about="digital silence that breaks off sound", zh="断音"),
-        Key("clicks", "lower", "per hour", (0, None), about="clicks", zh="爆音"),
-        Key("loops", "lower", "per hour", (0, None), about="stretches that are heard again", zh="循环"),
-        Key("clipped", "lower", "per hour", (0, None), about="clipped runs", zh="削波"),
-        Key("unasked_music", "lower", "per hour", (0, None), about="music nobody asked for", zh="多余音乐"),
-        Key("plcmos", "higher", "MOS", (1, 5), about="how well listeners hear no loss", zh="PLCMOS"),
+        Key(
+            "faults_per_hour",
+            "lower",
+            "per hour",
+            (0, None),
+            title="Faults",
+            unreached=NEW,
+            about="faults of all kinds",
+            zh="每小时故障",
+        ),
+        Key(
+            "holes",
+            "lower",
+            "per hour",
+            (0, None),
+            title="Dropouts",
+            unreached=NEW,
+            about="digital silence that breaks off sound",
+            zh="断音",
+        ),
+        Key("clicks", "lower", "per hour", (0, None), title="Clicks", unreached=NEW, about="clicks", zh="爆音"),
+        Key(
+            "loops",
+            "lower",
+            "per hour",
+            (0, None),
+            title="Loops",
+            unreached=NEW,
+            about="stretches that are heard again",
+            zh="循环",
+        ),
+        Key(
+            "clipped", "lower", "per hour", (0, None), title="Clipping", unreached=NEW, about="clipped runs", zh="削波"
+        ),
+        Key(
+            "unasked_music",
+            "lower",
+            "per hour",
+            (0, None),
+            title="Unrequested music",
+            unreached=NEW,
+            about="music nobody asked for",
+            zh="多余音乐",
+        ),
+        Key(
+            "plcmos",
+            "higher",
+            "MOS",
+            (1, 5),
+            title="PLCMOS",
+            unreached=NEW,
+            about="how well listeners hear no loss",
+            zh="PLCMOS",
+        ),
     ),
     needs=("voice_activity", "music_detector", "transcriber", "loss_quality"),
     paper="ours",
