@@ -318,8 +318,9 @@ class Index:
         measured: dict[str, int] = {}
         for name, by_profile in self._rows.items():
             rows = [part for profile, part in by_profile.items() if profile != "paper"]
-            kept = self._numbers.where(np.concatenate(rows), "system_kind", "system", "human") if rows else []
-            measured[name] = len(self._numbers.texts(kept, "system")) if len(kept) else 0
+            every = np.concatenate(rows) if rows else self._numbers.all()[:0]
+            competing = self._numbers.where(every, "system_kind", "system", "human")
+            measured[name] = len(self._numbers.texts(competing, "system"))
         return measured
 
     def measured(self, board: str) -> int:

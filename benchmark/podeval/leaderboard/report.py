@@ -317,10 +317,9 @@ def _radar(figures: SystemFigures) -> tuple[Spokes, ...]:
         axis = radar.axis_of(figure.column)
         if axis is None or figure.value is None:
             continue
-        values = (figure.value, figure.person, figure.median)
-        places = [None if value is None else axis.at(value) for value in values]
-        low, high = number_or_none(figure.row["low"]), number_or_none(figure.row["high"])
-        spokes.append(Spokes(figure.column, *places, span=axis.span(low, high)))
+        people, median = (None if value is None else axis.at(value) for value in (figure.person, figure.median))
+        span = axis.span(number_or_none(figure.row["low"]), number_or_none(figure.row["high"]))
+        spokes.append(Spokes(figure.column, axis.at(figure.value), people, median, span))
     return tuple(spokes)
 
 
