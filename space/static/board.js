@@ -72,9 +72,9 @@ function replace(content) {
 // On a phone, where a system is a card, each number says of which column it is.
 function label() {
   if (!cards.matches) return;
-  const heads = [...document.querySelectorAll("#table thead th")].map((head) => head.querySelector("a")?.firstChild.textContent ?? "");
-  for (const row of document.querySelectorAll("#table tbody tr")) {
-    for (const cell of row.querySelectorAll("td.n")) cell.dataset.label = heads[cell.cellIndex];
+  for (const table of document.querySelectorAll("table.board")) {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => (head.querySelector("a") ?? head).firstChild?.textContent ?? "");
+    for (const cell of table.querySelectorAll("tbody td.n")) cell.dataset.label = heads[cell.cellIndex];
   }
 }
 

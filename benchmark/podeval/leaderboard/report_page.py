@@ -219,7 +219,9 @@ def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
         for kind, of in values.items()
     ]
     caption = texts["radar_title"].format(system=title)
-    return _picture(radar.draw(names, series, caption, radar.ON_PAPER, "drawn radar"))
+    wide = radar.draw(names, series, caption, radar.ON_PAPER, "drawn radar")
+    # The same for a phone, whose page shows this one and not the other.
+    return _picture(wide + radar.draw(names, series, caption, radar.ON_BOARD, "drawn small-radar"))
 
 
 def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:

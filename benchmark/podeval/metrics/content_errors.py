@@ -24,7 +24,7 @@ from podeval.analysis.defects import Severity, TimedDefect
 from podeval.analysis.second_look import confirm_differences, find_span
 from podeval.analysis.spoken_script import align_recording
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import NEW
+from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score
 from podeval.text.content_differences import ContentDifference, find_content_differences
 from podeval.text.script import Script
@@ -56,7 +56,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Content errors",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words omitted, repeated or inserted",
             zh="内容错误",
         ),
@@ -66,7 +66,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words left out",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words of the script that are not said",
             zh="漏读",
         ),
@@ -76,7 +76,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words repeated",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words said once more than the script has them",
             zh="重复",
         ),
@@ -86,7 +86,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words added",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words that the script does not have",
             zh="多读",
         ),
@@ -96,7 +96,7 @@ _UNIT = "per 1000 words"
             "words",
             (0, None),
             title="Longest faulty stretch",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="longest stretch that differs",
             zh="最长错段",
         ),

@@ -32,7 +32,7 @@ from podeval.audio.resample import mono
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import NEW
+from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score
 from podeval.text.script import Script
 
@@ -64,7 +64,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Faults",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="faults of all kinds",
             zh="每小时故障",
         ),
@@ -74,23 +74,39 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Dropouts",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="digital silence that breaks off sound",
             zh="断音",
         ),
-        Key("clicks", "lower", "per hour", (0, None), title="Clicks", unreached=NEW, about="clicks", zh="爆音"),
+        Key(
+            "clicks",
+            "lower",
+            "per hour",
+            (0, None),
+            title="Clicks",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="clicks",
+            zh="爆音",
+        ),
         Key(
             "loops",
             "lower",
             "per hour",
             (0, None),
             title="Loops",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="stretches that are heard again",
             zh="循环",
         ),
         Key(
-            "clipped", "lower", "per hour", (0, None), title="Clipping", unreached=NEW, about="clipped runs", zh="削波"
+            "clipped",
+            "lower",
+            "per hour",
+            (0, None),
+            title="Clipping",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="clipped runs",
+            zh="削波",
         ),
         Key(
             "unasked_music",
@@ -98,7 +114,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Unrequested music",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="music nobody asked for",
             zh="多余音乐",
         ),
@@ -108,7 +124,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "MOS",
             (1, 5),
             title="PLCMOS",
-            unreached=NEW,
+            reach=Reach(DEMO, systems=(4.46, 4.48), profile="embedded"),
             about="how well listeners hear no loss",
             zh="PLCMOS",
         ),

@@ -20,6 +20,7 @@ LFS_JUDGED = f"{LFS}, by the judges of the paper"
 PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scripts by GPT-4, PodAgent and MoonCast"
 PODEVAL_AUDIO = "PodEval, Table 9: real podcasts, and the systems of the paper"
 PODBENCH = "PodBench, Table 1: Claude 4.5 Sonnet, GPT-5.1 and Gemini 3 Pro; no scripts by people"
+DEMO = "Hibari with Piper, and Kokoro, on the six demo scripts of Real-Pod (`podeval demo --more`), measured here"
 MTALK = "MTalk-Bench, Table 4: the systems of the paper, and people"
 
 PART = "A part of the metric, for which nobody has published values of people or of systems"
