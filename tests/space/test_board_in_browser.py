@@ -301,6 +301,19 @@ def test_empty_folder_says_what_to_run(visit: Any, serving: Callable[[Path], str
     assert visit.page.locator("table.board").count() == 0
 
 
+@pytest.mark.long
+def test_no_page_has_a_script_error_where_nothing_was_measured_or_voted(
+    visit: Any, serving: Callable[[Path], str], tmp_path: Path
+) -> None:
+    url = serving(tmp_path / "none")
+    pages = ("", "system", "compare", "cards", "method", "judges", "about", "api/docs", "arena", "arena/ratings")
+    for page in (*pages, "submit", "queue", "score", "listening", "admin"):
+        visit.page.goto(f"{url}{page}")
+        visit.page.wait_for_load_state("load")
+        visit.page.wait_for_selector("h1")
+    assert visit.errors == []
+
+
 def test_files_outside_the_runs_are_refused(address: str, runs: Path, tmp_path: Path) -> None:
     secret = Path(__file__).resolve()
     for path in ("/etc/passwd", str(secret), f"{runs}/../../../../../etc/passwd", str(Path.cwd() / "pyproject.toml")):
