@@ -7,14 +7,15 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from board_view import Words, board_text, dimension_text
+from board_words import Words, board_text
 
-from podeval.leaderboard.view import FACTS, PLOTS, BoardView, ResolvedView
+from podeval.leaderboard import pictures
+from podeval.leaderboard.view import FACTS, BoardView, ResolvedView
 
 Pair = tuple[str, str]
 """What is shown, and the value that it stands for."""
 
-PLACES = ("board", "profile", "dimension")
+PLACES = ("board", "profile")
 """Fields whose change leaves no column chosen: those chosen before were of other figures."""
 
 
@@ -39,10 +40,11 @@ def describe_fields(settled: ResolvedView, words: Words) -> dict[str, Field]:
     slices = [(words.slice(value), value) for _, value in choices.slices]
     drawn = [(words.column(column), column.id) for column in settled.columns]
     columns = [(words.column(column), column.id) for column in choices.columns]
+    plots = pictures.offered(settled)
+    plot = view.plot if view.plot in plots else next(iter(plots), "")
     return {
         "board": Field([(board_text(label), value) for label, value in choices.boards], view.board),
         "profile": Field([(words["profiles"].get(v, v), v) for _, v in choices.profiles], view.profile),
-        "dimension": Field([(dimension_text(value, words), value) for _, value in choices.dimensions], view.dimension),
         "slice": Field(slices, view.slice, len(slices) > 1),
         "q": Field([], view.q),
         **{name: Field(counted[name], list(getattr(view, name)), len(counted[name]) > 1) for name in FACTS},
@@ -51,8 +53,8 @@ def describe_fields(settled: ResolvedView, words: Words) -> dict[str, Field]:
         "judge": Field(judges, view.judge, len(judges) > 2),
         "protocols": Field(list(choices.protocols), list(view.protocols), bool(choices.protocols)),
         "columns": Field(columns, list(view.columns)),
-        "plot": Field([(str(words[f"plot_{name}"]), name) for name in PLOTS], view.plot),
-        "of": Field(drawn, view.of, view.plot != "radar"),
+        "plot": Field([(str(words[f"plot_{name}"]), name) for name in plots], plot, len(plots) > 1),
+        "of": Field(drawn, view.of, plot != "radar" and len(drawn) > 1),
     }
 
 

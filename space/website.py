@@ -55,14 +55,17 @@ HERE = Path(__file__).parent
 LANGUAGES = ("en", "zh")
 TABS_NAV = tuple((f"/{name}", name if name != "leaderboard" else "board") for name in TABS)
 """The tabs, by the key of their names in the texts `site`."""
-NAV = (("/arena/ratings", "ratings"), ("/compare", "compare"), ("/method", "method"), ("/judges", "judges"))
+NAV = (
+    *(("/arena/ratings", "ratings"), ("/compare", "compare"), ("/cards", "cards")),
+    *(("/method", "method"), ("/judges", "judges")),
+)
 """Documents in the header, likewise."""
 OPERATORS_NAV = (("/listening", "listening"), ("/admin", "admin"))
 """Further ones for operators."""
 
 _OWN = (
     *("/arena", "/listen", "/method", "/submit", "/submissions", "/queue", "/own", "/audio", "/api", "/health"),
-    *("/metrics", "/sign-", "/admin", "/compare", "/report", "/system", "/judges"),
+    *("/metrics", "/sign-", "/admin", "/compare", "/report", "/system", "/judges", "/cards"),
 )
 _STATUS = {
     refusal.FORGED: 403,
@@ -177,6 +180,7 @@ class Site:
             "tabs": TABS_NAV,
             "nav": NAV + (OPERATORS_NAV if person and person.admin else ()),
             "here": request.url.path,
+            "base": public_address() or str(request.base_url).rstrip("/"),
             "in_language": {code: _query(request, lang=code) for code in LANGUAGES},
             "closed": closed and translate(closed, self.texts[language]["refused"])[0],
             "mode": self.how.mode,

@@ -9,7 +9,8 @@ import re
 import threading
 from typing import Any
 
-from board_view import Words, describe_view
+from board_view import describe_view
+from board_words import Words
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from part_routes import PART, PartRoute
@@ -44,7 +45,9 @@ def router(site: Site) -> APIRouter:
         operates, problem, shown = person is not None and person.admin, "", None
         try:
             index = folder.index()
-            shown = None if index.empty else describe_view(_view(request), index, folder, words, str(request.base_url))
+            wide = "wide" in request.headers.get(PART, "")
+            if not index.empty:
+                shown = describe_view(_view(request), index, folder, words, str(request.base_url), wide)
         except BadInput as error:
             _LOG.error("the board cannot be shown: %s", error)
             problem = str(error) if operates else words["in_the_log"]
@@ -124,6 +127,7 @@ def _warm(folder: RunsFolder) -> None:
         if not index.empty:
             settled = resolve_view(BoardView(), index)
             table.lines(settled, table.order(settled))
+            folder.samples(settled.view.board, settled.view.profile)
     except BadInput:
         # Who comes is told.
         return

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from leading_systems import leading_systems
 from markupsafe import Markup
 from player_data import PlayerSide
 from thread_limits import Full, ThreadPool, WaitingRoom
@@ -54,19 +55,22 @@ def router(site: Site) -> APIRouter:
         site.limit(request, "120/minute")
         board = folder.board()
         texts = site.texts[site.language(request)]["compare"]
+        leading = not (a or b)
+        if leading:
+            a, b = (*leading_systems(folder, 2), "", "")[:2]
         chosen = {"a": a, "b": b, "benchmark": benchmark}
+
+        def ask_for_two() -> HTMLResponse:
+            systems = sides(board) if len(board) else []
+            return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
+
         if board.empty or not (a and b):
-            return site.render(
-                request,
-                "compare.html",
-                systems=sides(board) if len(board) else [],
-                chosen=chosen,
-                found=None,
-                places=(),
-            )
+            return ask_for_two()
         try:
             comparison = compare(board, shelf, a, b, benchmark)
         except UnknownSystem as error:
+            if leading:
+                return ask_for_two()
             raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         shared = comparison.item(item) if item else _first_heard(comparison)
         if item and shared is None:

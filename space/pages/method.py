@@ -1,4 +1,4 @@
-"""How the numbers come about: rules of the board, how far metrics and judges agree with people, what changed when."""
+"""The methodology: rules of the board, how far metrics and judges agree with people, what changed when."""
 
 from __future__ import annotations
 

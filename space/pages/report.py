@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
+from links import system_address
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard.report import UnknownReport, find_report
+from podeval.leaderboard.report import SystemReport, UnknownReport, find_report
 from podeval.leaderboard.report_page import render_report
 
 
@@ -31,7 +33,26 @@ def router(site: Site) -> APIRouter:
             "report.html",
             reports=[render_report(report, site.texts[site.language(request)])],
             style="",
+            sounds=_sounds(site, report),
             made=datetime.now(UTC).isoformat(timespec="minutes"),
         )
 
     return routes
+
+
+def _sounds(site: Site, report: SystemReport) -> dict[str, dict[str, str]]:
+    """One item to hear of each chapter of which there is a recording, by place."""
+    sounds = {}
+    for chapter in report.chapters:
+        benchmark, split, profile = chapter.parts
+        item = site.results.samples(f"{benchmark}/{split}", profile).get(report.about.system)
+        if item is None:
+            continue
+        query = {"system": report.about.system, "where": chapter.where, "item": item, "part": 0}
+        titles = {line.item.id: line.item.title for line in chapter.items}
+        sounds[chapter.where] = {
+            "title": titles.get(item, item),
+            "address": f"/compare/audio?{urlencode(query)}",
+            "page": system_address(report.about.system, chapter.where),
+        }
+    return sounds

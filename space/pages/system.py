@@ -9,6 +9,7 @@ import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
+from leading_systems import leading_systems
 from links import system_address
 from markupsafe import Markup
 from player_data import PlayerSide
@@ -51,6 +52,7 @@ def router(site: Site) -> APIRouter:
         all_texts = site.texts[site.language(request)]
         texts = all_texts["report"]
         systems = sides(board) if len(board) else []
+        system = system or next(iter(leading_systems(read.folder, 1)), "")
         if not (systems and system):
             return site.render(request, "system.html", systems=systems, one=None, deck=None)
         try:
@@ -132,7 +134,9 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
     drift = track.drift
     slopes = []
     for key, header in zip(keys, headers, strict=True):
-        if trend := drift.get(key):
+        trend = drift.get(key)
+        # A slope whose interval holds zero says nothing.
+        if trend and (trend["ci95"][0] > 0 or trend["ci95"][1] < 0):
             places = decimals([trend["slope"]])
             low, high = (signed_text(end, places) for end in trend["ci95"])
             per = texts["per"].get(drift["per"], drift["per"])

@@ -3,6 +3,8 @@ let asked = null;
 let failed = null;
 let current = "";
 let view, plots, problem, loading;
+const wide = matchMedia("(min-width: 56rem)");
+const cards = matchMedia("(max-width: 48rem)");
 
 async function show(target, how) {
   if (asked) asked.abort();
@@ -13,7 +15,7 @@ async function show(target, how) {
     loading.textContent = loading.dataset.loading;
   }, 250);
   try {
-    const answer = await fetch(target, { headers: { "X-Podeval-Part": "view" }, signal: own.signal });
+    const answer = await fetch(target, { headers: { "X-Podeval-Part": wide.matches ? "wide view" : "view" }, signal: own.signal });
     const content = await answer.text();
     if (!answer.ok) throw new Error(answer.status === 429 ? content : problem.dataset.failed);
     if (own.signal.aborted) return;
@@ -48,6 +50,8 @@ function sentence(error) {
 
 // What had the focus has it again, what was open stays open, and the table stays where it was scrolled to.
 function replace(content) {
+  const unfolded = document.getElementById("fold-controls")?.getAttribute("aria-expanded") === "true";
+  stop();
   const focused = document.activeElement && document.activeElement.id;
   const open = [...document.querySelectorAll("#view details[open], #board-plots details[open]")].map((details) => details.id);
   const table = document.getElementById("table");
@@ -60,7 +64,50 @@ function replace(content) {
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   const next = document.getElementById("table");
   if (next) next.scrollLeft = left;
+  if (unfolded) fold(document.getElementById("fold-controls"));
+  label();
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+// On a phone, where a system is a card, each number says of which column it is.
+function label() {
+  if (!cards.matches) return;
+  for (const table of document.querySelectorAll("table.board")) {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => (head.querySelector("a") ?? head).firstChild?.textContent ?? "");
+    for (const cell of table.querySelectorAll("tbody td.n")) cell.dataset.label = heads[cell.cellIndex];
+  }
+}
+
+function fold(button) {
+  if (!button) return;
+  const open = button.getAttribute("aria-expanded") !== "true";
+  button.setAttribute("aria-expanded", String(open));
+  document.getElementById("controls").hidden = !open;
+}
+
+// One sample at a time, which stops when another begins, when the view changes, or when it is over.
+let sound = null;
+let heard = null;
+
+function stop() {
+  sound?.pause();
+  heard?.setAttribute("aria-pressed", "false");
+  if (heard) heard.firstElementChild.textContent = "▶";
+  heard = null;
+}
+
+function hear(button) {
+  const again = button === heard;
+  stop();
+  if (again) return;
+  sound ??= new Audio();
+  sound.onended = stop;
+  sound.onerror = stop;
+  sound.src = button.dataset.sound;
+  heard = button;
+  button.setAttribute("aria-pressed", "true");
+  button.firstElementChild.textContent = "❚❚";
+  sound.play().catch(() => heard === button && stop());
 }
 
 // The link says the whole address, which only the browser knows behind proxies.
@@ -85,8 +132,9 @@ function click(event, trigger) {
     show(link.getAttribute("href"), "push");
     trigger("select", { address: link.getAttribute("href") });
   }
-  const within = event.target.closest("a[href^='#']");
-  if (within) document.querySelector("#missing")?.setAttribute("open", "");
+  const play = event.target.closest("button.hear");
+  if (play) hear(play);
+  if (event.target.id === "fold-controls") fold(event.target);
   if (event.target.id === "copy") copy(event.target);
 }
 
@@ -98,6 +146,14 @@ export function start(element, props, trigger, watch) {
   plots = document.querySelector("#board-plots .podeval-part");
   for (const place of [element, plots]) place?.addEventListener("click", (event) => click(event, trigger));
   problem.querySelector("button").addEventListener("click", () => failed && show(...failed));
+  cards.addEventListener("change", label);
+  wide.addEventListener("change", () => current && show(current, "stay"));
+  document.addEventListener("podeval:tab", stop);
+  document.getElementById("fold-choices")?.addEventListener("click", (event) => {
+    const open = event.currentTarget.getAttribute("aria-expanded") !== "true";
+    event.currentTarget.setAttribute("aria-expanded", String(open));
+    document.documentElement.dataset.choices = open ? "open" : "";
+  });
   watch("value", () => show(`/?${props.value.query}`, props.value.how));
   addEventListener("popstate", () => {
     if (!["/", "/leaderboard"].includes(location.pathname) || `/${location.search}` === current) return;

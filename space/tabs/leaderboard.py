@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 from board_choices import choose, describe_fields, read_view
-from board_view import Words
+from board_words import Words
 from components.part import part
 from website import Site
 
@@ -27,7 +27,10 @@ EVENT: dict[str, Any] = {
     "api_visibility": "private", "queue": False, "show_progress": "hidden", "preprocess": False,
 }  # fmt: skip
 """What is sent is looked at here and is never a file, so that Gradio prepares nothing of it."""
-_LABELS = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
+_LABELS = {"board": "benchmark", "slice": "of_items"}
+_FOLD = (
+    '<button type="button" class="second" id="fold-choices" aria-expanded="false" aria-controls="choices">{}</button>'
+)
 _WHERE = "() => [location.search]"
 _WITH_WHERE = "(...given) => [location.search, ...given.slice(1)]"
 
@@ -66,26 +69,42 @@ class LeaderboardTab:
         typed(self.search, [where, *every], [view, *every], js=_WITH_WHERE, trigger_mode="always_last", **EVENT)
 
     def _place_choices(self) -> None:
+        """All that can be chosen, folded into one line.
+
+        Gradio does not make what stands in a closed accordion, whose fields would then say nothing: the fold is ours.
+        """
         words, fields = self._words, self.fields
-        with gr.Row(elem_id="board-fields"):
-            for name in ("board", "profile", "dimension", "slice"):
-                fields[name] = _dropdown(words[_LABELS.get(name, name)], name)
-            fields["q"] = gr.Textbox(
-                label=words["search"], placeholder=words["search_hint"], max_length=100, elem_id="f-q", min_width=160
-            )
-        with gr.Accordion(words["filters"], open=False, elem_id="filters"):
-            for name in FACTS:
-                fields[name] = _ticks(words["facts"][name], name)
-            fields["provenance"] = _ticks(words["provenance"], "provenance")
-            fields["hide"] = gr.Checkbox(label=words["hide_controls"], elem_id="f-controls")
-            fields["judge"] = _dropdown(words["judge"], "judge")
-            fields["protocols"] = _ticks(words["protocols"], "protocols")
-        with gr.Accordion(words["columns"], open=False, elem_id="columns"):
-            fields["columns"] = _ticks(words["columns"], "columns", info=words["columns_about"])
+        part("choices-fold", content=_FOLD.format(escape(str(words["choices"]))))
+        with gr.Column(elem_id="choices"):
+            with gr.Row(elem_id="board-fields"):
+                for name in ("board", "profile", "slice"):
+                    fields[name] = _dropdown(words[_LABELS.get(name, name)], name)
+                fields["q"] = gr.Textbox(
+                    label=words["search"],
+                    placeholder=words["search_hint"],
+                    max_length=100,
+                    elem_id="f-q",
+                    min_width=160,
+                )
+            with gr.Accordion(words["filters"], open=False, elem_id="filters"):
+                for name in FACTS:
+                    fields[name] = _ticks(words["facts"][name], name)
+                fields["provenance"] = _ticks(words["provenance"], "provenance")
+                fields["hide"] = gr.Checkbox(label=words["hide_controls"], elem_id="f-controls")
+                fields["judge"] = _dropdown(words["judge"], "judge")
+                fields["protocols"] = _ticks(words["protocols"], "protocols")
+            with gr.Accordion(words["columns"], open=False, elem_id="columns"):
+                fields["columns"] = _ticks(words["columns"], "columns", info=words["columns_about"])
 
     def _head(self) -> str:
-        said = {name: escape(str(self._words[name])) for name in ("title", "intro", "method")}
-        return f'<h1>{said["title"]}</h1><p class="intro">{said["intro"]} <a href="/method">{said["method"]}</a></p>'
+        """One line that says what this is, and the three ways in."""
+        said = {name: escape(str(self._words[name])) for name in ("title", "intro", "go_vote", "go_score", "go_submit")}
+        ways = (("arena", "go_vote"), ("score", "go_score"), ("submit", "go_submit"))
+        links = "".join(
+            f'<a class="button{" second" if number else ""}" href="/{address}">{said[name]}</a>'
+            for number, (address, name) in enumerate(ways)
+        )
+        return f'<h1>{said["title"]}</h1><p class="pitch">{said["intro"]}</p><p class="ways">{links}</p>'
 
     def _frame(self) -> str:
         """What stands around the view from the beginning: what goes wrong, and that something is loading."""

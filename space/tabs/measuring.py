@@ -17,7 +17,7 @@ from podeval.metrics.declaration import Metric
 from podeval.metrics.description import own_profile, range_text
 from podeval.metrics.inputs import MetricInputs
 
-HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Why not")
+HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Reason")
 WIDTHS = (160, 160, 110, 90, 130, 120, 320)
 """Pixels: so wide that no word breaks; on a phone the table scrolls."""
 

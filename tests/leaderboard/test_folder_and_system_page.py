@@ -63,7 +63,7 @@ def test_an_item_shows_every_score_and_every_reason(folder: RunsFolder) -> None:
     assert said["sptd", "needs at least two speakers, found 1"].cause == "system"
     assert {one.cause for one in said.values() if one.reason} == {"system", "ours"}
     names = {one.name for one in system_page.scores(found)}
-    assert {"WER ↓", "DNSMOS ovrl ↑ (MOS)", "Loudness integrated ↔ (LUFS)"} <= names
+    assert {"WER ↓", "DNSMOS OVRL ↑ (MOS)", "Loudness ↔ (LUFS)"} <= names
     assert any(one.metric == f"dnsmos ({UPSTREAM})" for one in said.values()), "of two protocols, each says which"
     assert path == "piper/outputs/news-2.json"
 

@@ -45,7 +45,7 @@ SCRIPT = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt."
 
 PROGRAM = """
 import json
-from board_view import Words
+from board_words import Words
 from podeval import benchmarks
 from podeval.leaderboard.columns import column, order_columns
 from podeval.metrics import catalogue, space_files

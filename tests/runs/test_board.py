@@ -121,8 +121,19 @@ def test_lower_is_better_where_it_is_and_ranges_have_no_rank(tmp_path: Path) -> 
     assert {rank(row) for row in column(tmp_path, "integrated").values()} == {None}
 
 
+def test_a_system_alone_on_its_board_has_no_place(tmp_path: Path) -> None:
+    write_run(tmp_path, "alone", 4.5)
+    write_run(tmp_path, "control", 2.0, kind="control")
+    alone = column(tmp_path)["alone"]
+    assert rank(alone) is None
+    assert alone["rankable"], "it would be ranked if there were another"
+    write_run(tmp_path, "second", 2.0)
+    assert {rank(row) for row in column(tmp_path).values()} == {(1, 1), (2, 2), None}
+
+
 def test_controls_are_shown_and_never_ranked(tmp_path: Path) -> None:
     write_run(tmp_path, "system", 2.0)
+    write_run(tmp_path, "other", 1.0)
     write_run(tmp_path, "control", 4.5, kind="control")
     rows = column(tmp_path)
     assert rank(rows["system"]) == (1, 1)
@@ -136,19 +147,24 @@ def test_words_that_are_not_there_cost_the_rank_and_the_board_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_run(tmp_path, "honest", 3.0, wer=0.30)
+    write_run(tmp_path, "plain", 2.0, wer=0.10)
     write_run(tmp_path, "mumbler", 4.5, wer=0.31)
     write_run(tmp_path, "unknown", 4.0, wer=None)
     rows = column(tmp_path)
-    assert {system: rank(row) for system, row in rows.items()} == {"honest": (1, 1), "mumbler": None, "unknown": None}
+    places = {"honest": (1, 1), "plain": (2, 2), "mumbler": None, "unknown": None}
+    assert {system: rank(row) for system, row in rows.items()} == places
     reason = "not ranked: its WER of 0.31 is above the ceiling of 0.30"
     assert json.loads(rows["mumbler"]["reasons"]) == {reason: 6}
     assert not rows["mumbler"]["rankable"]
     assert json.loads(rows["unknown"]["reasons"]) == {"not ranked: its WER is not known": 6}
-    assert rank(column(tmp_path, "wer")["mumbler"]) == (2, 2), "on accuracy itself it is ranked"
+    accuracy = column(tmp_path, "wer")
+    assert rank(accuracy["mumbler"]) is None, "an error rate above the ceiling has no place either"
+    assert json.loads(accuracy["mumbler"]["reasons"]) == {reason: 6}
+    assert rank(accuracy["honest"]) == (2, 2)
     print_board(tmp_path)
     printed = capsys.readouterr().out
     assert f"Mumbler: {reason}" in printed
-    assert printed.count("DNSMOS ovrl") == 1, "each column once"
+    assert printed.count("DNSMOS OVRL") == 1, "each column once"
 
 
 def test_chinese_is_judged_by_its_characters(tmp_path: Path) -> None:
@@ -189,6 +205,7 @@ def test_the_main_column_has_a_value_in_chinese_too() -> None:
 @pytest.mark.parametrize("cause", ["system", "ours"])
 def test_one_item_of_six_without_a_score_costs_the_rank(tmp_path: Path, cause: Any) -> None:
     write_run(tmp_path, "whole", 3.0)
+    write_run(tmp_path, "worse", 2.0)
     write_run(tmp_path, "part", 4.5, changes={("dnsmos", 2): Unscored("a reason", cause)})
     rows = column(tmp_path)
     assert rank(rows["whole"]) == (1, 1)
@@ -204,7 +221,7 @@ def test_other_protocols_and_profiles_are_never_ranked_together(tmp_path: Path) 
     write_run(tmp_path, "chunked", 4.0, conditions={**CONDITIONS, "strategy": "chunked"})
     write_run(tmp_path, "elsewhere", 2.0, profile="reference")
     rows = column(tmp_path)
-    assert {rank(row) for row in rows.values()} == {(1, 1)}
+    assert {rank(row) for row in rows.values()} == {None}, "each is alone in its column"
     assert rows["whole"]["protocol"] != rows["chunked"]["protocol"]
     assert rows["whole"]["protocol"] != rows["elsewhere"]["protocol"], "the profiles separate music differently"
 

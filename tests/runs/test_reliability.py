@@ -136,7 +136,7 @@ def test_the_board_has_them_as_a_group_of_columns(tmp_path: Path, monkeypatch: p
 
 def test_columns_are_declared_by_what_they_are_of() -> None:
     worst = column("reliability", "dnsmos_ovrl_worst", "reliability.seeds")
-    assert (worst.header, worst.better, worst.bounds) == ("DNSMOS ovrl worst ↑ (MOS)", "higher", (1, 5))
+    assert (worst.header, worst.better, worst.bounds) == ("DNSMOS OVRL worst ↑ (MOS)", "higher", (1, 5))
     spread = column("reliability", "sim_spread", "reliability.seeds")
     assert (spread.title, spread.better) == ("SIM spread", "lower")
     assert declare("warmth_worst") is None

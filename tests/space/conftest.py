@@ -106,15 +106,15 @@ class Visit:
 
     def open(self, url: str) -> Any:
         self.page.goto(url)
-        self.page.wait_for_selector("table.board td")
+        self.page.wait_for_selector("#table td")
         # The fields know by then what can be chosen.
         self.page.wait_for_function("document.querySelector('#f-board input')?.value")
         return self.page
 
     def rows(self) -> list[str]:
         """The rows of the leaderboard, as a reader sees them."""
-        rows = self.page.locator("table.board tbody tr").all_inner_texts()
-        return [" ".join(str(text).replace("☆", "").replace("★", "").split()) for text in rows]
+        rows = self.page.locator("#table tbody:not(.group) tr:visible").all_inner_texts()
+        return [" ".join(str(text).replace("☆", "").replace("★", "").replace("▶", "").split()) for text in rows]
 
 
 def choose(page: Any, label: str, text: str) -> None:

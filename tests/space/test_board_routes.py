@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import io
 import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
@@ -54,19 +57,19 @@ def test_the_view_has_no_script_no_style_in_it_and_nothing_from_elsewhere(local:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("board=nope", "Asked for: Benchmark “nope”, which is not on this board. Shown instead: Real-Pod · voice."),
+        ("board=nope", "Benchmark “nope” is not on this board; showing Real-Pod · voice."),
         (
             "board=lfs_bench/test",
-            "Asked for: Benchmark “lfs_bench/test”, which is not on this board. Shown instead: LFS-Bench · mono.",
+            "Benchmark “lfs_bench/test” is not on this board; showing LFS-Bench · mono.",
         ),
-        ("profile=nope", "Asked for: Profile “nope”, which is not on this board. Shown instead: embedded."),
+        ("profile=nope", "Profile “nope” is not on this board; showing embedded (built-in models)."),
         (
             "board=lfs_bench/mono&profile=paper",
-            "Asked for: Profile “paper”, which is not on this board. Shown instead: embedded.",
+            "Profile “paper” is not on this board; showing embedded (built-in models).",
         ),
         (
             "slice=category=Nope",
-            "Asked for: Items “category=Nope”, which is not on this board. Shown instead: all items.",
+            "Items “category=Nope” is not on this board; showing all items.",
         ),
     ],
 )
@@ -81,7 +84,7 @@ def test_what_is_not_here_is_said_with_what_is_shown_instead(local: TestClient, 
 
 @pytest.mark.parametrize("query", ["", "board=real_pod", "profile=paper", "board=lfs_bench", "slice=category=Arts"])
 def test_what_is_here_is_shown_without_a_notice(local: TestClient, query: str) -> None:
-    assert "Shown instead" not in local.get(f"/?{query}", headers=PART).text
+    assert "is not on this board; showing" not in local.get(f"/?{query}", headers=PART).text
 
 
 def test_a_form_without_a_script_says_a_name_once_for_each_value(local: TestClient) -> None:
@@ -97,22 +100,78 @@ def test_supplied_outputs_say_what_their_spot_check_found(board_app: ModuleType,
     table.loc[table["system"] == "system_001", ["provenance", "spot_check"]] = ["outputs supplied", "differs"]
     table.to_parquet(runs / BOARD, index=False)
     with TestClient(board_app.build(runs)) as client:
-        assert client.get("/", headers=PART).text.count("outputs supplied · spot check: differs") == 1
+        assert client.get("/", headers=PART).text.count("outputs submitted (spot check: differs)") == 1
 
 
-def test_reasons_stand_below_the_table_where_they_are_seen(local: TestClient) -> None:
+def test_the_reason_stands_behind_the_cell_that_has_no_value(local: TestClient) -> None:
     page = local.get("/", headers=PART).text
-    end = page.index("</table>")
-    head = page[page.index("<thead>") : page.index("</thead>")]
-    assert "Not scored, and why" not in head
-    listed = page[page.index('<section id="missing"', end) :]
-    assert "6 × the recording is silent" in listed
-    link = page[: page.index('title="Not scored, and why"')].rpartition('href="#')[2].partition('"')[0]
-    assert f'id="{link}"' in listed
+    row = page[page.index(">Silence</a>") :].partition("</tr>")[0]
+    cells = [cell for cell in row.split("<td")[1:] if "unscored" in cell]
+    assert len(cells) == 6
+    assert all("<summary>unscored (6)</summary>" in cell for cell in cells)
+    assert "6 × the recording is silent (by the system: wer)" in row
+    assert "6 × the model clap is not installed" in row
+    piper = page[page.index(">Piper, two voices</a>") :].partition("</tr>")[0]
+    assert "<summary>incomplete</summary><p>1 × needs at least two speakers, found 1" in piper
 
 
-def test_reasons_of_many_systems_are_folded(large: tuple[TestClient, Path]) -> None:
-    assert '<details id="missing"><summary>Not scored, and why' in large[0].get("/", headers=PART).text
+def test_the_rank_range_comes_first_then_who_and_the_best_group_is_marked(local: TestClient) -> None:
+    page = local.get("/?sort=wer.wer", headers=PART).text
+    rows = page[page.index("<tbody>") :].split("<tr")[1:4]
+    assert [re.findall(r'class="place">(?:<b>)?([^<]*)', row)[0] for row in rows] == ["1–2", "1–2", "3"]
+    assert [row.count('class="n best"') > 0 for row in rows] == [True, True, False]
+    assert page.index('class="place"') < page.index(">System<")
+    assert page.index(">Hibari dialogue</a>") < page.index('aria-expanded="false" aria-controls="controls"')
+    assert page.index(">Silence</a>") > page.index('<tbody id="controls" hidden>'), "controls are folded, below"
+
+
+def test_every_row_has_a_sample_where_there_is_a_recording(local: TestClient) -> None:
+    page = local.get("/", headers=PART).text
+    sounds = [html.unescape(address) for address in re.findall(r'data-sound="([^"]+)"', page)]
+    assert len(sounds) == 6
+    assert len({parse_qs(urlsplit(address).query)["item"][0] for address in sounds}) == 1, "all say the same"
+    answer = local.get(next(address for address in sounds if "system=hibari" in address))
+    assert answer.content[:4] == b"fLaC"
+
+
+def test_papers_stand_below_in_a_table_of_their_own_without_ranks(local: TestClient) -> None:
+    page = local.get("/", headers=PART).text
+    papers = page[page.index('id="papers"') :].partition("</section>")[0]
+    assert re.findall(r'class="name" href="[^"]+">([^<]+)', papers) == ["MoonCast", "PodAgent", "Real-Pod"]
+    assert "0.80" in papers
+    assert "#1" not in papers
+    assert 'id="papers"' not in local.get("/?profile=paper", headers=PART).text
+
+
+def test_each_column_is_explained_behind_its_head_with_a_link_to_its_card(local: TestClient) -> None:
+    page = local.get("/", headers=PART).text
+    for column in re.findall(r'popovertarget="about-([^"]+)"', page):
+        part = page[page.index(f'id="about-{column}"') :].partition("</div>\n")[0]
+        assert f'href="/cards#{column.partition(".")[0]}"' in page
+        assert "<dt>Better</dt>" in part
+    sptd = page[page.index('id="about-sptd.sptd"') + 5 :].partition('id="about-')[0]
+    assert "How different the voices of a recording sound." in sptd
+    assert "<dt>People reach</dt><dd>0.43 – 0.55</dd>" in sptd
+    assert "34 clips of real podcasts" in sptd
+    assert "<dt>Range</dt><dd>0 to 2" in sptd
+    cards = local.get("/cards").text
+    assert all(f'id="{name}"' in cards for name in ("sptd", "wer", "mos"))
+
+
+def test_a_system_page_and_a_comparison_open_with_the_leading_systems(local: TestClient) -> None:
+    system, compared = local.get("/system").text, local.get("/compare").text
+    assert "<h1>Hibari dialogue</h1>" in system
+    assert '<option value="hibari" selected>' in compared
+    assert '<option value="piper" selected>' in compared
+
+
+def test_a_shared_link_shows_what_the_site_is(local: TestClient) -> None:
+    for address in ("/", "/method", "/report/piper"):
+        page = local.get(address, headers={"accept": "text/html"}).text
+        image = re.findall(r'property="og:image" content="http://testserver(/[^"]+)"', page)
+        assert local.get(image[0]).content[:4] == b"\x89PNG"
+        assert '<meta name="description" content="Which systems' in page
+        assert 'rel="icon"' in page
 
 
 def test_the_view_alone_is_sent_to_the_page_that_is_already_there(local: TestClient) -> None:
@@ -136,9 +195,9 @@ def test_a_system_of_the_old_addresses_is_still_answered_by_its_page(local: Test
 def test_downloads_are_of_the_view_whatever_page_of_it_is_shown(large: tuple[TestClient, Path]) -> None:
     client, _ = large
     page = client.get("/", headers=PART)
-    assert page.text.count('<th scope="row"><a class="pin"') == 100
+    assert page.text.count('<a class="pin"') == 100
     assert "Show all 120" in page.text
-    assert client.get("/?rows=all", headers=PART).text.count('<th scope="row"><a class="pin"') == 120
+    assert client.get("/?rows=all", headers=PART).text.count('<a class="pin"') == 120
     answer = client.get("/board.parquet?columns=wer.wer&dimension=all&slice=scenario=audiobook")
     shown = pd.read_parquet(io.BytesIO(answer.content))
     assert len(shown) == 120
@@ -215,12 +274,12 @@ def test_nothing_is_done_twice_from_one_interaction_to_the_next(
 
 def test_tables_that_cannot_be_read_are_told_in_a_sentence(board_app: ModuleType, tmp_path: Path) -> None:
     with TestClient(board_app.build(tmp_path)) as client:
-        assert "Nothing has been measured here yet" in client.get("/", headers=PART).text
+        assert "No results yet" in client.get("/", headers=PART).text
         assert client.get("/board.csv").status_code == 422
         (tmp_path / BOARD).write_bytes(b"garbage")
         broken = client.get("/", headers={"accept": "text/html", **PART})
         assert broken.status_code == 503
-        assert "cannot be read" in broken.text
+        assert "could not be read" in broken.text
         assert "podeval report" in broken.text
 
 
@@ -230,7 +289,7 @@ def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType,
     whole.mkdir()
     for table in (BOARD, ITEMS):
         shutil.copy(runs / table, whole)
-    words = {"en": "places shown rest on 3 independent draws", "zh": "依据 3 组相互独立的项目"}
+    words = {"en": "rest on 3 independent items", "zh": "依据 3 组相互独立的条目"}
     board = pd.read_parquet(whole / BOARD)
     board["clusters"] = 3.0
     board["values"] = 6.0

@@ -56,7 +56,7 @@ def test_values_stand_side_by_side_with_their_paired_difference(client: TestClie
         "A − B, paired",
         "no clear difference",
         "Item by item",
-        "DNSMOS ovrl ↑ (MOS)",
+        "DNSMOS OVRL ↑ (MOS)",
         "the model clap is not",
     ):
         assert said in answer.text

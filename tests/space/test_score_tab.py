@@ -286,7 +286,7 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     page.get_by_role("button", name="Measure").first.click()
     page.wait_for_function("document.body.innerText.includes('LUFS')")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    heads = page.locator("th").filter(has_text="Why not").first
+    heads = page.locator("th").filter(has_text="Reason").first
     assert heads.bounding_box()["width"] > 100, "the heads of a table are as wide as their words"
     assert page.get_by_role("tab", name="Score").get_attribute("aria-selected") == "true"
     words = tmp_path_factory.mktemp("words") / "words.wav"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from podeval.submissions.moderation import SubmissionModeration
 
 admin = typer.Typer(
-    help="What operators decide: what is frozen, who and what counts, what is on the board; each on the trail.\n\n"
+    help="Operator decisions: what is frozen, which users and votes count, what is on the board. All are logged.\n\n"
     'Example: podeval admin freeze votes --reason "We move until 14:00 UTC."',
     no_args_is_help=True,
 )

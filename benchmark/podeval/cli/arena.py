@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podeval.arena.ratings import Standings
 
 arena = typer.Typer(
-    help="The arena: what is compared, how it stands, which votes count, and where they are kept.\n\n"
+    help="Manage the arena: its recordings, ratings, votes and their storage.\n\n"
     "Example: podeval arena ratings --runs runs",
     no_args_is_help=True,
 )

@@ -29,7 +29,7 @@ def backup(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Back up the database, the runs and the arena's recordings, while everything goes on; or check a backup.
+    """Back up the database, the runs and the arena's recordings while the site runs; or check a backup.
 
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
@@ -65,7 +65,7 @@ def restore(
         bool, typer.Option("--force", help="replace what is there; files are kept under other names")
     ] = False,
 ) -> None:
-    """Put a backup back, after it was checked; an older one is brought to this version.
+    """Restore a backup after checking it; an older one is upgraded to this version.
 
     Stop the site and the workers first. The database may be of the other kind than the one backed up.
 
@@ -111,7 +111,7 @@ def retention(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be removed, and remove nothing")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the oldest recordings of finished runs until the rest fits a budget; results and words are kept.
+    """Delete the oldest recordings of finished runs to fit a disk budget; results and transcripts are kept.
 
     What battles and open listening tests play stays. Workers with a clock do this by themselves every hour where
     PODEVAL_RUNS_GB is set.

@@ -22,7 +22,7 @@ def serve(
     port: Port = 7860,
     database: Place = DEFAULT,
 ) -> None:
-    """Serve the site over a folder of runs: board, arena, listening tests, method, and the interface for programs.
+    """Serve the site over a folder of runs: leaderboard, arena, listening tests, methodology and API.
 
     On 127.0.0.1 you are the one person who votes and submits. At any other address people sign in with the Hub
     (OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET); without that the site can only be read. Votes lie in podeval.db in the

@@ -34,7 +34,7 @@ def compare(
     ] = bool(os.environ.get("GITHUB_ACTIONS")),
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Compare two runs pair by pair, a pair being an item and a seed; ends with 3 where a watched metric became worse.
+    """Compare two runs item by item and seed by seed; exit code 3 if a watched metric got worse.
 
     Of equal systems at most one comparison in twenty fails, however often it is looked at while items come in. Items
     are tested by themselves too where both runs have enough seeds.

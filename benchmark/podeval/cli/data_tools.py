@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Draw = Callable[[Sequence[DialogueClip]], Selection]
 
 data = typer.Typer(
-    help="Material for benchmarks and listening tests.\n\nExample: podeval data segments episode.wav --json",
+    help="Prepare data for benchmarks and listening tests.\n\nExample: podeval data segments episode.wav --json",
     no_args_is_help=True,
 )
 

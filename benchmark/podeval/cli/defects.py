@@ -32,7 +32,7 @@ def defects(
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """List what went wrong in a recording, with the time at which it is heard.
+    """List what went wrong in a recording, with the times.
 
     Words left out, repeated or made up, turns in a wrong voice, holes, clicks, loops, clipping, unasked music.
 

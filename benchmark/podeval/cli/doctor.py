@@ -28,7 +28,7 @@ _LIBRARIES = (
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say what is installed, which profile can score what, and the commands that provide the rest.
+    """Show what is installed, which profile can score what, and how to install the rest.
 
     Example: podeval doctor
     """

@@ -8,11 +8,11 @@ import typer
 from podeval.cli.output import AsJson, emit, say
 
 metrics = typer.Typer(
-    help="The metrics: what there is, and making `evaluate.load` find them.\n\nExample: podeval metrics list",
+    help="List, inspect and install metrics for `evaluate.load`.\n\nExample: podeval metrics list",
     no_args_is_help=True,
 )
 models = typer.Typer(
-    help="The models behind the metrics: what there is, and getting them.\n\nExample: podeval models list",
+    help="List and install the models behind the metrics.\n\nExample: podeval models list",
     no_args_is_help=True,
 )
 

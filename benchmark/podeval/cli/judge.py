@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 judge = typer.Typer(
     name="judge",
-    help="What a judge writes for a person to approve, and the arena's battles by a judge.\n\n"
+    help="Let a judge write what a person then approves, or judge battles of the arena.\n\n"
     "Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml",
     no_args_is_help=True,
     rich_markup_mode=None,

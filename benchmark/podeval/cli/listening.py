@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podeval.stats.mushra_scores import Mark
     from podeval.store.database import Database
 
-listening = typer.Typer(help="Listening tests: check a design, take it in, see how far it has come, get its results.")
+listening = typer.Typer(help="Listening tests: check a design, import it, follow its progress, get its results.")
 
 listening.command()(listening_planning.plan)
 listening.command()(listening_planning.stop)

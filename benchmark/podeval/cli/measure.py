@@ -140,10 +140,17 @@ def _describe_result(metric: "Metric", result: "Result") -> str:
         f"{key} {_format_number(value)} {units.get(key, '')}".rstrip() for key, value in result.values.items()
     )
     drifts = result.timeline.drift if result.timeline else {}
-    slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per"]
+    # A slope whose interval holds zero says nothing.
+    slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per" and is_clear(trend)]
     if scored := result.notes.get("scored"):
         values += f"\n  scored: the {scored}, as there are {result.notes.get('music_seconds', 0):.1f} s of music"
     return values + (f"\n  drift per {drifts['per']} [95 %]: {'  '.join(slopes)}" if slopes else "")
+
+
+def is_clear(trend: dict[str, Any]) -> bool:
+    """Tell whether the interval of a slope leaves out zero."""
+    low, high = trend["ci95"]
+    return bool(low > 0 or high < 0)
 
 
 def _format_slope(trend: dict[str, Any]) -> str:

@@ -87,7 +87,7 @@ def run(
     refresh: Refresh = None,
     out: Out = RUNS,
 ) -> None:
-    """Evaluate a system on a benchmark: it speaks, podeval measures; resumable at any point.
+    """Evaluate a system on a benchmark: it speaks, podeval measures. Resumable at any point.
 
     The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
     server that speaks OpenAI's API (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.

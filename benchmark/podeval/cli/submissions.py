@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Standings = Mapping[str, QueuePosition]
 
 submissions = typer.Typer(
-    help="Submissions: where they stand, what became of them.\n\nExample: podeval submissions list",
+    help="List submissions and show where they stand.\n\nExample: podeval submissions list",
     no_args_is_help=True,
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
@@ -264,7 +264,7 @@ def mirror(
 
 
 def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show what is worked on and what waits, in the order in which it will be.
+    """Show what is running and what is waiting, in order.
 
     Example: podeval queue
     """

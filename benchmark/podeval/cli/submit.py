@@ -30,7 +30,7 @@ def submit(
     timeout: Timeout = "2h",
     data: Data = None,
 ) -> None:
-    """Submit a system: it is looked over at once, and queued or refused with what to change.
+    """Submit a system: it is checked at once, then queued or refused with what to change.
 
     Example: podeval submit submissions/my_tts
     """

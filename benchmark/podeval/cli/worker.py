@@ -69,7 +69,7 @@ def worker(
         str, typer.Option("--asked", envvar="PODEVAL_JOBS_ASKED", help="hf-jobs: private dataset of what is asked")
     ] = "",
 ) -> None:
-    """Work on submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
+    """Process submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
     It may be killed at any time; the next worker goes on. Several may work on one queue. The first Ctrl-C or SIGTERM
     lets --watch finish the submission it is at, the second stops it at once. Where this machine is at fault (no

@@ -9,6 +9,7 @@ __all__ = [
     "compare_sound",
     "evaluators",
     "every_eval_ever",
+    "explanations",
     "human_scores",
     "judge_audit",
     "judge_audit_documents",

@@ -2,8 +2,9 @@
 
 Ranks are ranges from paired comparisons over the items all ranked systems share, corrected for the number of pairs of
 their column (one key over all items or one slice of them), within one benchmark, split, profile and protocol. A system
-is ranked on a metric only when it is complete there, is no control, and, where the dimension needs accurate speech,
-keeps its WER and CER under the benchmark's ceiling, in each of its languages.
+is ranked on a metric only when it is complete there, is no control, has another system to be ranked with, and, on the
+error rates themselves and where the dimension needs accurate speech, keeps its WER and CER under the benchmark's
+ceiling, in each of its languages.
 """
 
 import json
@@ -203,7 +204,8 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
             unranked = explain_unranked(measured, key.name)
             scores = {system: values for system, values in select_comparable(measured, key.name).items() if values}
             common = set.intersection(*(set(values) for values in scores.values())) if scores else set()
-            if common:
+            # A system alone in its column has no place: there is nobody it could be before.
+            if common and len(scores) > 1:
                 first = entries[0][0]
                 clusters = {item.id: first.benchmark.cluster(item) for item in first.items}
                 ranges = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
@@ -229,7 +231,7 @@ def _scores(run: Run, protocol: str, slice_: str, key: str) -> dict[str, Score]:
 def _explain_no_rank(run: Run, metric: str) -> str | None:
     """Return why a run is not ranked on a metric although it was scored: its WER is too high or unknown; else None."""
     needing = [d for d in run.benchmark.dimensions if any(use.name == metric for use in d.metrics)]
-    if metric == "wer" or not any(dimension.needs_accurate_speech for dimension in needing):
+    if metric != "wer" and not any(dimension.needs_accurate_speech for dimension in needing):
         return None
     # English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
     rates = [

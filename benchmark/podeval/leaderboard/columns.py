@@ -46,12 +46,6 @@ class Column:
         return f"{self.metric}.{self.key}"
 
     @property
-    def beyond_papers(self) -> bool:
-        """Whether no paper has it: such a column is in no radar, which would otherwise differ from the papers'."""
-        declared = _declaration(self.metric)
-        return declared is not None and declared.paper == "ours"
-
-    @property
     def header(self) -> str:
         """Name and direction, with the unit where there is one."""
         return self.header_in("en")
@@ -62,7 +56,11 @@ class Column:
 
     def header_in(self, language: str) -> str:
         """Return name and direction in a language of the site, with the unit where there is one."""
-        return f"{self.title_in(language)}{ARROWS[self.better]}" + (f" ({self.unit})" if self.unit else "")
+        title = self.title_in(language)
+        # A unit that the title says already is not said twice.
+        in_title = f" {self.unit} ".lower() in f" {title} ".lower()
+        unit = f" ({self.unit})" if self.unit and not in_title else ""
+        return f"{title}{ARROWS[self.better]}{unit}"
 
     def badness(self, value: float) -> float:
         """Return a number that is smaller the better the value is."""
@@ -99,9 +97,9 @@ def column(metric: str, key: str, dimension: str) -> Column:
     keys = {key.name: key for key in declared.keys} if declared else {}
     position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
     if declared and key in keys:
-        rest = key.removeprefix(f"{metric}_").replace("_", " ")
-        title = declared.title if key == metric or len(keys) == 1 else f"{declared.title} {rest}"
         facts = keys[key]
+        rest = key.removeprefix(f"{metric}_").replace("_", " ")
+        title = facts.title or (declared.title if key == metric or len(keys) == 1 else f"{declared.title} {rest}")
         order = (position, list(keys).index(key))
         return Column(
             metric, key, dimension, title, facts.better, facts.unit, facts.ideal, order, facts.bounds, facts.zh
@@ -113,10 +111,10 @@ def column(metric: str, key: str, dimension: str) -> Column:
 
 def _reliability_column(name: str, dimension: str) -> Column:
     """The column of a figure over seeds; the share of catastrophic outputs comes first."""
-    key = reliability.declare(name) or Key(name, "informative", about=name.replace("_", " "))
+    key = reliability.declare(name) or Key(name, "informative", title=name.replace("_", " "))
     order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
     facts = (key.better, key.unit, key.ideal, order, key.bounds, key.zh)
-    return Column(reliability.NAME, name, dimension, key.about, *facts)
+    return Column(reliability.NAME, name, dimension, key.title, *facts)
 
 
 def order_columns(columns: Iterable[Column]) -> list[Column]:
@@ -144,6 +142,8 @@ def dimension_place(dimension: str) -> tuple[int, str]:
 def dimension_title(dimension: str, language: str = "en") -> str:
     """Return the title of a dimension: `Speech · timbre difference` for `speech.timbre_difference`."""
     if language == "zh":
+        if dimension in DIMENSION_GROUPS:
+            return DIMENSION_GROUPS[dimension].zh
         for metric in catalogue.all_metrics():
             if metric.dimension == dimension and metric.dimension_zh:
                 return f"{metric.group.zh} · {metric.dimension_zh}"

@@ -12,7 +12,7 @@ from podeval.plots.svg import WIDTH, render_axis_below, render_picture, shorten
 
 BINS = 24
 MOST_DOTS = 60
-_LEFT, _RIGHT, _TALL, _STEP = 14, WIDTH - 14, 64, 36
+_LEFT, _TALL, _STEP = 28, 64, 36
 
 
 def five_numbers(values: Sequence[float]) -> tuple[float, ...]:
@@ -21,7 +21,13 @@ def five_numbers(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def spread(
-    values: Sequence[float], systems: Sequence[tuple[str, Sequence[float]]], head: str, count: str, title: str
+    values: Sequence[float],
+    systems: Sequence[tuple[str, Sequence[float]]],
+    head: str,
+    count: str,
+    title: str,
+    width: int = WIDTH,
+    font_size: int = 12,
 ) -> str:
     """Draw the picture.
 
@@ -31,17 +37,19 @@ def spread(
         head: name of the figure.
         count: the number of systems, in words.
         title: text for screen readers.
+        width: units across.
+        font_size: of its letters.
     """
-    axis = Axis.over([*values, *(value for _, items in systems for value in items)], _LEFT, _RIGHT)
+    axis = Axis.over([*values, *(value for _, items in systems for value in items)], _LEFT, width - _LEFT)
     bottom = 22 + _TALL + _STEP * len(systems) + (22 if systems else 8)
     content = render_axis_below(axis, 22, bottom, head)
-    content += f'<text class="quiet" x="{_LEFT}" y="14">{escape(count)}</text>' + _bars(values, axis)
+    content += f'<text class="quiet" x="14" y="14">{escape(count)}</text>' + _bars(values, axis)
     content += _box(values, axis, 22 + _TALL + 8)
     for number, (name, items) in enumerate(systems):
         y = 22 + _TALL + 44 + _STEP * number
-        content += f'<text x="{_LEFT}" y="{y - 12}">{escape(shorten(name, 44))}</text>' + _dots(items, axis, y)
+        content += f'<text x="14" y="{y - 12}">{escape(shorten(name, 44))}</text>' + _dots(items, axis, y)
         content += _box(items, axis, y)
-    return render_picture(title, bottom + 34, content)
+    return render_picture(title, bottom + 34, content, width=width, font_size=font_size)
 
 
 def _bars(values: Sequence[float], axis: Axis) -> str:

@@ -7,22 +7,22 @@ a reader pinned are always drawn and marked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from html import escape
 from typing import Any
 
-from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.distribution import five_numbers, spread
 from podeval.leaderboard.query import Key
+from podeval.leaderboard.radar_picture import draw_radar, has_radar
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import MISSING, Row, cell, decimals, number_or_none, standing, value_text
-from podeval.leaderboard.view import ResolvedView
+from podeval.leaderboard.scene import NARROW, PAGE, Drawn, Picture, PictureSize, Scene
+from podeval.leaderboard.table import Row, cell, decimals, number_or_none, standing, value_text
+from podeval.leaderboard.view import PLOTS, ResolvedView
 from podeval.plots.axis import Axis
 from podeval.plots.svg import (
     SHAPES,
-    WIDTH,
     Days,
     Logarithmic,
     render_axis_below,
@@ -33,56 +33,15 @@ from podeval.plots.svg import (
     shorten,
 )
 
-MOST_WHISKERS, MOST_SERIES, MOST_SPREADS, FEW = 24, 6, 8, 40
+EDGE = 28
+"""Left and right of an axis, where half of its first and last label stands."""
+BESIDE = 56
+"""Left of an upright axis, where its labels stand."""
+MOST_WHISKERS, MOST_SPREADS, FEW = 24, 8, 40
 TABLE = 60
 """Most rows of a picture's table; the board's own table has all."""
 
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture as SVG, with its caption, notes and table."""
-
-    svg: str
-    caption: str
-    notes: tuple[str, ...]
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A picture, or why there is none."""
-
-    picture: Picture | None = None
-    why_not: str = ""
-
-
-@dataclass(frozen=True)
-class _Scene:
-    """A view to be drawn: its rows in the table's order, with the texts of a language."""
-
-    settled: ResolvedView
-    order: Sequence[Key]
-    folder: RunsFolder
-    words: Mapping[str, Any]
-    title: Callable[[Column], str]
-    of: Column
-
-    def points(self) -> list[tuple[Key, Row, float]]:
-        """Return the rows that have the figure, in the table's order."""
-        rows = self.settled.sheet.rows(self.of.id)
-        existing = [(key, rows[key]) for key in self.order if key in rows]
-        return [(key, row, value) for key, row in existing if (value := number_or_none(row["value"])) is not None]
-
-    def name(self, key: Key) -> str:
-        return self.settled.board.names[key[0]]
-
-    def pinned(self, key: Key) -> bool:
-        return key[0] in self.settled.view.pins
-
-    def head(self) -> str:
-        arrow = {"higher": " ↑", "lower": " ↓", "in range": " ↔"}.get(self.of.better, "")
-        return f"{self.title(self.of)}{arrow}" + (f" ({self.of.unit})" if self.of.unit else "")
+__all__ = ["NARROW", "PAGE", "draw", "kind_of", "offered"]
 
 
 def kind_of(row: Row) -> str:
@@ -100,6 +59,7 @@ def draw(
     folder: RunsFolder,
     words: Mapping[str, Any],
     title: Callable[[Column], str],
+    size: PictureSize = NARROW,
 ) -> Drawn:
     """Draw the picture that a view asks for.
 
@@ -109,21 +69,24 @@ def draw(
         folder: the folder of runs, for results of single items.
         words: section `plot` of the board's texts, with its `breakdowns`.
         title: returns the title of a column.
+        size: how large.
     """
     of = next((column for column in settled.columns if column.id == settled.view.of), None)
     if of is None:
         return Drawn(None, words["none_value"])
-    scene = _Scene(settled, order, folder, words, title, of)
-    return _WAYS[settled.view.plot](scene)
+    scene = Scene(settled, order, folder, words, title, of, size)
+    available = offered(settled)
+    plot = settled.view.plot if settled.view.plot in available else next(iter(available), settled.view.plot)
+    return replace(_WAYS[plot](scene), plot=plot)
 
 
-def _intervals(scene: _Scene) -> Drawn:
+def _intervals(scene: Scene) -> Drawn:
     points = sorted(scene.points(), key=lambda point: scene.of.badness(point[2]))
     if not points:
         return Drawn(None, scene.words["none_value"])
     kept = [point for number, point in enumerate(points) if number < MOST_WHISKERS or scene.pinned(point[0])]
     ends = [[value, number_or_none(row["low"]), number_or_none(row["high"])] for _, row, value in kept]
-    axis = Axis.over([end for three in ends for end in three if end is not None], 14, WIDTH - 14)
+    axis = Axis.over([end for three in ends for end in three if end is not None], EDGE, scene.size.width - EDGE)
     step, top = 34, 6
     content = ""
     for number, ((key, row, value), (_, low, high)) in enumerate(zip(kept, ends, strict=True)):
@@ -134,33 +97,34 @@ def _intervals(scene: _Scene) -> Drawn:
             rule = f'<path class="rule" d="M{axis.at(low):g} {y}H{axis.at(high):g}{bars}"/>'
         kind = kind_of(row)
         text = str(cell(row, decimals([value])))
-        name = ("★ " if scene.pinned(key) else "") + shorten(scene.name(key), 34)
+        name = ("★ " if scene.pinned(key) else "") + shorten(scene.name(key), scene.size.names - 4)
         dot = render_mark(SHAPES[kind], axis.at(value), y, 5, kind, text)
+        right = scene.size.width - 14
         content += (
-            f'<g><text x="14" y="{y - 10}">{escape(name)}</text><text class="quiet" x="{WIDTH - 14}" y="{y - 10}" '
+            f'<g><text x="14" y="{y - 10}">{escape(name)}</text><text class="quiet" x="{right}" y="{y - 10}" '
             f'text-anchor="end">{escape(text)}</text>{rule}{dot}</g>'
         )
     bottom = top + step * len(kept) + 6
     kinds = _kinds(kept)
     has_intervals = any(low is not None for _, low, _ in ends)
     caption = scene.words["intervals" if has_intervals else "no_intervals"].format(scene.title(scene.of))
-    svg = render_picture(
+    content = render_axis_below(axis, top, bottom, scene.head()) + content
+    svg = _picture(
+        scene,
         caption,
         bottom + 52,
-        render_axis_below(axis, top, bottom, scene.head())
-        + content
-        + render_legend(kinds, scene.words["shapes"], bottom + 42),
+        content + render_legend(kinds, scene.words["shapes"], bottom + 42, scene.size.font_size),
     )
     notes = (scene.words["first"].format(len(kept), len(points)),) if len(kept) < len(points) else ()
     return Drawn(Picture(svg, caption, notes, *_table_of(scene, points, {})))
 
 
-def _size(scene: _Scene) -> Drawn:
+def _size(scene: Scene) -> Drawn:
     sizes = {key: fact.size for key in scene.order if (fact := scene.settled.facts.get(key[0])) and fact.size}
     return _against(scene, sizes, "size")
 
 
-def _rtf(scene: _Scene) -> Drawn:
+def _rtf(scene: Scene) -> Drawn:
     protocols = scene.settled.protocols
     if "rtf" not in protocols:
         return Drawn(None, scene.words["none_rtf"])
@@ -168,45 +132,42 @@ def _rtf(scene: _Scene) -> Drawn:
     return _against(scene, {key: value for key, value in values.items() if value is not None and value > 0}, "rtf")
 
 
-def _against(scene: _Scene, others: Mapping[Key, float], what: str) -> Drawn:
+def _against(scene: Scene, others: Mapping[Key, float], what: str) -> Drawn:
     every = scene.points()
     points = [point for point in every if point[0] in others]
     if not points:
         return Drawn(None, scene.words[f"none_{what}"])
-    axis = Logarithmic.over([others[key] for key, _, _ in points], 46, WIDTH - 12)
+    axis = Logarithmic.over([others[key] for key, _, _ in points], BESIDE, scene.size.width - EDGE)
     svg, kinds = _field(scene, points, {key: axis.at(value) for key, value in others.items()})
     caption = scene.words[f"against_{what}"].format(scene.title(scene.of))
-    content = (
-        render_axis_below(axis, 28, 236, scene.words[what]) + svg + render_legend(kinds, scene.words["shapes"], 276)
-    )
+    content = _field_frame(scene, axis, scene.words[what], svg, kinds)
     notes = (scene.words[f"without_{what}"].format(len(every) - len(points)),) if len(points) < len(every) else ()
     texts = {key: f"{others[key]:,.0f}" if what == "size" else f"{others[key]:.3g}" for key, _, _ in points}
     return Drawn(
         Picture(
-            render_picture(caption, 286, content), caption, notes, *_table_of(scene, points, {scene.words[what]: texts})
+            _picture(scene, caption, scene.size.field + 52, content),
+            caption,
+            notes,
+            *_table_of(scene, points, {scene.words[what]: texts}),
         )
     )
 
 
-def _time(scene: _Scene) -> Drawn:
+def _time(scene: Scene) -> Drawn:
     points = [point for point in scene.points() if point[1]["created"]]
     if not points:
         return Drawn(None, scene.words["none_time"])
     times = {key: datetime.fromisoformat(row["created"]).timestamp() for key, row, _ in points}
-    axis = Days.over(list(times.values()), 46, WIDTH - 12)
+    axis = Days.over(list(times.values()), BESIDE, scene.size.width - EDGE)
     best = _best_so_far(scene, points, times)
     svg, kinds = _field(scene, points, {key: axis.at(time) for key, time in times.items()}, best, axis)
     caption = scene.words["time"].format(scene.title(scene.of))
-    content = (
-        render_axis_below(axis, 28, 236, scene.words["measured"])
-        + svg
-        + render_legend(kinds, scene.words["shapes"], 276)
-    )
+    content = _field_frame(scene, axis, scene.words["measured"], svg, kinds)
     texts = {key: str(row["created"])[:10] for key, row, _ in points}
     newest = sorted(points, key=lambda point: times[point[0]], reverse=True)
     return Drawn(
         Picture(
-            render_picture(caption, 286, content),
+            _picture(scene, caption, scene.size.field + 52, content),
             caption,
             (),
             *_table_of(scene, newest, {scene.words["measured"]: texts}),
@@ -215,7 +176,7 @@ def _time(scene: _Scene) -> Drawn:
 
 
 def _best_so_far(
-    scene: _Scene, points: Sequence[tuple[Key, Row, float]], times: Mapping[Key, float]
+    scene: Scene, points: Sequence[tuple[Key, Row, float]], times: Mapping[Key, float]
 ) -> list[tuple[float, float]]:
     """Return the times at which the best value among ranked systems changed, with the new best."""
     best: list[tuple[float, float]] = []
@@ -229,15 +190,15 @@ def _best_so_far(
 
 
 def _field(
-    scene: _Scene,
+    scene: Scene,
     points: Sequence[tuple[Key, Row, float]],
     places: Mapping[Key, float],
     best: Sequence[tuple[float, float]] = (),
     days: Days | None = None,
 ) -> tuple[str, list[str]]:
     """Draw marks at their places across and their values upward; pinned ones have names, and the first three of few."""
-    axis = Axis.over([value for _, _, value in points], 236, 28)
-    content = render_axis_beside(axis, 46, WIDTH - 12, scene.head())
+    axis = Axis.over([value for _, _, value in points], scene.size.field, 28)
+    content = render_axis_beside(axis, BESIDE, scene.size.width - EDGE, scene.head())
     if best and days:
         start, value = best[0]
         path = f"M{days.at(start):g} {axis.at(value):g}"
@@ -251,13 +212,27 @@ def _field(
         label = f"{scene.name(key)}: {cell(row, decimals([value]))}"
         content += render_mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, label)
         if key in labelled:
-            beside, anchor = (x - 7, "end") if x > WIDTH / 2 else (x + 7, "start")
+            beside, anchor = (x - 7, "end") if x > scene.size.width / 2 else (x + 7, "start")
             name = escape(shorten(scene.name(key), 22))
             labels += f'<text class="halo" x="{beside:g}" y="{y - 6:g}" text-anchor="{anchor}">{name}</text>'
     return content + labels, _kinds(points)
 
 
-def _distribution(scene: _Scene) -> Drawn:
+def _field_frame(scene: Scene, axis: Logarithmic | Days, title: str, field: str, kinds: Sequence[str]) -> str:
+    """Return a field of marks with its axis below and the legend of its shapes."""
+    bottom = scene.size.field
+    return (
+        render_axis_below(axis, 28, bottom, title)
+        + field
+        + render_legend(kinds, scene.words["shapes"], bottom + 42, scene.size.font_size)
+    )
+
+
+def _picture(scene: Scene, caption: str, height: float, content: str) -> str:
+    return render_picture(caption, height, content, width=scene.size.width, font_size=scene.size.font_size)
+
+
+def _distribution(scene: Scene) -> Drawn:
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     if not points:
         return Drawn(None, scene.words["none_value"])
@@ -268,7 +243,8 @@ def _distribution(scene: _Scene) -> Drawn:
     caption = scene.words["distribution" if systems else "distribution_systems"].format(
         scene.title(scene.of), len(points)
     )
-    svg = spread(values, systems, scene.head(), scene.words["of_systems"].format(len(values)), caption)
+    count = scene.words["of_systems"].format(len(values))
+    svg = spread(values, systems, scene.head(), count, caption, scene.size.width, scene.size.font_size)
     slice_ = scene.settled.view.slice
     notes = (scene.words["items_all"],) if systems and slice_ and not slice_.startswith("category=") else ()
     places = decimals(values)
@@ -282,48 +258,22 @@ def _distribution(scene: _Scene) -> Drawn:
     return Drawn(Picture(svg, caption, notes, (*headers, words["most"]), table))
 
 
-def _radar(scene: _Scene) -> Drawn:
-    words, board = scene.words, scene.settled.board
-    axes = radar.spokes(scene.settled.columns, board, scene.settled.protocols)
-    if len(axes) < radar.FEWEST:
-        return Drawn(None, words["none_radar"])
-    keys = _radar_keys(scene)
-    if not keys:
-        return Drawn(None, words["none_value"])
-    systems = [(scene.name(key), tuple(_on_axis(scene, axis, key) for axis in axes)) for key in keys]
-    titled = [(scene.title(axis.column), axis) for axis in axes]
-    rows = [(name, *(MISSING if value is None else f"{value:.2f}" for value in values)) for name, values in systems]
-    headers = (words["system"], *(title for title, _ in titled))
-    svg = radar.draw([title for title, _ in titled], radar.Series.of_systems(systems), words["radar"])
-    return Drawn(Picture(svg, words["radar"], _radar_notes(scene, titled), headers, tuple(rows)))
-
-
-def _radar_keys(scene: _Scene) -> list[Key]:
-    """Return the rows on the radar: pinned ones, else the first three that are not controls."""
-    systems = scene.settled.board.systems
-    first = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
-    return ([key for key in scene.order if scene.pinned(key)] or first)[:MOST_SERIES]
-
-
-def _on_axis(scene: _Scene, axis: radar.RadarAxis, key: Key) -> float | None:
-    """Return the position of a row on an axis, from 1 to 5; None where it has no value."""
-    row = scene.settled.sheet.rows(axis.column.id).get(key)
-    value = number_or_none(row["value"]) if row else None
-    return None if value is None else axis.at(value)
-
-
-def _radar_notes(scene: _Scene, titled: Sequence[tuple[str, radar.RadarAxis]]) -> tuple[str, ...]:
-    """Describe how the figures are placed on their axes, a sentence for each way."""
-    words = scene.words
-    breakdowns = {name.partition("=")[0] for name in scene.settled.board.slices} & set(radar.SCENARIOS)
-    names = ", ".join(words["breakdowns"].get(name, name) for name in sorted(breakdowns))
-    over = words["radar_slices"].format(names) if breakdowns else ""
-    notes = []
-    for way, text in (("as it is", "radar_as_is"), ("shifted", "radar_shifted"), ("spanned", "radar_spanned")):
-        titles = ", ".join(title for title, axis in titled if axis.way == way)
-        if titles:
-            notes.append(words[text].format(*([over] if way == "spanned" else []), titles))
-    return (*notes, words["radar_pinned"])
+def offered(settled: ResolvedView) -> tuple[str, ...]:
+    """Return the plots that would show something of a view."""
+    sheet = settled.sheet
+    rows = {key: row for key, row in sheet.rows(settled.view.of).items() if number_or_none(row["value"]) is not None}
+    visible = [key for key in settled.keys if key in rows]
+    competing = [key for key in visible if rows[key]["system_kind"] != "control"]
+    rtf = sheet.rows("rtf.rtf") if "rtf" in settled.protocols else {}
+    has = {
+        "intervals": bool(visible),
+        "radar": has_radar(settled),
+        "size": any((fact := settled.facts.get(key[0])) and fact.size for key in visible),
+        "rtf": any((number_or_none(rtf[key]["value"]) or 0) > 0 for key in visible if key in rtf),
+        "distribution": len(competing) > 1,
+        "time": len({str(rows[key]["created"])[:10] for key in visible} - {""}) > 1,
+    }
+    return tuple(name for name in PLOTS if has[name])
 
 
 def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
@@ -332,7 +282,7 @@ def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
 
 
 def _table_of(
-    scene: _Scene, points: Sequence[tuple[Key, Row, float]], more: Mapping[str, Mapping[Key, str]]
+    scene: Scene, points: Sequence[tuple[Key, Row, float]], more: Mapping[str, Mapping[Key, str]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return headers and rows of the table beside a picture."""
     words = scene.words
@@ -346,9 +296,9 @@ def _table_of(
     return (words["system"], *more, scene.head(), words["interval"], words["standing"]), tuple(rows)
 
 
-_WAYS: dict[str, Callable[[_Scene], Drawn]] = {
+_WAYS: dict[str, Callable[[Scene], Drawn]] = {
     "intervals": _intervals,
-    "radar": _radar,
+    "radar": draw_radar,
     "size": _size,
     "rtf": _rtf,
     "distribution": _distribution,

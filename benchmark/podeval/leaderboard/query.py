@@ -272,23 +272,6 @@ class ProfileBoard:
 
         return self._sheets.get((slice_, *protocols.items()), make)
 
-    def extent(self, protocols: Mapping[str, str], of: Column, breakdowns: Sequence[str]) -> tuple[float, float] | None:
-        """Return the worst and the best value of a column, as `Column.badness`; None where there is no value.
-
-        All systems except controls count, over all items and in the slices of these breakdowns.
-        """
-
-        def make() -> tuple[float, float] | None:
-            numbers = self._numbers
-            rows = numbers.where(numbers.where(self._under(protocols), "metric", of.metric), "key", of.key)
-            slices = [name for name in self.slices if not name or name.partition("=")[0] in breakdowns]
-            rows = numbers.where(rows, "slice", *slices)
-            values = numbers.column(rows, "value")[numbers.column(rows, "system_kind") != "control"]
-            badness = [of.badness(float(value)) for value in np.unique(values[np.isfinite(values)])]
-            return (max(badness), min(badness)) if badness else None
-
-        return self._kept.get(("extent", of.id, *breakdowns, *protocols.items()), make)
-
     def _under(self, protocols: Mapping[str, str]) -> Indices:
         """Return the rows of the chosen protocol of each metric; a paper's setting may be that of several metrics."""
 
@@ -329,6 +312,20 @@ class Index:
         """The name `benchmark/split` of every split; figures of a whole benchmark stand on the boards of its splits."""
         with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
         return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
+
+    @cached_property
+    def _measured(self) -> dict[str, int]:
+        measured: dict[str, int] = {}
+        for name, by_profile in self._rows.items():
+            rows = [part for profile, part in by_profile.items() if profile != "paper"]
+            every = np.concatenate(rows) if rows else self._numbers.all()[:0]
+            competing = self._numbers.where(every, "system_kind", "system", "human")
+            measured[name] = len(self._numbers.texts(competing, "system"))
+        return measured
+
+    def measured(self, board: str) -> int:
+        """Return how many systems were measured on a board: those of papers and controls are none."""
+        return self._measured.get(board, 0)
 
     def profiles(self, board: str) -> tuple[str, ...]:
         """Return the profiles under which a board has numbers."""

@@ -1,31 +1,28 @@
-"""A radar plot of several systems, every figure on one scale from 1 to 5, outward is better.
+"""A radar plot of several systems: every figure between its fixed ends, outward is better, with 95 % intervals.
 
-Normalised as LFS-Bench's appendix G.2 describes for its Figure 11: figures that are marks from 1 to 5 (the judges', and
-for the same reason opinion scores) stay as they are; the PESQ estimate, from -0.5 to 4.5, is moved by 0.5; every other
-is mapped so that its least value over all systems and all scenarios is 1 and its greatest 5, turned where lower is
-better. Controls are left out of these extremes: silence would be the least of everything.
+The ends are those of the metric's own scale, its bounds, and never those of the systems that happen to be shown: what
+is equal is drawn as equal, and what is hardly apart lies close together. An error rate ends at 1, where everything is
+wrong; what is best in a range ends where it is far from it. A figure without such ends is not drawn, and is named.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
 
 from podeval.leaderboard.columns import Column
-from podeval.leaderboard.query import ProfileBoard
 from podeval.plots.svg import SERIES, WIDTH, render_mark, render_picture, shorten
 
-SCENARIOS = ("scenario", "category", "domain")
-"""Breakdowns whose slices count for the least and greatest value."""
 FEWEST, MOST = 3, 12
 """Fewest and most axes of a radar."""
-LEAST, GREATEST = 1.0, 5.0
-PESQ = "pesq_estimate"
+RINGS = (0.25, 0.5, 0.75, 1.0)
+ERROR_RATES = ("wer", "cer", "wer_raw", "cer_raw", "cpwer", "cpcer")
+FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
+"""By unit: how far from its ideal range a value is at the centre."""
 
-Way = Literal["as it is", "shifted", "spanned"]
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -39,34 +36,56 @@ class RadarLayout:
     font_size: int
 
 
-ON_BOARD = RadarLayout(WIDTH, (180.0, 142.0), 98.0, 284.0, 11)
+ON_BOARD = RadarLayout(WIDTH, (180.0, 142.0), 92.0, 284.0, 12)
+ON_WIDE_BOARD = RadarLayout(1080, (540.0, 262.0), 200.0, 524.0, 14)
 ON_PAPER = RadarLayout(640, (320.0, 184.0), 130.0, 368.0, 13)
 
 
 @dataclass(frozen=True)
 class RadarAxis:
-    """One axis and its scale; `extent` holds the worst and the best value of all, as `Column.badness`."""
+    """One axis between fixed ends: the badness, as `Column.badness`, of its centre and of its rim."""
 
     column: Column
-    way: Way
-    extent: tuple[float, float]
+    worst: float
+    best: float
 
     def at(self, value: float) -> float:
-        """Return the position of a value from 1 to 5; a value outside (of a control) is put on the edge."""
-        if self.way == "spanned":
-            worst, best = self.extent
-            share = (worst - self.column.badness(value)) / (worst - best) if worst > best else 0.5
-            value = LEAST + (GREATEST - LEAST) * share
-        elif self.way == "shifted":
-            value += 0.5
-        return min(max(value, LEAST), GREATEST)
+        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end lies on it."""
+        share = (self.worst - self.column.badness(value)) / (self.worst - self.best)
+        return min(max(share, 0.0), 1.0)
+
+    def span(self, low: float | None, high: float | None) -> Span | None:
+        """Return the positions of an interval's ends; None without one."""
+        return None if low is None or high is None else (self.at(low), self.at(high))
+
+
+def axis_of(column: Column) -> RadarAxis | None:
+    """Return the axis of a column; None of a figure without a direction or without fixed ends."""
+    low, high = column.bounds
+    if column.better == "informative":
+        return None
+    if column.better == "in range":
+        far = FARTHEST.get(column.unit)
+        return RadarAxis(column, far, 0.0) if far and column.ideal is not None else None
+    if column.key in ERROR_RATES:
+        high = 1.0
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    ends = sorted((column.badness(low), column.badness(high)))
+    return RadarAxis(column, ends[1], ends[0])
+
+
+def radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
+    """Return the axes of those columns that have one, at most twelve."""
+    return [axis for axis in map(axis_of, columns) if axis is not None][:MOST]
 
 
 @dataclass(frozen=True)
 class Series:
     """What a line of a radar stands for: its name, its value on each axis, None where it has none, and how it looks.
 
-    `group`, `line` and `mark` are classes that a page's style fills; `shape` is one of those of `plots.svg`.
+    `spans` are the intervals, where there are some. `group`, `line` and `mark` are classes that a page's style fills;
+    `shape` is one of those of `plots.svg`.
     """
 
     name: str
@@ -75,34 +94,18 @@ class Series:
     group: str = ""
     line: str = ""
     mark: str = "mk"
+    spans: tuple[Span | None, ...] = ()
 
     @classmethod
-    def of_systems(cls, systems: Sequence[tuple[str, tuple[float | None, ...]]]) -> list[Series]:
-        """One series a system with its values, each with a shape and a class of its own."""
+    def of_systems(
+        cls, systems: Sequence[tuple[str, tuple[float | None, ...], tuple[Span | None, ...]]]
+    ) -> list[Series]:
+        """One series a system with its values and intervals, each with a shape and a class of its own."""
         looks = zip(systems, SERIES, strict=False)
-        return [cls(name, of, shape, f"series s{number}") for number, ((name, of), shape) in enumerate(looks, 1)]
-
-
-def spokes(columns: Sequence[Column], board: ProfileBoard, protocols: Mapping[str, str]) -> list[RadarAxis]:
-    """Return the axes for some columns: the papers' ones with a direction and with values, at most twelve."""
-    axes = []
-    for column in columns:
-        if (
-            column.beyond_papers
-            or column.better == "informative"
-            or (column.better == "in range" and column.ideal is None)
-        ):
-            continue
-        extent = board.extent(protocols, column, SCENARIOS)
-        if extent is None:
-            continue
-        axes.append(RadarAxis(column, way_of(column), extent))
-    return axes[:MOST]
-
-
-def way_of(column: Column) -> Way:
-    """Return how a column is mapped to its axis."""
-    return "shifted" if column.key == PESQ else "as it is" if column.bounds == (LEAST, GREATEST) else "spanned"
+        return [
+            cls(name, values, shape, f"series s{number}", spans=spans)
+            for number, ((name, values, spans), shape) in enumerate(looks, 1)
+        ]
 
 
 def draw(
@@ -141,9 +144,9 @@ class _Frame:
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """Where a value lies on an axis; the least is a little off the middle, so that systems differ there too."""
+        """Where a value lies on an axis; the worst is a little off the middle, so that systems differ there too."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
-        reach = self.layout.radius * (value - LEAST + 0.5) / (GREATEST - LEAST + 0.5) + beyond
+        reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle
         return round(x + reach * math.cos(angle), 1), round(y + reach * math.sin(angle), 1)
 
@@ -153,43 +156,47 @@ class _Frame:
         return f"{x:g} {y:g}"
 
     def render_grid(self) -> str:
-        """Rings at the whole values, rays, and the scale beside the first of them."""
+        """Rings at the quarters, rays, and the scale beside the first of them."""
         numbers = range(self.count)
-        rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (1, 2, 3, 4, 5))
+        rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (0.0, *RINGS))
         x, y = self.layout.middle
-        rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, GREATEST)}"/>' for n in numbers)
-        scale = "".join(f'<text x="{x + 3:g}" y="{self.locate(0, r)[1] + 4:g}">{r:g}</text>' for r in (2, 3, 4, 5))
+        rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, 1.0)}"/>' for n in numbers)
+        scale = "".join(f'<text x="{x + 3:g}" y="{self.locate(0, r)[1] + 4:g}">{r:.0%}</text>' for r in (0.5, 1.0))
         return f"{rings}{rays}{scale}"
 
     def render_series(self, one: Series) -> str:
         """Draw a system's marks, with a line between neighbours that both have a value."""
-        path, marks = "", ""
+        path, marks, whiskers = "", "", ""
         for number, value in enumerate(one.values):
             if value is None:
                 continue
             after = (number + 1) % self.count
             if (following := one.values[after]) is not None:
                 path += f"M{self.point(number, value)} {self.point(after, following)}"
-            tooltip = f"{one.name}: {value:.2f}" if one.name else ""
+            if number < len(one.spans) and (span := one.spans[number]):
+                whiskers += f"M{self.point(number, span[0])} {self.point(number, span[1])}"
+            tooltip = f"{one.name}: {value:.0%}" if one.name else ""
             marks += render_mark(one.shape, *self.locate(number, value), 3.5, one.mark, tooltip)
-        return f'<g class="{one.group}"><path class="{one.line}" d="{path}"/>{marks}</g>'
+        spans = f'<path class="span" d="{whiskers}"/>' if whiskers else ""
+        return f'<g class="{one.group}"><path class="{one.line}" d="{path}"/>{spans}{marks}</g>'
 
     def render_name(self, name: str, number: int) -> str:
         """The name of an axis beside its end, in as many lines as it needs."""
         width, middle = self.layout.width, self.layout.middle
-        x, y = self.locate(number, GREATEST, 12.0)
+        x, y = self.locate(number, 1.0, 12.0)
         side = x - middle[0]
         anchor = "middle" if abs(side) < 12 else "start" if side > 0 else "end"
         room = width - x if anchor == "start" else x if anchor == "end" else width / 2
+        letter, tall = self.layout.font_size * 0.56, self.layout.font_size + 1
         words, lines = name.split(" "), [""]
         for word in words:
-            if lines[-1] and len(lines[-1]) + len(word) + 1 > room / 6:
+            if lines[-1] and len(lines[-1]) + len(word) + 1 > min(room, 190) / letter:
                 lines.append(word)
             else:
                 lines[-1] = f"{lines[-1]} {word}".strip()
-        start = y + 4 - (12 * (len(lines) - 1) if y < middle[1] - 40 else 6 * (len(lines) - 1))
-        most = max(6, int(room / 5.6))
+        start = y + 4 - (tall * (len(lines) - 1) if y < middle[1] - 40 else tall / 2 * (len(lines) - 1))
+        most = max(8, int(room / letter))
         return "".join(
-            f'<text x="{x:g}" y="{start + 12 * line:g}" text-anchor="{anchor}">{escape(shorten(text, most))}</text>'
+            f'<text x="{x:g}" y="{start + tall * line:g}" text-anchor="{anchor}">{escape(shorten(text, most))}</text>'
             for line, text in enumerate(lines)
         )

@@ -32,7 +32,7 @@ from podeval.leaderboard.report_figures import (
 )
 from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import names
+from podeval.leaderboard.table import names, number_or_none
 from podeval.metrics import catalogue
 
 KEPT = 24
@@ -69,12 +69,13 @@ class About:
 
 @dataclass(frozen=True)
 class Spokes:
-    """One dimension's values on a radar, from 1 to 5: of the system, of people, and the median of the others."""
+    """One dimension's values on a radar, from 0 to 1: the system's with its interval, people's, the others' median."""
 
     column: Column
     system: float | None
     people: float | None
     median: float | None
+    span: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -296,7 +297,7 @@ def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, sli
         benchmark=_benchmark(where),
         standing=figures,
         reference=called.get(figures.reference, "").removesuffix(" (human)"),
-        radar=_radar(figures, here),
+        radar=_radar(figures),
         distributions=tuple(_distributions(figures, here, scores, people)),
         drifts=tuple(drifts(scores, figures.protocols, columns)),
         people_drifts={drift.column.id: drift for drift in drifts(people, figures.protocols, columns)}
@@ -309,25 +310,16 @@ def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, sli
     )
 
 
-def _radar(figures: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
-    """Return the headline of each of the papers' dimensions on the board's radar."""
-    scenes = here["slice"].str.partition("=")[0].isin(["", *radar.SCENARIOS])
-    models = here[(here["system_kind"] != "control") & scenes]
+def _radar(figures: SystemFigures) -> tuple[Spokes, ...]:
+    """Return the headline of each dimension that has fixed ends and a value."""
     spokes = []
     for figure in figures.headlines:
-        of = figure.column
-        values = models[(models["metric"] == of.metric) & (models["key"] == of.key)]["value"].dropna()
-        if (
-            of.beyond_papers
-            or of.better == "informative"
-            or (of.better == "in range" and of.ideal is None)
-            or values.empty
-        ):
+        axis = radar.axis_of(figure.column)
+        if axis is None or figure.value is None:
             continue
-        badness = [of.badness(value) for value in values]
-        spoke = radar.RadarAxis(of, radar.way_of(of), (max(badness), min(badness)))
-        at_ = [None if value is None else spoke.at(value) for value in (figure.value, figure.person, figure.median)]
-        spokes.append(Spokes(of, *at_))
+        people, median = (None if value is None else axis.at(value) for value in (figure.person, figure.median))
+        span = axis.span(number_or_none(figure.row["low"]), number_or_none(figure.row["high"]))
+        spokes.append(Spokes(figure.column, axis.at(figure.value), people, median, span))
     return tuple(spokes)
 
 

@@ -109,6 +109,12 @@ class DriftFigure:
     falling: int
     course: tuple[Interval | None, ...]
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval of the mean slope leaves out zero: otherwise nothing can be said of a trend."""
+        low, high = self.slope.low, self.slope.high
+        return low is not None and high is not None and (low > 0 or high < 0)
+
 
 @dataclass(frozen=True)
 class SystemFigures:

@@ -63,6 +63,7 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
         version=__version__,
         made=datetime.now(UTC).isoformat(timespec="minutes"),
         reports=[render_report(report, texts) for report in reports],
+        sounds={},
     )
 
 
@@ -135,7 +136,8 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
         "dimensions": _dimensions(chapter, compare_words),
         "distributions": _distributions(title, chapter, words),
         "courses": _courses(title, chapter, words),
-        "drifts": [_drift(drift, words) for drift in chapter.drifts],
+        "drifts": [_drift(drift, words) for drift in chapter.drifts if drift.is_clear],
+        "steady": bool(chapter.drifts) and not any(drift.is_clear for drift in chapter.drifts),
         "breakdowns": _breakdowns(chapter, texts),
         "items": _items(chapter, words),
         "missing": [_missing(missing, words) for missing in chapter.missing],
@@ -209,12 +211,17 @@ def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
         "people": tuple(spoke.people for spoke in chapter.radar),
         "own": tuple(spoke.system for spoke in chapter.radar),
     }
+    spans = {"own": tuple(spoke.span for spoke in chapter.radar)}
     series = [
-        radar.Series("", of, plots.SHAPES[kind], line=f"line {kind}", mark=f"mark {kind}")
+        radar.Series(
+            "", of, plots.SHAPES[kind], kind, line=f"line {kind}", mark=f"mark {kind}", spans=spans.get(kind, ())
+        )
         for kind, of in values.items()
     ]
     caption = texts["radar_title"].format(system=title)
-    return _picture(radar.draw(names, series, caption, radar.ON_PAPER, "drawn radar"))
+    wide = radar.draw(names, series, caption, radar.ON_PAPER, "drawn radar")
+    # The same for a phone, whose page shows this one and not the other.
+    return _picture(wide + radar.draw(names, series, caption, radar.ON_BOARD, "drawn small-radar"))
 
 
 def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
@@ -242,7 +249,7 @@ def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Mark
     ends = (texts["begin"], texts["end"])
     pictures = []
     for drift in chapter.drifts:
-        if sum(part is not None for part in drift.course) < 3:
+        if not drift.is_clear or sum(part is not None for part in drift.course) < 3:
             continue
         people = chapter.people_drifts.get(drift.column.id)
         caption = texts["course_title"].format(metric=drift.column.title, system=title)

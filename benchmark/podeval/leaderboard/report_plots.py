@@ -17,7 +17,8 @@ from podeval.plots.axis import Axis
 from podeval.plots.svg import render_axis_beside, render_mark, render_picture, shorten
 from podeval.stats.intervals import Interval
 
-WIDTH = 640
+WIDTH = 480
+"""Units across; a page enlarges the letters where it shows a picture smaller than this."""
 SHAPES = {"own": "circle", "people": "diamond", "median": "square"}
 """The shape of a mark by whose it is."""
 MOST_KEYS = 4
@@ -40,7 +41,7 @@ def distribution(
         title: text for screen readers.
     """
     rows = [(name, values) for name, values in (("own", system), ("people", people), ("others", others)) if len(values)]
-    axis = Axis.over([value for _, values in rows for value in values], 150, WIDTH - 16)
+    axis = Axis.over([value for _, values in rows for value in values], 150, WIDTH - 28)
     high = 30 + 34 * len(rows)
     drawn = "".join(
         _spread(name, names[name], values, 44 + 34 * number, axis) for number, (name, values) in enumerate(rows)
@@ -139,7 +140,7 @@ def _spread(name: str, label: str, values: Sequence[float], y: float, axis: Axis
     shape, css = SHAPES[kind], f"mark {kind}"
     dots = "".join(render_mark(shape, axis.at(float(v)), y + (-5, 0, 5)[n % 3], 3, css) for n, v in enumerate(sample))
     count = f'<text class="quiet" x="0" y="{y + 12:g}">n = {len(ordered)}</text>'
-    return f'<text x="0" y="{y - 2:g}">{escape(shorten(label, 22))}</text>{count}{box}{dots}'
+    return f'<text x="0" y="{y - 2:g}">{escape(shorten(label, 17))}</text>{count}{box}{dots}'
 
 
 def _points(at: Sequence[tuple[float, float]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -75,6 +76,7 @@ class RunsFolder:
         self._kept: dict[str, tuple[Stamp, pd.DataFrame]] = {}
         self._index: tuple[tuple[Stamp | None, ...], Index] | None = None
         self._arranging = threading.Lock()
+        self._sampled: tuple[Stamp | None, dict[tuple[str, str], dict[str, str]]] = (None, {})
 
     def board(self) -> pd.DataFrame:
         """Return the table of `BoardRow`; no rows where nothing has been run."""
@@ -121,6 +123,50 @@ class RunsFolder:
         benchmark, _, split = view.board.partition("/")
         fields = (benchmark, split, view.profile, column.metric, settled.protocols[column.metric])
         return _item_values(path, stamp, fields, column.key, category, tuple(systems))
+
+    def samples(self, board: str, profile: str) -> dict[str, str]:
+        """Return an item to hear of each system of a board that left a recording of one: where it can be, the same.
+
+        Args:
+            board: `benchmark/split`.
+            profile: under which they were measured.
+        """
+        stamp = _stamp(self.path / ITEMS)
+        with self._lock:
+            if stamp != self._sampled[0]:
+                self._sampled = (stamp, {})
+            kept = self._sampled[1].get((board, profile))
+        if kept is None:
+            kept = self._choose_samples(board, profile) if stamp else {}
+            with self._lock:
+                self._sampled[1][board, profile] = kept
+        return kept
+
+    def _choose_samples(self, board: str, profile: str) -> dict[str, str]:
+        import pyarrow.parquet as pq
+
+        benchmark, _, split = board.partition("/")
+        filters = [("benchmark", "=", benchmark), ("split", "=", split), ("profile", "=", profile)]
+        columns = ["system", "item", "output"]
+        table = pq.read_table(self.path / ITEMS, columns=columns, filters=[*filters, ("output", "!=", "")])
+        outputs: dict[str, dict[str, str]] = {}
+        for row in table.group_by(columns).aggregate([]).to_pylist():
+            outputs.setdefault(row["system"], {})[row["item"]] = row["output"]
+        common = Counter(item for of_system in outputs.values() for item in of_system)
+        by_spread = sorted(common, key=lambda item: (-common[item], item))
+        samples = {}
+        for system, of_system in outputs.items():
+            item = next(item for item in by_spread if item in of_system)
+            if self._can_be_heard(of_system[item]):
+                samples[system] = item
+        return samples
+
+    def _can_be_heard(self, relative: str) -> bool:
+        try:
+            output = self.output(relative)
+        except BadInput:
+            return False
+        return output.audio is not None or bool(output.answers and output.answers[0].audio)
 
     def output(self, relative: str) -> PlayableOutput:
         """Return the output whose document is at a path relative to the folder, with the audio beside it.

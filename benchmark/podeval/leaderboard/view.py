@@ -28,7 +28,7 @@ class BoardView:
     Attributes:
         board: `benchmark/split`.
         profile: `embedded`, `reference` or `paper`; never more than one.
-        dimension: `overview`, `all` columns, or the dimension whose keys are shown.
+        dimension: `overview`, `all` columns, or the dimension, or the group of dimensions, whose keys are shown.
         slice: "" for all items, else e.g. `category=Arts`.
         judge: id of the judge whose figures are shown where something is judged.
         provenance: which rows by their provenance; empty for all.
@@ -101,6 +101,7 @@ class Choices:
     boards: tuple[Choice, ...]
     profiles: tuple[Choice, ...]
     dimensions: tuple[Choice, ...]
+    groups: tuple[str, ...]
     slices: tuple[Choice, ...]
     judges: tuple[Choice, ...]
     provenances: tuple[Choice, ...]
@@ -176,7 +177,8 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     protocols = choose(here.offers, wish.protocols, judge)
     every_column = here.columns(protocols)
     dimensions = tuple(dict.fromkeys(column.dimension for column in every_column))
-    dimension = wish.dimension if wish.dimension in (*dimensions, EVERYTHING) else OVERVIEW
+    groups = tuple(dict.fromkeys(name.partition(".")[0] for name in dimensions))
+    dimension = wish.dimension if wish.dimension in (*dimensions, *groups, EVERYTHING) else OVERVIEW
     available = _columns_of(dimension, every_column)
     columns = tuple(column for column in available if column.id in wish.columns) or available
     ids = [column.id for column in columns]
@@ -201,6 +203,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
         boards=_board_choices(index, name, profile),
         profiles=_by_name(profiles),
         dimensions=_dimension_choices(dimensions),
+        groups=groups,
         slices=tuple((slice_.replace("=", ": ") or "all items", slice_) for slice_ in here.slices),
         judges=_by_name(judges),
         provenances=_by_name(here.provenances),
@@ -213,18 +216,21 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the board wished for, else the first of its benchmark, else the first that has the profile."""
+    """Return the board wished for, else one of its benchmark, else one that has the profile: with most systems."""
+    by_size = sorted(index.boards, key=lambda name: -index.measured(name))
     benchmark = wish.board.partition("/")[0]
-    near = [name for name in index.boards if name.partition("/")[0] == benchmark]
-    having = [name for name in index.boards if wish.profile in index.profiles(name)]
-    return _pick(wish.board, near or having or index.boards)
+    near = [name for name in by_size if name.partition("/")[0] == benchmark]
+    having = [name for name in by_size if wish.profile in index.profiles(name)]
+    return wish.board if wish.board in by_size else (near or having or by_size)[0]
 
 
 def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
-    """Return the columns of a dimension, of all, or of the overview."""
+    """Return the columns of a dimension, of a group of dimensions, of all, or of the overview."""
     if dimension == OVERVIEW:
         return tuple(headlines(columns))
-    return tuple(column for column in columns if dimension in (EVERYTHING, column.dimension))
+    return tuple(
+        column for column in columns if dimension in (EVERYTHING, column.dimension, column.dimension.partition(".")[0])
+    )
 
 
 def _keep_filters(

@@ -14,6 +14,7 @@ from typing import Literal
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import PLACE
 from podeval.metrics.score import Score
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import Ratings, rate
@@ -31,13 +32,20 @@ from podeval.stats.elo import Elo, elo
             "rating",
             "higher",
             "Elo points",
+            unreached=PLACE,
             about="Bradley–Terry strength; the mean of all systems is 1000",
             zh="竞技场评分",
         ),
-        Key("rating_low", "higher", "Elo points", about="lower end of its 95 % interval, clustered by voter"),
-        Key("rating_high", "higher", "Elo points", about="upper end of the interval"),
-        Key("rank_best", "lower", "", (1, None), about="best rank that the votes allow"),
-        Key("rank_worst", "lower", "", (1, None), about="worst rank that the votes allow"),
+        Key(
+            "rating_low",
+            "higher",
+            "Elo points",
+            unreached=PLACE,
+            about="lower end of its 95 % interval, clustered by voter",
+        ),
+        Key("rating_high", "higher", "Elo points", unreached=PLACE, about="upper end of the interval"),
+        Key("rank_best", "lower", "", (1, None), unreached=PLACE, about="best rank that the votes allow"),
+        Key("rank_worst", "lower", "", (1, None), unreached=PLACE, about="worst rank that the votes allow"),
         Key("wins", "informative", "", (0, None), about="battles won"),
         Key("battles", "informative", "", (0, None), about="battles fought, ties and both bad among them"),
     ),

@@ -24,6 +24,7 @@ from podeval.judges.rounds import Conversation, values
 from podeval.metrics.citations import letters
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import MTALK, Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.text.script_format import count_length
@@ -174,7 +175,17 @@ def _quote(parts: list[str]) -> str:
     version="1.1",
     dimension="dialogue.efficiency",
     dimension_zh="效率",
-    keys=(Key("content_density", "higher", "% of words", (0, 100), about="words in essential clauses", zh="内容密度"),),
+    keys=(
+        Key(
+            "content_density",
+            "higher",
+            "% of words",
+            (0, 100),
+            reach=Reach(MTALK, people=(69.6, 81.3), systems=(29.3, 98.8)),
+            about="words in essential clauses",
+            zh="内容密度",
+        ),
+    ),
     paper="MTalk-Bench",
     asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
 )

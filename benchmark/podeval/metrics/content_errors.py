@@ -24,6 +24,7 @@ from podeval.analysis.defects import Severity, TimedDefect
 from podeval.analysis.second_look import confirm_differences, find_span
 from podeval.analysis.spoken_script import align_recording
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score
 from podeval.text.content_differences import ContentDifference, find_content_differences
 from podeval.text.script import Script
@@ -49,11 +50,56 @@ _UNIT = "per 1000 words"
     dimension="speech.completeness",
     dimension_zh="完整性",
     keys=(
-        Key("errors_per_1000", "lower", _UNIT, (0, None), about="words omitted, repeated or inserted", zh="内容错误"),
-        Key("omitted", "lower", _UNIT, (0, None), about="words of the script that are not said", zh="漏读"),
-        Key("repeated", "lower", _UNIT, (0, None), about="words said once more than the script has them", zh="重复"),
-        Key("inserted", "lower", _UNIT, (0, None), about="words that the script does not have", zh="多读"),
-        Key("longest_run", "lower", "words", (0, None), about="longest stretch that differs", zh="最长错段"),
+        Key(
+            "errors_per_1000",
+            "lower",
+            _UNIT,
+            (0, None),
+            title="Content errors",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="words omitted, repeated or inserted",
+            zh="内容错误",
+        ),
+        Key(
+            "omitted",
+            "lower",
+            _UNIT,
+            (0, None),
+            title="Words left out",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="words of the script that are not said",
+            zh="漏读",
+        ),
+        Key(
+            "repeated",
+            "lower",
+            _UNIT,
+            (0, None),
+            title="Words repeated",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="words said once more than the script has them",
+            zh="重复",
+        ),
+        Key(
+            "inserted",
+            "lower",
+            _UNIT,
+            (0, None),
+            title="Words added",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="words that the script does not have",
+            zh="多读",
+        ),
+        Key(
+            "longest_run",
+            "lower",
+            "words",
+            (0, None),
+            title="Longest faulty stretch",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="longest stretch that differs",
+            zh="最长错段",
+        ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",

@@ -58,6 +58,8 @@ class Key:
     bounds: tuple[float | None, float | None] = (None, None)
     ideal: tuple[float, float] | None = None
     about: str = ""
+    title: str = ""
+    """What the column is called, where the metric's title with the key's name would not do."""
     zh: str = ""
     """What the column is called in Chinese, where the English title is not used there too."""
     reach: Reach | None = None
@@ -65,6 +67,8 @@ class Key:
     ranked: bool = True
     """Whether systems are ranked by it, where one direction is better; not so where it is easily won without being
     better, and shown because a paper prints it."""
+    unreached: str = ""
+    """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
 
     @property
     def unit_text(self) -> str:

@@ -21,6 +21,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.reach import ZERO
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 
@@ -129,7 +130,7 @@ _ZH = {"overall": "对话评审"}
     version="1.0",
     dimension="script.judged",
     dimension_zh="评审",
-    keys=tuple(Key(key, "higher", "", (-3, 3), about=_ABOUT[key], zh=_ZH.get(key, "")) for key in KEYS),
+    keys=tuple(Key(key, "higher", "", (-3, 3), unreached=ZERO, about=_ABOUT[key], zh=_ZH.get(key, "")) for key in KEYS),
     paper="PodEval",
     asks=JudgeUse(prompts=lambda _: (COMPARE,)),
 )

@@ -16,6 +16,7 @@ from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.distinct_n import token_notes
+from podeval.metrics.reach import LENGTH
 from podeval.metrics.score import Score
 from podeval.text.language import read_tokens
 from podeval.text.lexical_diversity import WINDOW, information_density
@@ -34,10 +35,18 @@ from podeval.text.tokens import stop_words
             "higher",
             "bits",
             (0, None),
+            unreached=LENGTH,
             about="entropy of the content words; grows with length",
             zh="信息密度",
         ),
-        Key("info_dens_norm", "higher", "", (0, 1), about="the same by its upper bound, log2 of their number"),
+        Key(
+            "info_dens_norm",
+            "higher",
+            "",
+            (0, 1),
+            unreached=LENGTH,
+            about="the same by its upper bound, log2 of their number",
+        ),
     ),
     paper="PodEval",
     caution=(

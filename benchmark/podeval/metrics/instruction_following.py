@@ -31,7 +31,7 @@ from podeval.metrics.checklists import (
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, cut_script, sampling
-from podeval.metrics.reach import PODBENCH, Reach
+from podeval.metrics.reach import PART, PODBENCH, VARIANT, Reach
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count_facts
 from podeval.text.script import Script
@@ -59,13 +59,18 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             zh="指令遵循",
             reach=Reach(PODBENCH, systems=(95.5, 96.6)),
         ),
-        Key("explicit", "higher", "%", (0, 100), about="what the request states"),
-        Key("implied", "higher", "%", (0, 100), about="what the request implies"),
-        Key("language", "higher", "%", (0, 100), about="in the language asked for, counted"),
-        Key("speakers", "higher", "%", (0, 100), about="as many speakers as asked for, counted"),
-        Key("length", "higher", "%", (0, 100), about="as long as asked for, counted"),
+        Key("explicit", "higher", "%", (0, 100), unreached=PART, about="what the request states"),
+        Key("implied", "higher", "%", (0, 100), unreached=PART, about="what the request implies"),
+        Key("language", "higher", "%", (0, 100), unreached=PART, about="in the language asked for, counted"),
+        Key("speakers", "higher", "%", (0, 100), unreached=PART, about="as many speakers as asked for, counted"),
+        Key("length", "higher", "%", (0, 100), unreached=PART, about="as long as asked for, counted"),
         Key(
-            "as_a_whole", "higher", "%", (0, 100), about="the checklist, times the share of counted wishes that are met"
+            "as_a_whole",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=VARIANT,
+            about="the checklist, times the share of counted wishes that are met",
         ),
     ),
     paper="PodBench",

@@ -25,7 +25,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
-from podeval.metrics.reach import Reach
+from podeval.metrics.reach import PART, Reach
 from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import (
     MUSIC,
@@ -205,7 +205,7 @@ _ABOUT = {
                 systems=(3.5, 3.5),
             ),
         ),
-        *(Key(question, "higher", "", (1, 5), about=_ABOUT[question]) for question in RATED),
+        *(Key(question, "higher", "", (1, 5), unreached=PART, about=_ABOUT[question]) for question in RATED),
         Key("mos_low", "informative", "", (1, 5), about="lower end of the 95 % interval of mos, by listener"),
         Key("mos_high", "informative", "", (1, 5), about="upper end of the 95 % interval of mos, by listener"),
     ),

@@ -11,6 +11,7 @@ paper's two rules leave out its judge 20 already, and the box plot only confirms
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import RELATIVE
 from podeval.metrics.score import Score
 from podeval.stats.intervals import mean_ci
 from podeval.stats.mushra_scores import Mark
@@ -29,10 +30,18 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             "higher",
             "points",
             (0, 100),
+            unreached=RELATIVE,
             about="mean mark of the listeners who pass the screening",
         ),
-        Key("mushra_low", "higher", "points", (0, 100), about="lower end of its 95 % interval, clustered by listener"),
-        Key("mushra_high", "higher", "points", (0, 100), about="upper end of the interval"),
+        Key(
+            "mushra_low",
+            "higher",
+            "points",
+            (0, 100),
+            unreached=RELATIVE,
+            about="lower end of its 95 % interval, clustered by listener",
+        ),
+        Key("mushra_high", "higher", "points", (0, 100), unreached=RELATIVE, about="upper end of the interval"),
     ),
     paper="PodEval",
 )

@@ -31,7 +31,7 @@ from podeval.audio.prosody import VoiceContour, measure_prosody, spread
 from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import READERS, Reach
+from podeval.metrics.reach import NEW, READERS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.stats.drift import drift
@@ -61,20 +61,46 @@ _LANGUAGES = ("en", "zh")
     version="1.0",
     dimension="speech.rhythm",
     keys=(
-        Key("rate_cv", "lower", "", (0, None), about="how much the rate wanders", zh="语速波动"),
-        Key("speaking_rate", "informative", "per second", (0, None), about="syllables or characters, pauses included"),
-        Key("pause_share", "informative", "", (0, 1), about="share of time without speech"),
-        Key("rate_drift", "informative", "per second per 10 min", about="how much faster it becomes"),
-        Key("articulation_rate", "informative", "per second", (0, None), about="syllables or characters of speech"),
+        Key(
+            "rate_cv",
+            "lower",
+            "",
+            (0, None),
+            title="Pace variation",
+            unreached=NEW,
+            about="how much the rate wanders",
+            zh="语速波动",
+        ),
+        Key(
+            "speaking_rate",
+            "informative",
+            "per second",
+            (0, None),
+            title="Speaking rate",
+            about="syllables or characters, pauses included",
+        ),
+        Key("pause_share", "informative", "", (0, 1), title="Share of pauses", about="share of time without speech"),
+        Key(
+            "rate_drift", "informative", "per second per 10 min", title="Pace drift", about="how much faster it becomes"
+        ),
+        Key(
+            "articulation_rate",
+            "informative",
+            "per second",
+            (0, None),
+            title="Articulation rate",
+            about="syllables or characters of speech",
+        ),
         Key(
             "f0_range",
             "informative",
             "semitones",
             (0, None),
+            title="Pitch range",
             about="range of a speaker's melody",
             reach=Reach(READERS, people=(8.5, 12.5)),
         ),
-        Key("energy_range", "informative", "dB", (0, None), about="range of a speaker's level"),
+        Key("energy_range", "informative", "dB", (0, None), title="Level range", about="range of a speaker's level"),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer"),
     paper="ours",

@@ -26,7 +26,7 @@ from podeval.analysis import Recording
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import Reach
+from podeval.metrics.reach import VARIANT, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 
@@ -60,8 +60,14 @@ Floats = NDArray[np.float64]
             about="quality by one pair of opposite prompts",
             reach=Reach("PAM, Table 6: StyleTTS, MQTTS and YourTTS reading LibriTTS", systems=(0.81, 0.9)),
         ),
-        Key("pam_avg", "higher", bounds=(0, 1), about="mean of the scores by two pairs"),
-        Key("pam_avgsim", "higher", bounds=(0, 1), about="score by the mean similarities of two pairs"),
+        Key("pam_avg", "higher", bounds=(0, 1), unreached=VARIANT, about="mean of the scores by two pairs"),
+        Key(
+            "pam_avgsim",
+            "higher",
+            bounds=(0, 1),
+            unreached=VARIANT,
+            about="score by the mean similarities of two pairs",
+        ),
     ),
     needs=("audio_text",),
     paper="PAM",

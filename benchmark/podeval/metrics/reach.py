@@ -20,6 +20,18 @@ LFS_JUDGED = f"{LFS}, by the judges of the paper"
 PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scripts by GPT-4, PodAgent and MoonCast"
 PODEVAL_AUDIO = "PodEval, Table 9: real podcasts, and the systems of the paper"
 PODBENCH = "PodBench, Table 1: Claude 4.5 Sonnet, GPT-5.1 and Gemini 3 Pro; no scripts by people"
+DEMO = "Hibari with Piper, and Kokoro, on the six demo scripts of Real-Pod (`podeval demo --more`), measured here"
+MTALK = "MTalk-Bench, Table 4: the systems of the paper, and people"
+
+PART = "A part of the metric, for which nobody has published values of people or of systems"
+RAW = "Depends on how a text is spelled, so that values of other texts say nothing; look at the normalised rate"
+NEW = "Defined by podeval; no recordings of people or of many systems have been measured with it yet"
+VARIANT = "A variant of the metric; no values of people or of systems are known for it"
+PLACE = "A place among the systems of one arena, which says nothing beyond it"
+RELATIVE = "Relative to the other systems of one listening test, which says nothing beyond it"
+ZERO = "Relative to a reference script, which counts as 0: no value is usual"
+LENGTH = "Grows with the length of a text, so that values of texts of another length say nothing"
+HARDWARE = "Depends on the machine; no paper reports it for the same one"
 
 
 @dataclass(frozen=True)

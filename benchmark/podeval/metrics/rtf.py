@@ -15,7 +15,7 @@ import numpy as np
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.generation_log import GenerationLog
-from podeval.metrics.reach import Reach
+from podeval.metrics.reach import HARDWARE, Reach
 from podeval.metrics.score import Score
 
 UNSTATED = "unstated"
@@ -37,11 +37,56 @@ UNSTATED = "unstated"
             zh="实时率",
             reach=Reach("LFS-Bench, Table 9: ten open systems, one speaker", systems=(0.17, 3.8)),
         ),
-        Key("speech_rtf", "lower", "s/s", (0, None), about="the same for a second of speech", zh="语音实时率"),
-        Key("p50", "lower", "s/s", (0, None), about="median over the pieces", zh="中位数"),
-        Key("p95", "lower", "s/s", (0, None), about="95th percentile over the pieces", zh="95 百分位"),
-        Key("time_to_first_audio", "lower", "s", (0, None), about="until a stream begins to play", zh="首音时间"),
-        Key("underrun", "lower", "s", (0, None), about="the longest time for which a stream stalls", zh="最长卡顿"),
+        Key(
+            "speech_rtf",
+            "lower",
+            "s/s",
+            (0, None),
+            title="RTF of speech",
+            unreached=HARDWARE,
+            about="the same for a second of speech",
+            zh="语音实时率",
+        ),
+        Key(
+            "p50",
+            "lower",
+            "s/s",
+            (0, None),
+            title="RTF, median",
+            unreached=HARDWARE,
+            about="median over the pieces",
+            zh="中位数",
+        ),
+        Key(
+            "p95",
+            "lower",
+            "s/s",
+            (0, None),
+            title="RTF, 95th percentile",
+            unreached=HARDWARE,
+            about="95th percentile over the pieces",
+            zh="95 百分位",
+        ),
+        Key(
+            "time_to_first_audio",
+            "lower",
+            "s",
+            (0, None),
+            title="Time to first audio",
+            unreached=HARDWARE,
+            about="until a stream begins to play",
+            zh="首音时间",
+        ),
+        Key(
+            "underrun",
+            "lower",
+            "s",
+            (0, None),
+            title="Longest stall",
+            unreached=HARDWARE,
+            about="the longest time for which a stream stalls",
+            zh="最长卡顿",
+        ),
     ),
     paper="LFS-Bench",
     caution=(

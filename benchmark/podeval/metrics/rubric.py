@@ -28,7 +28,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.reach import Reach
+from podeval.metrics.reach import PART, Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import BRACKETS, LEVELS, Criterion, Level, SpokenDialogue
 
@@ -217,12 +217,21 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             zh="评分细则",
             reach=Reach("MTalk-Bench, Table 2: all dialogues, by people and by three judges", people=(51.1, 70.0)),
         ),
-        Key("general", "higher", "%", (0, 100), about="criteria for every dialogue"),
-        Key("dimension", "higher", "%", (0, 100), about="criteria of the dialogue's dimension"),
-        Key("sample", "higher", "%", (0, 100), about="criteria written for the dialogue"),
-        Key("semantic", "higher", "%", (0, 100), about="all criteria, dialogues about what is meant"),
-        Key("paralinguistic", "higher", "%", (0, 100), about="all criteria, dialogues about how things are said"),
-        Key("ambient", "higher", "%", (0, 100), about="all criteria, dialogues about the sounds around"),
+        Key("general", "higher", "%", (0, 100), unreached=PART, about="criteria for every dialogue"),
+        Key("dimension", "higher", "%", (0, 100), unreached=PART, about="criteria of the dialogue's dimension"),
+        Key("sample", "higher", "%", (0, 100), unreached=PART, about="criteria written for the dialogue"),
+        Key("semantic", "higher", "%", (0, 100), unreached=PART, about="all criteria, dialogues about what is meant"),
+        Key(
+            "paralinguistic",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=PART,
+            about="all criteria, dialogues about how things are said",
+        ),
+        Key(
+            "ambient", "higher", "%", (0, 100), unreached=PART, about="all criteria, dialogues about the sounds around"
+        ),
     ),
     paper="MTalk-Bench",
     caution=(

@@ -23,7 +23,7 @@ import numpy as np
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import STUDY, Reach
+from podeval.metrics.reach import STUDY, VARIANT, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.text.script import Script
@@ -44,8 +44,23 @@ from podeval.text.script import Script
             about="likeness of each speaker to its reference voice",
             reach=Reach(STUDY, people=(0.92, 0.95), systems=(0.93, 0.96), profile="embedded"),
         ),
-        Key("worst_window", "higher", "cosine", (-1, 1), about="likeness of the least alike 3 s", zh="最差窗口"),
-        Key("low_windows", "higher", "cosine", (-1, 1), about="10th percentile of the windows' likeness"),
+        Key(
+            "worst_window",
+            "higher",
+            "cosine",
+            (-1, 1),
+            unreached=VARIANT,
+            about="likeness of the least alike 3 s",
+            zh="最差窗口",
+        ),
+        Key(
+            "low_windows",
+            "higher",
+            "cosine",
+            (-1, 1),
+            unreached=VARIANT,
+            about="10th percentile of the windows' likeness",
+        ),
     ),
     needs=NEEDS,
     paper="PodEval",

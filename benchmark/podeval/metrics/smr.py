@@ -28,7 +28,7 @@ from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Span, seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PODEVAL_AUDIO, Reach
+from podeval.metrics.reach import PODEVAL_AUDIO, VARIANT, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 
@@ -66,7 +66,14 @@ Meter = Callable[[Span], float]
             about="share of segments in which speech is the louder",
             reach=Reach(PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
         ),
-        Key("smr_reference", "higher", "", (0, 1), about="PodEval's reference score, mean over segments"),
+        Key(
+            "smr_reference",
+            "higher",
+            "",
+            (0, 1),
+            unreached=VARIANT,
+            about="PodEval's reference score, mean over segments",
+        ),
         Key("smr_min", "informative", "LU", about="SMR of the worst segment"),
         Key("smr_max", "informative", "LU", about="SMR of the best segment"),
     ),

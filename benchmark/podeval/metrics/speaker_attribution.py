@@ -32,6 +32,7 @@ from podeval.analysis.spoken_script import align_recording, require_spoken
 from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import DEMO, NEW, Reach
 from podeval.metrics.score import Score
 from podeval.text.script import Script, speaker_key
 from podeval.text.script_alignment import ScriptAlignment, join_words
@@ -55,11 +56,56 @@ FEWEST = 3
     dimension="speech.who_says_it",
     dimension_zh="谁在说",
     keys=(
-        Key("attribution_accuracy", "higher", "", (0, 1), about="words said by the right speaker", zh="说话人正确率"),
-        Key("cpwer", "lower", "", (0, None), about="word error rate with speakers", zh="分说话人词错误率"),
-        Key("cpcer", "lower", "", (0, None), about="character error rate with speakers", zh="分说话人字错误率"),
-        Key("cpsim", "higher", "cosine", (-1, 1), about="likeness of each voice to its reference", zh="分说话人相似度"),
-        Key("swapped_turns", "lower", "turns", (0, None), about="turns in a wrong voice", zh="错音轮次"),
+        Key(
+            "attribution_accuracy",
+            "higher",
+            "",
+            (0, 1),
+            title="Words by the right speaker",
+            reach=Reach(DEMO, systems=(1, 1), profile="embedded"),
+            about="words said by the right speaker",
+            zh="说话人正确率",
+        ),
+        Key(
+            "cpwer",
+            "lower",
+            "",
+            (0, None),
+            title="cpWER",
+            reach=Reach(DEMO, systems=(0.043, 0.048), profile="embedded"),
+            about="word error rate with speakers",
+            zh="分说话人词错误率",
+        ),
+        Key(
+            "cpcer",
+            "lower",
+            "",
+            (0, None),
+            title="cpCER",
+            reach=Reach(DEMO, systems=(0.018, 0.024), profile="embedded"),
+            about="character error rate with speakers",
+            zh="分说话人字错误率",
+        ),
+        Key(
+            "cpsim",
+            "higher",
+            "cosine",
+            (-1, 1),
+            title="cpSIM",
+            unreached=NEW,
+            about="likeness of each voice to its reference",
+            zh="分说话人相似度",
+        ),
+        Key(
+            "swapped_turns",
+            "lower",
+            "turns",
+            (0, None),
+            title="Turns in a wrong voice",
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            about="turns in a wrong voice",
+            zh="错音轮次",
+        ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "speaker_encoder"),
     paper="ours",

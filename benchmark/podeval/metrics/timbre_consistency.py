@@ -29,7 +29,7 @@ from podeval.analysis.speaker_voices import VOICE_WINDOW
 from podeval.analysis.speech_windows import find_sounding, require_speech
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import STUDY, Reach
+from podeval.metrics.reach import PART, STUDY, Reach
 from podeval.metrics.score import Result, Score, Timeline, Unscored
 from podeval.models.interfaces import SpeakerTurn
 from podeval.text.script import Script
@@ -62,7 +62,15 @@ UNTOLD = (
             zh="音色一致性",
             reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
         ),
-        Key("worst_window", "higher", "cosine", (-1, 1), about="likeness of the least alike 3 s", zh="最差窗口"),
+        Key(
+            "worst_window",
+            "higher",
+            "cosine",
+            (-1, 1),
+            unreached=PART,
+            about="likeness of the least alike 3 s",
+            zh="最差窗口",
+        ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",

@@ -16,7 +16,7 @@ import numpy as np
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import STUDY, Reach
+from podeval.metrics.reach import PART, STUDY, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.metrics.voice_match import NEEDS, compare_voices
@@ -38,7 +38,15 @@ from podeval.text.script import Script
             zh="音色相似度",
             reach=Reach(STUDY, people=(0.84, 0.88), systems=(0.86, 0.9), profile="embedded"),
         ),
-        Key("worst_window", "higher", "cosine", (-1, 1), about="likeness of the least alike 3 s", zh="最差窗口"),
+        Key(
+            "worst_window",
+            "higher",
+            "cosine",
+            (-1, 1),
+            unreached=PART,
+            about="likeness of the least alike 3 s",
+            zh="最差窗口",
+        ),
     ),
     needs=NEEDS,
     paper="LFS-Bench",

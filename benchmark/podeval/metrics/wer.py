@@ -21,7 +21,7 @@ from typing import Any, Literal
 from podeval.analysis import Recording, speech_track
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import LFS, Reach
+from podeval.metrics.reach import LFS, RAW, Reach
 from podeval.metrics.score import Score
 from podeval.text.language import identify_language, read_as
 from podeval.text.normalise import bracketed_share
@@ -52,6 +52,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             "lower",
             "",
             (0, None),
+            title="CER",
             about="character error rate, normalised",
             zh="字错误率",
             reach=Reach(LFS, people=(0.05, 0.07), systems=(0.065, 0.129)),
@@ -61,6 +62,8 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             "lower",
             "",
             (0, None),
+            title="WER, raw text",
+            unreached=RAW,
             about="word error rate of the texts as they stand",
             zh="词错误率（未规范化）",
         ),
@@ -69,6 +72,8 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             "lower",
             "",
             (0, None),
+            title="CER, raw text",
+            unreached=RAW,
             about="character error rate of the texts as they stand",
             zh="字错误率（未规范化）",
         ),

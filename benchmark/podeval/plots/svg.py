@@ -15,6 +15,9 @@ from html import escape
 from podeval.plots.axis import Axis
 
 WIDTH = 360
+"""Units across a picture for a phone; the letters of 12 units are never below 11 px there."""
+WIDE = 1080
+"""The same of a picture for a page."""
 SHAPES = {"ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down"}
 """The shape of a mark by the kind of system that it stands for."""
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
@@ -88,7 +91,7 @@ class Days:
 
 
 def render_picture(
-    title: str, height: float, content: str, *, css_class: str = "", width: int = WIDTH, font_size: int = 11
+    title: str, height: float, content: str, *, css_class: str = "", width: int = WIDTH, font_size: int = 12
 ) -> str:
     """Render a figure with a title, which screen readers announce."""
     css = f' class="{css_class}"' if css_class else ""
@@ -133,13 +136,13 @@ def render_axis_beside(axis: Axis, left: float, right: float, title: str = "") -
     return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
-def render_legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
+def render_legend(kinds: Iterable[str], words: dict[str, str], y: float, font_size: int = 12) -> str:
     """Render a legend of the shapes."""
     entries, x = "", 14.0
     for kind in kinds:
         entries += render_mark(SHAPES[kind], x, y, 4.5, kind)
         entries += f'<text x="{x + 9:g}" y="{y + 4:g}">{escape(words[kind])}</text>'
-        x += 24 + sum(12 if ord(letter) > 0x2E80 else 6.2 for letter in words[kind])
+        x += 28 + font_size * sum(1.1 if ord(letter) > 0x2E80 else 0.6 for letter in words[kind])
     return f"<g>{entries}</g>"
 
 

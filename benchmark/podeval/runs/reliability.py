@@ -40,6 +40,12 @@ ALWAYS = ("wer.wer", "wer.cer")
 """Columns that stand beside the main ones, where they were measured."""
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
+_SUFFIXES = {
+    _MEAN: "mean over the seeds of an item",
+    _WORST: "the worst of the seeds of an item",
+    _SPREAD: "standard deviation over the seeds of an item",
+    _WINDOW: "the worst window of an item",
+}
 
 Pair = tuple[str, int]
 
@@ -134,18 +140,21 @@ def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> R
 
 @cache
 def declare(figure: str) -> Key | None:
-    """Declare the column of a figure by what it is a figure of, `about` its title; None for no figure of ours."""
+    """Declare the column of a figure by what it is a figure of; None for no figure of ours."""
     if figure == CATASTROPHIC:
-        return Key(figure, "lower", "", (0, 1), about="Catastrophic", zh="灾难性输出占比")
+        about = "share of outputs, over all seeds, in which nothing is said, most words are wrong or a voice is missing"
+        return Key(figure, "lower", "", (0, 1), title="Catastrophic", about=about, zh="灾难性输出占比")
     for suffix in (_WINDOW, _WORST, _SPREAD, _MEAN):
         for metric in catalogue.all_metrics() if figure.endswith(suffix) else ():
             for key in metric.keys:
                 if figure.removesuffix(suffix) == _short_name(f"{metric.name}.{key.name}"):
                     rest = key.name.removeprefix(metric.name).replace("_", " ")
-                    title = " ".join(f"{metric.title} {rest}{suffix.replace('_', ' ')}".split())
+                    name = key.title or f"{metric.title} {rest}"
+                    title = " ".join(f"{name}{suffix.replace('_', ' ')}".split())
+                    about = f"{key.about}: {_SUFFIXES[suffix]}"
                     if suffix == _SPREAD:
-                        return Key(figure, "lower", key.unit, (0, None), about=title)
-                    return Key(figure, key.better, key.unit, key.bounds, key.ideal, about=title)
+                        return Key(figure, "lower", key.unit, (0, None), title=title, about=about)
+                    return Key(figure, key.better, key.unit, key.bounds, key.ideal, title=title, about=about)
     return None
 
 

@@ -1,0 +1,48 @@
+"""What stands behind the head of a column: what it is, which way is better, who reaches what, where more is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from board_words import Words
+
+from podeval.leaderboard.columns import Column
+from podeval.leaderboard.explanations import explain
+
+
+@dataclass(frozen=True)
+class ExplainedHead:
+    """One column in words: its name, sentences, named facts, and the address of its metric's card."""
+
+    id: str
+    title: str
+    sentences: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    card: str
+
+
+def explain_heads(columns: Sequence[Column], words: Words) -> list[ExplainedHead]:
+    """Explain the columns of a view."""
+    return [explain_column(column, words) for column in columns]
+
+
+def explain_column(column: Column, words: Words) -> ExplainedHead:
+    """Explain one column in a language of the site; sentences of a declaration are in English."""
+    known, names = explain(column), words["explained"]
+    better = str(names["directions"][known.better])
+    facts = [
+        (names["better"], better.format(known.ideal) if known.ideal else better.replace(" {}", "").replace("{}", "")),
+        (names["range"], known.range and f"{known.range} {column.unit}".strip()),
+        (names["people"], known.people),
+        (names["systems"], known.systems),
+        (names["source"], known.source or known.unreached),
+    ]
+    sentences = tuple(dict.fromkeys(filter(None, (known.about, known.of_metric))))
+    return ExplainedHead(
+        column.id,
+        words.title(column),
+        sentences,
+        tuple((str(name), text) for name, text in facts if text),
+        f"/cards#{known.metric}" if known.metric else "",
+    )

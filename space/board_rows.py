@@ -1,0 +1,151 @@
+"""The rows of the board as HTML: who, with what is stated of it and a sample to play, then every number.
+
+What all readers of a language share is written once and kept with the numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from urllib.parse import quote, urlencode
+
+from board_words import Words
+from links import system_address
+from markupsafe import Markup
+
+from podeval.leaderboard import table
+from podeval.leaderboard.query import Key
+from podeval.leaderboard.system_info import NOT_STATED, Facts
+from podeval.leaderboard.view import BoardView, ResolvedView
+from podeval.plots.svg import format_value
+
+ALIKE = re.compile(r"(\d+) of \1")
+"""What stands in a cell where all items have one value."""
+
+
+@dataclass(frozen=True)
+class BoardRows:
+    """The rows of a table: those that compete, and the controls, which do not."""
+
+    systems: Markup
+    controls: Markup
+    control_count: int
+
+
+def address(view: BoardView) -> str:
+    """The address of a view on this site."""
+    return f"/?{view.to_query()}"
+
+
+def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str, str], words: Words) -> BoardRows:
+    """Write the rows of a view.
+
+    Args:
+        settled: the view.
+        keys: its rows, in order.
+        samples: an item to hear, by system.
+        words: the page's texts in one language.
+    """
+    view, ids = settled.view, [column.id for column in settled.columns]
+    written: list[dict[Key, str]] = [settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids]
+    stated: dict[Key, str] = settled.sheet.recent.get(("stated in", words.language, *ids), dict)
+    by = ids.index(view.sort.lstrip("-")) if view.sort.lstrip("-") in ids else None
+    unpinned = address(replace(view, pins=()))
+    parts: tuple[list[str], list[str]] = ([], [])
+    for key, line in zip(keys, table.lines(settled, keys), strict=True):
+        for column, name, cell in zip(written, ids, line.cells, strict=True):
+            if key not in column:
+                column[key] = _render_cell(cell, settled.sheet.rows(name).get(key), words)
+        if key not in stated:
+            stated[key] = _render_stated(line, settled.facts.get(line.system, Facts()), words)
+        place = line.cells[by].standing if by is not None else ""
+        name = _render_name(line, view, unpinned, samples, words)
+        cells = "".join([column[key] for column in written])
+        pinned = " class=pinned" if line.system in view.pins else ""
+        parts[line.kind == "control"].append(
+            f'<tr{pinned}><td class="place">{_render_place(place, words)}</td>{name}{stated[key]}</th>{cells}</tr>'
+        )
+    return BoardRows(Markup("".join(parts[0])), Markup("".join(parts[1])), len(parts[1]))
+
+
+def _render_place(standing: str, words: Words) -> str:
+    if standing.startswith("#"):
+        return f"<b>{escape(standing.removeprefix('#'))}</b>"
+    return f'<span class="quiet" title="{escape(str(words["no_place"]))}">–</span>'
+
+
+def _render_name(line: table.TableRow, view: BoardView, unpinned: str, samples: Mapping[str, str], words: Words) -> str:
+    """The beginning of a row: the mark that keeps it on top, the way to its page, and its sample."""
+    pinned = line.system in view.pins
+    kind = f' <small class="quiet">({escape(words["kinds"][line.kind])})</small>' if line.kind in words["kinds"] else ""
+    name = line.name.removesuffix(f" ({line.kind})")
+    pins = [pin for pin in view.pins if pin != line.system] if pinned else [*view.pins, line.system]
+    to = f"{unpinned}&pins={quote(','.join(pins), safe=',')}" if pins else unpinned
+    pin = escape(str(words["unpin" if pinned else "pin"]).format(name))
+    where = f"{view.board}/{view.profile}"
+    return (
+        f'<th scope="row"><span class="system">{_render_sample(line.system, name, where, samples, words)}'
+        f'<a class="name" href="{escape(system_address(line.system, where))}">{escape(name)}</a>{kind} '
+        f'<a class="pin" data-view id="pin-{escape(line.system)}" href="{escape(to)}" '
+        f'aria-label="{pin}" title="{pin}">{"★" if pinned else "☆"}</a></span>'
+    )
+
+
+def _render_sample(system: str, name: str, where: str, samples: Mapping[str, str], words: Words) -> str:
+    if system not in samples:
+        return ""
+    sound = f"/compare/audio?{urlencode({'system': system, 'where': where, 'item': samples[system], 'part': 0})}"
+    label = escape(str(words["hear"]).format(name))
+    return (
+        f'<button type="button" class="hear" data-sound="{escape(sound)}" aria-pressed="false" '
+        f'aria-label="{label}" title="{label}"><span aria-hidden="true">▶</span></button>'
+    )
+
+
+def _render_stated(line: table.TableRow, facts: Facts, words: Words) -> str:
+    """What is stated of a system, by whom it was run, and how much of it was scored, with why not more was."""
+    parts = [facts.organisation]
+    if facts.openness != NOT_STATED:
+        parts.append(words.fact("openness", facts.openness))
+    if facts.size:
+        parts.append(format_value(facts.size))
+    parts.append(facts.licence)
+    provenance = str(words["provenances"].get(line.provenance, line.provenance))
+    if verdict := next((row["spot_check"] for row in line.rows if row["spot_check"]), ""):
+        # Of supplied outputs, some were made again with the model they are said to be of.
+        provenance += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
+    said = escape(" · ".join(filter(None, (*parts, provenance))))
+    scored = escape(str(words["scored_of"]).format(line.counted)) if line.total else ""
+    why = table.reasons_text(line.rows, words["causes"])
+    if why:
+        scored = _behind_safe(scored or escape(str(words["reasons"])), why)
+    elif scored:
+        scored = f' · <span class="scored">{scored}</span>'
+    return f'<small class="stated">{said}{scored}</small>'
+
+
+def _render_cell(cell: table.Cell, row: table.Row | None, words: Words) -> str:
+    why = table.reasons_text([row], words["causes"]) if row is not None and not cell.standing.startswith("#") else ""
+    if cell.value is None:
+        number = cell.number.replace("unscored", str(words["unscored"]))
+        return f'<td class="n quiet">{_behind(number, why)}</td>'
+    alike = ALIKE.fullmatch(cell.interval)
+    interval = str(words["alike"]).format(alike[1]) if alike else cell.interval
+    small = f"<small>{escape(interval)}</small>" if interval else ""
+    number = f'<span class="v">{escape(cell.number)}</span>'
+    if cell.standing.startswith("#"):
+        best = " best" if cell.standing in ("#1",) or cell.standing.startswith("#1–") else ""
+        return f'<td class="n{best}">{number}<small class="rank">{cell.standing}</small>{small}</td>'
+    word = str(words["standings"].get(cell.standing, cell.standing))
+    return f'<td class="n">{number}{small}{_behind(word, why) if word else ""}</td>'
+
+
+def _behind(text: str, why: str) -> str:
+    """A word, with its reason behind it where there is one."""
+    return _behind_safe(escape(text), why) if why else escape(text)
+
+
+def _behind_safe(summary: str, why: str) -> str:
+    return f'<details class="why"><summary>{summary}</summary><p>{escape(why)}</p></details>'

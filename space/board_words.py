@@ -1,0 +1,71 @@
+"""What the board calls things, in one language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.leaderboard.columns import Column, dimension_title
+from podeval.leaderboard.system_info import NOT_STATED
+from podeval.leaderboard.view import EVERYTHING, OVERVIEW
+
+
+@dataclass(frozen=True)
+class Words:
+    """The texts of one language, with what they call dimensions, columns and groups."""
+
+    texts: Mapping[str, Any]
+    language: str
+
+    def __getitem__(self, name: str) -> Any:
+        return self.texts[name]
+
+    def dimension(self, name: str) -> str:
+        """`speech.quality` as a reader says it."""
+        return dimension_title(name, self.language)
+
+    def column(self, column: Column) -> str:
+        """Name and direction of a column, with its unit."""
+        return column.header_in(self.language)
+
+    def title(self, column: Column) -> str:
+        """The name of a column alone."""
+        return column.title_in(self.language)
+
+    def group(self, slice_: str) -> str:
+        """The group of `scenario=news`, in words."""
+        group = slice_.partition("=")[2]
+        return str(self.texts["groups"].get(group, group.replace("_", " ")))
+
+    def breakdown(self, name: str) -> str:
+        """What a breakdown is called."""
+        return str(self.texts["breakdowns"].get(name, name.replace("_", " ")))
+
+    def slice(self, name: str) -> str:
+        """`Scenario: news`, or all items."""
+        return f"{self.breakdown(name.partition('=')[0])}: {self.group(name)}" if name else str(self.texts["all_items"])
+
+    def fact(self, fact: str, value: str) -> str:
+        """One value of a fact."""
+        if value == NOT_STATED:
+            return str(self.texts["not_stated"])
+        section = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
+        return str(self.texts[section].get(value, value)) if section else value
+
+
+def dimension_text(name: str, words: Words) -> str:
+    """A dimension, a group of them, the overview or all columns, as a reader says it."""
+    return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
+
+
+def board_text(name: str) -> str:
+    """`real_pod · voice` as `Real-Pod · voice`."""
+    benchmark, _, split = name.partition(" · ")
+    try:
+        title = benchmarks.get(benchmark).title
+    except BadInput:
+        title = benchmark
+    return f"{title} · {split}" if split else title

@@ -1,0 +1,48 @@
+"""Every metric in plain words: what it measures, which way is better, its range, who reaches what, how it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from board_explained import explain_column
+from board_words import Words
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+from website import Site
+
+from podeval.leaderboard.columns import column
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Metric
+from podeval.metrics.dimension_groups import DIMENSION_GROUPS
+
+
+def router(site: Site) -> APIRouter:
+    """The page."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/cards")
+    def page(request: Request) -> HTMLResponse:
+        site.limit(request, "60/minute")
+        language = site.language(request)
+        words = Words(site.texts[language]["board"], language)
+        metrics = catalogue.all_metrics()
+        groups = [
+            (words.dimension(name), [_card(metric, words) for metric in metrics if metric.dimension.startswith(name)])
+            for name in DIMENSION_GROUPS
+        ]
+        return site.render(request, "cards.html", groups=[(title, cards) for title, cards in groups if cards])
+
+    return routes
+
+
+def _card(metric: Metric, words: Words) -> dict[str, Any]:
+    columns = [column(metric.name, key.name, metric.dimension) for key in metric.keys]
+    return {
+        "name": metric.name,
+        "title": metric.title,
+        "about": metric.about.partition(": ")[2] or metric.about,
+        "paper": metric.paper,
+        "version": metric.version,
+        "keys": [explain_column(of, words) for of in columns],
+        "documentation": metric.documentation,
+    }
