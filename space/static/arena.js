@@ -1,22 +1,40 @@
 // The arena: a battle is shown, heard, judged once, and only then told. What must survive a reload is kept in this tab.
 
 import { NoAnswer, Refusal, chance, get, pause, post } from "./arena_wire.js";
-import { Player, fill } from "./arena_player.js";
 import { load } from "./fragment.js";
+import { Player, fill } from "./player.js";
 
 const KEPT = "podeval.arena";
 const SHORTCUTS = "podeval.shortcuts";
+const SPEED = "podeval.speed";
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 30_000;
 const DOUBLE_CLICK = 500;
 const LAST_MINUTES = 5 * 60_000;
 
-const VOTES = { 1: "a", a: "a", 2: "b", b: "b", 0: "tie", t: "tie", x: "both_bad", s: "skip" };
+// Outcomes, and where a side is better, how clearly.
+const VOTES = {
+  1: ["a", "clear"], a: ["a", "clear"], 2: ["a", "slight"], 3: ["b", "slight"], 4: ["b", "clear"], b: ["b", "clear"],
+  0: ["tie"], t: ["tie"], x: ["both_bad"], s: ["skip"],
+};
+// A question longer than this is read in the task.
+const LONG_QUESTION = 160;
+const OPUS = new Audio().canPlayType('audio/ogg; codecs="opus"') ? "?form=opus" : "";
 
 /** Begin in the element of the component, with what the site says an arena is for this person. */
 export async function start(element) {
   const place = await load(element.querySelector(".podeval-part"), "/arena");
   if (place.querySelector("#arena")) judge(place);
+}
+
+/** What this browser remembers under a name, after setting it where a value is given; one that keeps nothing has nothing. */
+function remember(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
 }
 
 function judge(root) {
@@ -29,7 +47,9 @@ function judge(root) {
   let current = null;
   let lapses = [];
 
-  const owner = {
+  const options = {
+    texts,
+    color: "--side",
     started(player) {
       for (const other of Object.values(players)) if (other !== player) other.stop();
       current = player;
@@ -41,10 +61,10 @@ function judge(root) {
     },
     ended(player) {
       const other = player === players.a ? players.b : players.a;
-      if (battle && other.share < battle.heard_share) other.play();
+      if (battle && !enough(other)) other.play();
     },
   };
-  const players = { a: new Player(at("side-a"), texts, owner), b: new Player(at("side-b"), texts, owner) };
+  const players = { a: new Player(at("side-a"), options), b: new Player(at("side-b"), options) };
 
   function recall() {
     try {
@@ -106,12 +126,12 @@ function judge(root) {
     if (busy) return;
     busy = true;
     battle = null;
-    kept = { dimension: at("dimension").value };
+    kept = { wish: at("wish").value };
     save();
     show("loading");
     status(texts.loading);
     try {
-      const view = await post("/arena/battles", { dimension: kept.dimension || null });
+      const view = await post("/arena/battles", JSON.parse(kept.wish || "{}"));
       busy = false;
       kept.token = view.token;
       save();
@@ -133,20 +153,26 @@ function judge(root) {
     at("judged-on").textContent = [view.dimension, view.capability].filter(Boolean).map(called).join(" · ");
     at("item-title").textContent = view.title;
     at("item-title").hidden = !view.title;
-    const question = said.questions[view.instructions];
-    at("instructions").textContent = question ?? view.instructions;
-    at("instructions").lang = question ? said.language : view.language || "";
-    at("instructions").hidden = !view.instructions;
+    // The question is in sight; what was asked of the systems is folded away, and so is a question that is a page of rules.
+    const known = said.questions[view.instructions];
+    const short = view.instructions && view.instructions.length <= LONG_QUESTION;
+    at("question").textContent = known ?? (short ? view.instructions : texts.question);
+    at("question").lang = known || !short ? said.language : view.language || "";
+    at("instructions").textContent = view.instructions;
+    at("instructions").hidden = short || !view.instructions;
     at("task").lang = view.language || "";
-    // On a phone a long task would push the players out of sight; its summary stays.
-    const asked = view.title.length + view.instructions.length + view.turns.reduce((sum, one) => sum + one.text.length, 0);
-    at("task").open = innerWidth >= 600 || asked < 120;
+    at("task").open = !short && Boolean(view.instructions) && innerWidth >= 600;
     at("turns").replaceChildren(...view.turns.map(turn));
     at("rule").textContent = texts[`rule_${view.rule}`] ?? "";
     at("loudness").textContent = view.loudness === null ? texts.as_is : fill(texts.loud, { level: view.loudness });
     problem("");
     current = players.a;
-    for (const side of ["a", "b"]) players[side].take(view[side], kept.heard?.[side], kept.seconds?.[side]);
+    for (const side of ["a", "b"]) {
+      const { audio, seconds, needed } = view[side];
+      players[side].needed = view.protocol === "excerpts" ? needed : 0;
+      players[side].take(`/audio/${audio}${OPUS}`, `/audio/${audio}/peaks`, seconds, kept.heard?.[side], 0, kept.seconds?.[side]);
+    }
+    if (at("speed").value !== "1") hurry();
     show("battle");
     judgeable();
     lapses.forEach(clearTimeout);
@@ -171,18 +197,27 @@ function judge(root) {
     return line;
   }
 
+  function enough(player) {
+    return player.heardSeconds + 1e-6 >= battle[player === players.a ? "a" : "b"].needed;
+  }
+
   function heardEnough() {
-    return battle !== null && ["a", "b"].every((side) => players[side].share + 1e-6 >= battle.heard_share);
+    return battle !== null && enough(players.a) && enough(players.b);
   }
 
   function judgeable() {
     if (!battle) return;
-    const enough = heardEnough();
-    const hint = enough ? texts.ready : fill(texts.need, { share: Math.round(100 * battle.heard_share) });
+    const open = heardEnough();
+    const [a, b] = [battle.a.needed, battle.b.needed].map((seconds) => Math.ceil(seconds - 1e-6));
+    const hint = open ? texts.ready : fill(a === b ? texts.need : texts.need_both, { seconds: a, a, b });
     if (at("hint").textContent !== hint) at("hint").textContent = hint;
     for (const button of root.querySelectorAll(".vote")) {
-      button.disabled = busy || !(enough || button.dataset.outcome === "skip");
+      button.disabled = busy || !(open || button.dataset.outcome === "skip");
     }
+  }
+
+  function hurry() {
+    for (const player of Object.values(players)) player.rate(Number(at("speed").value));
   }
 
   function problem(sentence) {
@@ -190,7 +225,7 @@ function judge(root) {
     at("arena-problem").hidden = !sentence;
   }
 
-  function vote(outcome) {
+  function vote(outcome, preference = "") {
     if (!battle || busy || (outcome !== "skip" && !heardEnough())) return;
     const comment = at("comment").value;
     if (battle.comment_required && outcome !== "skip" && !comment.trim()) {
@@ -204,6 +239,7 @@ function judge(root) {
       id: chance(),
       token: battle.token,
       outcome,
+      preference,
       comment,
       played_a: players.a.heard(),
       played_b: players.b.heard(),
@@ -226,7 +262,7 @@ function judge(root) {
         const done = await post("/arena/votes", ballot);
         busy = false;
         battle = null;
-        kept = { dimension: kept.dimension, done: { ...done, sent: ballot.outcome } };
+        kept = { wish: kept.wish, done: { ...done, sent: ballot.outcome } };
         save();
         return reveal(kept.done);
       } catch (error) {
@@ -282,54 +318,14 @@ function judge(root) {
     at("recorded").textContent = outcome;
     at("cut").textContent = texts.cut;
     at("cut").hidden = !done.comment_cut;
-    names({ a: { title: done.system_a }, b: { title: done.system_b } });
-    at("mine").textContent = "";
+    at("told").replaceChildren();
     show("revealed");
     // The second half of a double click is no wish for the next pair.
     at("next").disabled = true;
     setTimeout(() => { at("next").disabled = false; }, DOUBLE_CLICK);
     at("revealed").focus();
     scrollTo({ top: 0 });
-    get(`/arena/votes/${encodeURIComponent(done.vote)}/reveal`).then((told) => { if (told && kept.done === done) names(told); }, () => {});
-    get("/arena/me").then((mine) => { if (kept.done === done) share(mine); }, () => {});
-  }
-
-  function names(told) {
-    at("names").replaceChildren(...(told.a.title === null ? [line("a", texts.not_told)] : ["a", "b"].map((side) => {
-      const { title, kind, rating } = told[side];
-      const kindly = kind && kind !== "system" ? ` (${texts[kind]})` : "";
-      const entry = line(side, fill(texts.was, { side: side.toUpperCase(), name: title + kindly }));
-      if (rating !== undefined) entry.append(rated(rating));
-      return entry;
-    })));
-  }
-
-  function line(side, sentence) {
-    const entry = document.createElement("li");
-    entry.className = `side-${side}`;
-    entry.textContent = sentence;
-    return entry;
-  }
-
-  function rated(rating) {
-    const shown = document.createElement("span");
-    shown.className = "quiet";
-    const round = (value) => Math.round(value);
-    if (!rating) shown.textContent = texts.no_rating;
-    else if (rating.low === null) shown.textContent = fill(texts.rating_only, { rating: round(rating.rating) });
-    else {
-      const ranks = rating.best === rating.worst ? rating.best : `${rating.best}–${rating.worst}`;
-      shown.textContent = fill(texts.rating, { rating: round(rating.rating), low: round(rating.low), high: round(rating.high), ranks });
-    }
-    return shown;
-  }
-
-  function share(mine) {
-    const judged = fill(texts.judged, { count: mine.judged });
-    const agreed = mine.compared
-      ? fill(texts.agreed, { ...mine, share: Math.round((100 * mine.agreed) / mine.compared) })
-      : texts.agreed_none;
-    at("mine").textContent = `${judged} ${agreed}`;
+    load(at("told"), `/arena/votes/${encodeURIComponent(done.vote)}/revealed`);
   }
 
   function key(event) {
@@ -343,22 +339,24 @@ function judge(root) {
     if (state !== "battle") return;
     if (name === " " && !place.closest("button, a, summary")) {
       const started = players.a.playing || players.b.playing;
-      const goal = !started && current === players.a && players.a.share >= battle.heard_share && players.b.share === 0;
+      const goal = !started && current === players.a && enough(players.a) && players.b.share === 0;
       (goal ? players.b : current).toggle();
     } else if (name === "arrowleft" || name === "arrowright") current.step(name === "arrowleft" ? -1 : 1);
-    else if (VOTES[name] && !event.repeat) vote(VOTES[name]);
+    else if (VOTES[name] && !event.repeat) vote(...VOTES[name]);
     else return;
     event.preventDefault();
   }
 
-  at("dimension").value = kept.dimension ?? "";
-  if (at("dimension").selectedIndex < 0) at("dimension").value = "";
-  at("dimension").addEventListener("change", () => { if (!kept.pending) next(); });
+  const wish = at("wish");
+  wish.value = kept.wish ?? "";
+  if (wish.selectedIndex < 0) wish.selectedIndex = 0;
+  wish.addEventListener("change", () => { if (!kept.pending) next(); });
+  at("speed").addEventListener("change", () => { hurry(); remember(SPEED, at("speed").value); });
   at("choice").addEventListener("submit", (event) => event.preventDefault());
   at("next").addEventListener("click", next);
   at("comment").addEventListener("input", keep);
   for (const button of root.querySelectorAll(".vote")) {
-    button.addEventListener("click", () => vote(button.dataset.outcome));
+    button.addEventListener("click", () => vote(button.dataset.outcome, button.dataset.preference));
   }
   addEventListener("keydown", key);
   addEventListener("pagehide", keep);
@@ -366,13 +364,9 @@ function judge(root) {
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   // What plays in a tab that is left stops.
   document.addEventListener("podeval:tab", () => Object.values(players).forEach((player) => player.stop()));
-  try {
-    at("shortcuts-on").checked = localStorage.getItem(SHORTCUTS) !== "off";
-  } catch { /* a browser that keeps nothing has them on */ }
-  at("shortcuts-on").addEventListener("change", () => {
-    try {
-      localStorage.setItem(SHORTCUTS, at("shortcuts-on").checked ? "on" : "off");
-    } catch { /* as above */ }
-  });
+  at("shortcuts-on").checked = remember(SHORTCUTS) !== "off";
+  at("shortcuts-on").addEventListener("change", () => remember(SHORTCUTS, at("shortcuts-on").checked ? "on" : "off"));
+  at("speed").value = remember(SPEED) ?? "1";
+  if (at("speed").selectedIndex < 0) at("speed").value = "1";
   begin();
 }

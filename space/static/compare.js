@@ -1,5 +1,5 @@
 // One recording, or two under one transport: both play, one is heard, the other is kept at the same place beside it.
-import { clock, fill } from "/own/arena_player.js";
+import { clock, fill } from "/own/player.js";
 
 const STEP = 5;
 const LOOK = 100; // ms between two looks at how far apart they are

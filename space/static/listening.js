@@ -1,6 +1,6 @@
 // A listener's way through a test. Every page is on the server's disk before the next one is shown; what is not sent yet is
 // kept in this tab, so that a reload loses nothing.
-import { fill } from "/own/arena_player.js";
+import { fill } from "/own/player.js";
 import { get, NoAnswer, pause, post, Refusal } from "/own/arena_wire.js";
 import { make, questions } from "/own/listening_forms.js";
 import { Deck } from "/own/listening_sound.js";

@@ -1,5 +1,5 @@
 // What a page asks, by kind of test: builds it, reads the answer and what is still open, fills in what was saved.
-import { fill } from "/own/arena_player.js";
+import { fill } from "/own/player.js";
 
 /** An element; a string among the children is text, never markup. */
 export function make(tag, attributes = {}, ...children) {

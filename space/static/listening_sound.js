@@ -1,5 +1,5 @@
 // The recordings of one page: one plays at a time, a change of recording may keep the position, what was heard is known.
-import { clock, fill } from "/own/arena_player.js";
+import { clock, fill } from "/own/player.js";
 
 const STEP = 2;
 
