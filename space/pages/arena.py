@@ -68,34 +68,34 @@ def router(site: Site) -> APIRouter:
 
     @parts.get("/arena", include_in_schema=False)
     def battle_part(request: Request) -> HTMLResponse:
-        all_texts = site.texts[site.language(request)]
-        texts, groups = all_texts["arena"], all_texts["board"]["groups"]
-        script = {
-            "texts": texts["script"],
-            "refused": texts["refused"],
-            "language": site.language(request),
-            "names": {name.replace("_", " "): word for name, word in groups.items()} | texts["names"],
-            "questions": texts["questions"],
-        }
+        texts = site.texts[site.language(request)]["arena"]
+        script = {"texts": texts["script"], "refused": texts["refused"]}
         return site.render(
             request, "arena.html", offered=arena.dimensions_by_protocol(), script_data=Markup(as_script_data(script))
         )  # fmt: skip
+
+    def show(request: Request, view: BattleView) -> JSONResponse:
+        """A battle as data, and what is asked as a page shows it."""
+        texts = site.texts[site.language(request)]
+        names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
+        names |= texts["arena"]["names"]
+        task = site.render_text(request, "arena_task.html", view=view, names=names)
+        return JSONResponse(_battle(view) | {"task": task})
 
     @routes.post("/arena/battles")
     @in_turn
     def battle(request: Request, wish: Wish) -> JSONResponse:
         """A new battle for who asks: two outputs, blind."""
         site.limit(request, "30/minute")
-        return JSONResponse(
-            _battle(arena.serve(voter(request), protocol=wish.protocol or None, dimension=wish.dimension or None))
-        )
+        wishes = {"protocol": wish.protocol or None, "dimension": wish.dimension or None}
+        return show(request, arena.serve(voter(request), **wishes))
 
     @routes.get("/arena/battles/{token}")
     @in_turn
     def again(request: Request, token: str) -> JSONResponse:
         """A battle again while it is open, for whom it was made."""
         site.limit(request, "60/minute")
-        return JSONResponse(_battle(arena.show(token, voter(request))))
+        return show(request, arena.show(token, voter(request)))
 
     @routes.post("/arena/votes")
     @in_turn

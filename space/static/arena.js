@@ -1,6 +1,6 @@
 // The arena: a battle is shown, heard, judged once, and only then told. What must survive a reload is kept in this tab.
 
-import { NoAnswer, Refusal, chance, get, pause, post } from "./arena_wire.js";
+import { NoAnswer, Refusal, chance, get, pause, post, remember } from "./arena_wire.js";
 import { load } from "./fragment.js";
 import { Player, fill } from "./player.js";
 
@@ -17,8 +17,6 @@ const VOTES = {
   1: ["a", "clear"], a: ["a", "clear"], 2: ["a", "slight"], 3: ["b", "slight"], 4: ["b", "clear"], b: ["b", "clear"],
   0: ["tie"], t: ["tie"], x: ["both_bad"], s: ["skip"],
 };
-// A question longer than this is read in the task.
-const LONG_QUESTION = 160;
 const OPUS = new Audio().canPlayType('audio/ogg; codecs="opus"') ? "?form=opus" : "";
 
 /** Begin in the element of the component, with what the site says an arena is for this person. */
@@ -27,21 +25,12 @@ export async function start(element) {
   if (place.querySelector("#arena")) judge(place);
 }
 
-/** What this browser remembers under a name, after setting it where a value is given; one that keeps nothing has nothing. */
-function remember(name, value) {
-  try {
-    if (value !== undefined) localStorage.setItem(name, value);
-    return localStorage.getItem(name);
-  } catch {
-    return null;
-  }
-}
-
 function judge(root) {
   const at = (id) => root.querySelector(`#${id}`);
   const said = JSON.parse(at("arena-data").textContent);
   const texts = said.texts;
-  let kept = recall();
+  // A browser that keeps nothing loses what was heard at a reload, no vote that was acknowledged.
+  let kept = remember("sessionStorage", KEPT) ?? {};
   let battle = null;
   let busy = false;
   let current = null;
@@ -66,22 +55,7 @@ function judge(root) {
   };
   const players = { a: new Player(at("side-a"), options), b: new Player(at("side-b"), options) };
 
-  function recall() {
-    try {
-      const found = JSON.parse(sessionStorage.getItem(KEPT));
-      return found && typeof found === "object" ? found : {};
-    } catch {
-      return {};
-    }
-  }
-
-  function save() {
-    try {
-      sessionStorage.setItem(KEPT, JSON.stringify(kept));
-    } catch {
-      // A browser that keeps nothing loses what was heard at a reload, no vote that was acknowledged.
-    }
-  }
+  const save = () => remember("sessionStorage", KEPT, kept);
 
   function keep() {
     if (!battle || busy) return;
@@ -149,20 +123,9 @@ function judge(root) {
     comment.required = view.comment_required;
     const label = at("comment-label");
     label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
-    const called = (name) => said.names[name] ?? name;
-    at("judged-on").textContent = [view.dimension, view.capability].filter(Boolean).map(called).join(" · ");
-    at("item-title").textContent = view.title;
-    at("item-title").hidden = !view.title;
-    // The question is in sight; what was asked of the systems is folded away, and so is a question that is a page of rules.
-    const known = said.questions[view.instructions];
-    const short = view.instructions && view.instructions.length <= LONG_QUESTION;
-    at("question").textContent = known ?? (short ? view.instructions : texts.question);
-    at("question").lang = known || !short ? said.language : view.language || "";
-    at("instructions").textContent = view.instructions;
-    at("instructions").hidden = short || !view.instructions;
-    at("task").lang = view.language || "";
-    at("task").open = !short && Boolean(view.instructions) && innerWidth >= 600;
-    at("turns").replaceChildren(...view.turns.map(turn));
+    at("asked").replaceChildren(...new DOMParser().parseFromString(view.task, "text/html").body.childNodes);
+    // On a phone a long task would push the players out of sight; its summary stays.
+    if (innerWidth < 600) at("task").open = false;
     at("rule").textContent = texts[`rule_${view.rule}`] ?? "";
     at("loudness").textContent = view.loudness === null ? texts.as_is : fill(texts.loud, { level: view.loudness });
     problem("");
@@ -180,21 +143,6 @@ function judge(root) {
       setTimeout(() => { if (battle === view && !busy) begin(); }, view.seconds_left * 1000 + 500),
       setTimeout(() => { if (battle === view && !busy) problem(texts.expires); }, Math.max(0, view.seconds_left * 1000 - LAST_MINUTES)),
     ].slice(0, view.seconds_left * 1000 > LAST_MINUTES ? 2 : 1);
-  }
-
-  function turn(asked, place) {
-    const line = document.createElement("li");
-    line.textContent = asked.text;
-    if (asked.audio) {
-      const sound = document.createElement("audio");
-      sound.controls = true;
-      sound.preload = "none";
-      sound.src = `/audio/${asked.audio}`;
-      sound.setAttribute("aria-label", fill(texts.turn, { number: place + 1 }));
-      sound.addEventListener("play", () => Object.values(players).forEach((player) => player.stop()));
-      line.append(" ", sound);
-    }
-    return line;
   }
 
   function enough(player) {
@@ -351,22 +299,24 @@ function judge(root) {
   wish.value = kept.wish ?? "";
   if (wish.selectedIndex < 0) wish.selectedIndex = 0;
   wish.addEventListener("change", () => { if (!kept.pending) next(); });
-  at("speed").addEventListener("change", () => { hurry(); remember(SPEED, at("speed").value); });
+  at("speed").addEventListener("change", () => { hurry(); remember("localStorage", SPEED, at("speed").value); });
   at("choice").addEventListener("submit", (event) => event.preventDefault());
   at("next").addEventListener("click", next);
   at("comment").addEventListener("input", keep);
   for (const button of root.querySelectorAll(".vote")) {
     button.addEventListener("click", () => vote(button.dataset.outcome, button.dataset.preference));
   }
+  // What was asked is not heard over an answer to it.
+  at("asked").addEventListener("play", () => Object.values(players).forEach((player) => player.stop()), true);
   addEventListener("keydown", key);
   addEventListener("pagehide", keep);
   // Back from another page: what this page remembers may be over.
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   // What plays in a tab that is left stops.
   document.addEventListener("podeval:tab", () => Object.values(players).forEach((player) => player.stop()));
-  at("shortcuts-on").checked = remember(SHORTCUTS) !== "off";
-  at("shortcuts-on").addEventListener("change", () => remember(SHORTCUTS, at("shortcuts-on").checked ? "on" : "off"));
-  at("speed").value = remember(SPEED) ?? "1";
+  at("shortcuts-on").checked = remember("localStorage", SHORTCUTS) ?? true;
+  at("shortcuts-on").addEventListener("change", () => remember("localStorage", SHORTCUTS, at("shortcuts-on").checked));
+  at("speed").value = remember("localStorage", SPEED) ?? "1";
   if (at("speed").selectedIndex < 0) at("speed").value = "1";
   begin();
 }

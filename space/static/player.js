@@ -281,3 +281,62 @@ export class Player {
     this.sound.load();
   }
 }
+
+/** The recordings of one page: one plays at a time, and a change of recording may keep the position. */
+export class Deck {
+  /**
+   * @param {object} texts of the page
+   * @param {boolean} together whether a change of recording keeps the position
+   * @param {() => void} changed called when something more was heard
+   */
+  constructor(texts, together, changed) {
+    Object.assign(this, { texts, together, changed, tracks: new Map(), current: null });
+  }
+
+  /** Take the recording of an element, and what was heard of it before. */
+  add(root, before = {}) {
+    const { key, audio, peaks, seconds } = root.dataset;
+    const track = new Player(root, { texts: this.texts, step: 2, changed: this.changed, toggle: () => this.toggle(key) });
+    track.take(audio, peaks, Number(seconds) || 0, before.stretches, before.share);
+    this.tracks.set(key, track);
+  }
+
+  get playing() {
+    return this.current !== null && this.tracks.get(this.current).playing;
+  }
+
+  play(key) {
+    const next = this.tracks.get(key);
+    const last = this.current === null ? next : this.tracks.get(this.current);
+    const keeps = this.together && last !== next && (last.playing || last.sound.currentTime > 0) && !last.sound.ended;
+    const at = keeps ? last.sound.currentTime : undefined;
+    if (last !== next) last.stop();
+    this.current = key;
+    for (const track of this.tracks.values()) track.root.classList.toggle("current", track === next);
+    next.play(at);
+  }
+
+  toggle(key) {
+    if (this.tracks.get(key).playing) this.tracks.get(key).stop();
+    else this.play(key);
+  }
+
+  /** Play or pause what was played last; the first one where nothing was. */
+  again() {
+    if (this.tracks.size) this.toggle(this.current ?? this.tracks.keys().next().value);
+  }
+
+  /** Whether a recording begins anew at its end. */
+  repeat(wanted) {
+    for (const track of this.tracks.values()) track.sound.loop = wanted;
+  }
+
+  /** What was heard, to be kept over a reload. */
+  heard() {
+    return Object.fromEntries([...this.tracks].map(([key, track]) => [key, { stretches: track.heard(), share: track.share }]));
+  }
+
+  leave() {
+    for (const track of this.tracks.values()) track.leave();
+  }
+}

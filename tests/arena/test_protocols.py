@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena import ArenaRefused
+from podeval.arena.heard_ratings import rate_by_heard
 from podeval.arena.import_votes import take_in
 from podeval.arena.ranking import Rankings
 from podeval.arena.vote_records import read_record, to_line, vote_records
@@ -190,3 +191,25 @@ def test_a_judged_battle_tells_who_was_who_what_to_hear_again_and_what_is_still_
     assert told.protocol == "excerpts"
     skipped = small.arena.vote("dan", small.ballot(small.serve("dan"), "skip", played_a=[], played_b=[]))
     assert rankings.reveal("dan", skipped.vote) is None, "a skip without listening names nobody"
+
+
+@ON_SQLITE
+def test_votes_are_rated_by_how_much_was_heard(small_arena: Make) -> None:
+    """Who hears little prefers s0, who hears more prefers s1."""
+    small = small_arena(systems=2, items=6, seconds=100.0, gold_share=0.0)
+    for voter, seconds, likes in (
+        ("alice", 11.0, "s0"),
+        ("bob", 12.0, "s0"),
+        ("cleo", 30.0, "s1"),
+        ("dan", 29.0, "s1"),
+    ):
+        for _ in range(3):
+            battle = small.serve(voter)
+            outcome = "a" if small.sides(battle)[0] == likes else "b"
+            small.vote(voter, outcome, battle=battle, played_a=[(0.0, seconds)], played_b=[(0.0, 30.0)])
+    (part,) = rate_by_heard(small.arena.battles())
+    assert [group.votes for group in part.groups] == [6, 0, 6]
+    little, _, much = part.groups
+    assert little.ratings["s0"].rating > 1000 > much.ratings["s0"].rating
+    assert little.ratings["s0"].low is not None
+    assert set(part.systems) == {"s0", "s1"}
