@@ -5,6 +5,7 @@ What is sent is a copy that podeval made (`podeval.analysis.playback`): nothing 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,12 @@ class _Sound(FileResponse):
 
 def sound(copy: Path) -> Response:
     """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
-    return _Sound(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
+    kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
+    # When it was made would tell which of two was heard before.
+    stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
+    answer = _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
+    del answer.headers["last-modified"]
+    return answer
 
 
 def picture(peaks: list[float]) -> Response:
@@ -50,9 +56,9 @@ def router(site: Site) -> APIRouter:
 
     @routes.api_route("/audio/{name}", methods=["GET", "HEAD"])
     @in_turn
-    def play(request: Request, name: str) -> Response:
+    def play(request: Request, name: str, form: str = "") -> Response:
         site.limit(request, "300/minute")
-        return sound(sounds.file(name))
+        return sound(sounds.file(name, opus=form == "opus"))
 
     @routes.get("/audio/{name}/peaks")
     @in_turn

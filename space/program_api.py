@@ -173,7 +173,8 @@ class ProgramApi:
         return [] if desk is None else public_rows(desk.queue, desk.queue.all(states=(state,) if state else ())[:500])
 
     def ratings(self, request: gr.Request, dimension: str = "") -> dict[str, Any]:
-        """Ratings by public votes: by dimension the systems with rating, 95 % interval, rank range, battles, wins.
+        """Ratings by public votes, by protocol (`excerpts`, `whole`: heard to the end; never pooled) and dimension:
+        the systems with rating, 95 % interval, rank range, battles, wins.
 
         Args:
             request: of the program.
@@ -182,7 +183,8 @@ class ProgramApi:
         self._limit(request, RATE, "api ratings")
         told: dict[str, Any] = Rankings(self._site.services.arena).current().document()
         if dimension:
-            told["dimensions"] = {name: part for name, part in told["dimensions"].items() if name == dimension}
+            for parts in told["protocols"].values():
+                parts["dimensions"] = {name: part for name, part in parts["dimensions"].items() if name == dimension}
         return told
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import audio_routes
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from links import system_address
 from markupsafe import Markup
 from part_routes import PartRoute
 from pydantic import BaseModel, ConfigDict
@@ -16,10 +17,10 @@ from thread_limits import ThreadPool
 from website import Site, as_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
-from podeval.arena.ranking import Rankings, Revealed
+from podeval.arena.ranking import Rankings
 from podeval.arena.rating_plots import Dot, ladder
 from podeval.arena.ratings import POOLED, Standings
-from podeval.arena.voter_stats import Personals
+from podeval.arena.voter_stats import BOARD_FROM, Personals
 from podeval.leaderboard.table import csv_safe
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ AT_ONCE = 6
 
 
 class Wish(BaseModel):
-    """What a voter wants to judge; any dimension by default."""
+    """What a voter wants to judge; any dimension by default, of excerpts where there are any."""
 
     model_config = ConfigDict(extra="forbid")
+    protocol: str | None = None
     dimension: str | None = None
 
 
@@ -44,6 +46,7 @@ class BallotSent(BaseModel):
     id: str
     token: str
     outcome: str
+    preference: str = ""
     comment: str = ""
     played_a: list[tuple[float, float]] = []
     played_b: list[tuple[float, float]] = []
@@ -65,32 +68,34 @@ def router(site: Site) -> APIRouter:
 
     @parts.get("/arena", include_in_schema=False)
     def battle_part(request: Request) -> HTMLResponse:
-        all_texts = site.texts[site.language(request)]
-        texts, groups = all_texts["arena"], all_texts["board"]["groups"]
-        script = {
-            "texts": texts["script"],
-            "refused": texts["refused"],
-            "language": site.language(request),
-            "names": {name.replace("_", " "): word for name, word in groups.items()} | texts["names"],
-            "questions": texts["questions"],
-        }
+        texts = site.texts[site.language(request)]["arena"]
+        script = {"texts": texts["script"], "refused": texts["refused"]}
         return site.render(
-            request, "arena.html", dimensions=arena.dimensions(), script_data=Markup(as_script_data(script))
+            request, "arena.html", offered=arena.dimensions_by_protocol(), script_data=Markup(as_script_data(script))
         )  # fmt: skip
+
+    def show(request: Request, view: BattleView) -> JSONResponse:
+        """A battle as data, and what is asked as a page shows it."""
+        texts = site.texts[site.language(request)]
+        names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
+        names |= texts["arena"]["names"]
+        task = site.render_text(request, "arena_task.html", view=view, names=names)
+        return JSONResponse(_battle(view) | {"task": task})
 
     @routes.post("/arena/battles")
     @in_turn
     def battle(request: Request, wish: Wish) -> JSONResponse:
         """A new battle for who asks: two outputs, blind."""
         site.limit(request, "30/minute")
-        return JSONResponse(_battle(arena.serve(voter(request), dimension=wish.dimension or None)))
+        wishes = {"protocol": wish.protocol or None, "dimension": wish.dimension or None}
+        return show(request, arena.serve(voter(request), **wishes))
 
     @routes.get("/arena/battles/{token}")
     @in_turn
     def again(request: Request, token: str) -> JSONResponse:
         """A battle again while it is open, for whom it was made."""
         site.limit(request, "60/minute")
-        return JSONResponse(_battle(arena.show(token, voter(request))))
+        return show(request, arena.show(token, voter(request)))
 
     @routes.post("/arena/votes")
     @in_turn
@@ -106,8 +111,22 @@ def router(site: Site) -> APIRouter:
     def reveal(request: Request, vote: str) -> JSONResponse:
         """Who was who in a battle that one judged, with the ratings by now; null where the arena does not tell."""
         site.limit(request, "60/minute")
-        sides = rankings.reveal(voter(request), vote)
-        return JSONResponse(None if sides is None else dict(zip("ab", map(_revealed, sides), strict=True)))
+        told = rankings.reveal(voter(request), vote)
+        return JSONResponse(None if told is None else asdict(told))
+
+    @parts.get("/arena/votes/{vote}/revealed")
+    @in_turn
+    def revealed(request: Request, vote: str) -> HTMLResponse:
+        """The same for people, with both recordings to be heard again and the board of one's own votes."""
+        site.limit(request, "60/minute")
+        who = voter(request)
+        told = rankings.reveal(who, vote)
+        on_board = set(site.results.board()["system"]) if told is not None else set()
+        return site.render(
+            request, "arena_revealed.html", told=told, mine=personals.of(who), board_from=BOARD_FROM,
+            pages={side.system: system_address(side.system) for side in (told.a, told.b) if side.system in on_board}
+            if told is not None else {},
+        )  # fmt: skip
 
     @routes.get("/arena/me")
     @in_turn
@@ -117,18 +136,23 @@ def router(site: Site) -> APIRouter:
         return JSONResponse(asdict(personals.of(voter(request))))
 
     @routes.get("/arena/ratings", include_in_schema=False)
-    def ratings(request: Request, dimension: str = "") -> HTMLResponse:
+    def ratings(request: Request, dimension: str = "", protocol: str = "") -> HTMLResponse:
         site.limit(request, "60/minute")
         ranking = rankings.current()
-        chosen = dimension if dimension in ranking.standings else next(iter(ranking.standings), None)
+        by = protocol if protocol in ranking.protocols else next(iter(ranking.protocols), "")
+        parts = ranking.protocols.get(by, {})
+        chosen = dimension if dimension in parts else next(iter(parts), None)
+        texts = site.texts[site.language(request)]["arena"]
+        board = site.results.board()
         return site.render(
-            request, "arena_ratings.html", ranking=ranking, chosen=chosen, pooled=POOLED, goal=arena.votes_goal(),
-            shown=_ranking_content(ranking, chosen, site.texts[site.language(request)]["arena"]) if chosen else None,
+            request, "arena_ratings.html", ranking=ranking, protocol=by, chosen=chosen, pooled=POOLED,
+            goal=arena.votes_goal(), pages={name: system_address(name) for name in set(board["system"])},
+            shown=_ranking_content(ranking, parts[chosen], texts) if chosen else None,
         )  # fmt: skip
 
     @routes.get("/arena/ratings.json")
     def ratings_json(request: Request) -> JSONResponse:
-        """The ranking by public votes: ratings with 95 % intervals and rank ranges, by dimension and pooled."""
+        """The rankings by public votes, on excerpts and on whole recordings: ratings with 95 % intervals and ranks."""
         site.limit(request, "60/minute")
         return JSONResponse(rankings.current().document())
 
@@ -155,18 +179,21 @@ def _acknowledgement(done: Acknowledgement) -> dict[str, Any]:
     return asdict(done) | {"recorded_at": done.recorded_at.isoformat()}
 
 
-def _revealed(side: Revealed) -> dict[str, Any]:
-    return asdict(side)
-
-
-def _ranking_content(ranking: Ranking, chosen: str, texts: dict[str, Any]) -> dict[str, Any]:
+def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:
     """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
-    part: Standings = ranking.standings[chosen]
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
     dots = [Dot(about.title, row.rating, row.low, row.high, _ranks(row), about.kind) for about, row in entries]
     return {
         "part": part,
-        "rows": [{"known": about, "row": row, "ranks": _ranks(row)} for about, row in entries],
+        "rows": [
+            {
+                "known": about,
+                "row": row,
+                "ranks": _ranks(row),
+                "by_strength": part.by_strength.get(row.system) if part.by_strength else None,
+            }
+            for about, row in entries
+        ],
         "plot": Markup(ladder(dots, texts["plot"])),
         "matrix": _matrix(part),
         "undecided": [

@@ -100,8 +100,10 @@ def router(site: Site) -> APIRouter:
     @routes.get("/listen/sessions/{session}/pages/{number}")
     def show(request: Request, session: str, number: int) -> JSONResponse:
         site.limit(request, FAST)
-        saved = listening.answered(session, number)
-        return JSONResponse({**asdict(listening.show(session, number)), "saved": saved and asdict(saved)})
+        """A page as data, and as the cards and questions that its listener sees."""
+        saved, shown = listening.answered(session, number), listening.show(session, number)
+        form = site.render_text(request, "listening_page.html", shown=shown, session=session)
+        return JSONResponse({**asdict(shown), "saved": saved and asdict(saved), "form": form})
 
     @routes.post("/listen/sessions/{session}/pages/{number}")
     def save(request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:

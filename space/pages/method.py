@@ -13,12 +13,14 @@ from website import Site
 
 from pages.judges import of_papers
 from podeval import benchmarks
+from podeval.arena.heard_ratings import HeardRatings, rate_by_heard
 from podeval.leaderboard.changes import Change, changes
 from podeval.leaderboard.validity import FEWEST, Validity, of_listening_tests, validity
 from podeval.listening.session_results import marks_by_test
 from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate
 from podeval.store.submission_tables import SubmissionHistory
+from podeval.store.tables import ArenaSystem
 
 NEWEST = 100
 """In the list of what changed."""
@@ -29,6 +31,7 @@ def router(site: Site) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     folder = site.results
     kept: dict[int, list[Validity]] = {}
+    rated: dict[int, list[HeardRatings]] = {}
     lock = threading.Lock()
     changed: list[tuple[pd.DataFrame, int, list[Change]]] = []
 
@@ -52,6 +55,22 @@ def router(site: Site) -> APIRouter:
                 changed[:] = [(board, steps, changes(board, site.services.runs, database))]
             return changed[0][2]
 
+    def heard() -> list[HeardRatings]:
+        """Computed again where there are more votes."""
+        arena = site.services.arena
+        if arena is None:
+            return []
+        votes = arena.counts().votes
+        with lock:
+            if votes not in rated:
+                rated.clear()
+                rated[votes] = rate_by_heard(arena.battles())
+            return rated[votes]
+
+    def titles() -> dict[str, str]:
+        with site.services.database.reading() as session:
+            return {id: title for id, title in session.execute(select(ArenaSystem.id, ArenaSystem.title))}
+
     @routes.get("/method")
     def method(request: Request) -> Response:
         site.limit(request, "60/minute")
@@ -61,6 +80,8 @@ def router(site: Site) -> APIRouter:
             fewest=FEWEST,
             validity=[_validity_row(row) for row in agreement()],
             judges=of_papers(),
+            heard=heard(),
+            titles=titles(),
             changes=history()[:NEWEST],
             more=max(0, len(history()) - NEWEST),
             benchmarks=[benchmarks.get(name) for name in benchmarks.names()],

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
-from auth import Person
+from auth import Person, public_address
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from part_routes import PartRoute
 from pydantic import BaseModel, ConfigDict
 from website import Site
 
 from podeval import arena, benchmarks
 from podeval.arena import refusal
+from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard.build import build
+from podeval.runs.hf_jobs import HfJobs
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
-from podeval.submissions.benchmark_entries import entries
-from podeval.submissions.job_budget import Ledger
+from podeval.submissions.benchmark_entries import RunEntry, entries
+from podeval.submissions.job_budget import Ledger, estimate
 from podeval.submissions.job_items import preset_of
 from podeval.submissions.public_view import describe_hub_work, describe_publicly, describe_steps
 from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import RULES, SubmissionRefused
+from podeval.submissions.run_verdict import judge_model
+from podeval.submissions.scripts_kit import list_spoken, write_notebook, write_scripts
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.submissions.states import LEASED
 from podeval.systems.submission import Submission, json_schema
@@ -71,6 +76,24 @@ def router(site: Site) -> APIRouter:
     def schema() -> JSONResponse:
         """JSON Schema of a submission document."""
         return JSONResponse(json_schema())
+
+    @routes.get("/submit/scripts/{benchmark}/{split}.zip")
+    def scripts(request: Request, benchmark: str, split: str) -> Response:
+        """The scripts of a run that is read aloud, named as the recordings of them have to be named."""
+        site.limit(request, "20/minute", "scripts")
+        content = write_scripts(*_spoken(desk, benchmark, split))
+        headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}-scripts.zip"'}
+        return Response(content, media_type="application/zip", headers=headers)
+
+    @routes.get("/submit/outputs/{benchmark}/{split}.ipynb")
+    def notebook(request: Request, benchmark: str, split: str) -> Response:
+        """A notebook that speaks these scripts by a function of one's own and pushes the recordings."""
+        site.limit(request, "20/minute", "scripts")
+        entry, _ = _spoken(desk, benchmark, split)
+        root = public_address() or str(request.base_url).rstrip("/")
+        headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}.ipynb"'}
+        content = write_notebook(entry, f"{root}/submit/scripts/{entry.folder}.zip")
+        return Response(content, media_type="application/x-ipynb+json", headers=headers)
 
     @routes.post("/submit/check")
     def check(request: Request, sent: Sent) -> JSONResponse:
@@ -233,6 +256,45 @@ def check_document(desk: SubmissionService, plain: dict[str, Any], who: Submitte
     except (BadDocument, SubmissionRefused) as error:
         return {"passed": False, "refusals": refusals(error)}
     return {"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())}
+
+
+def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:
+    """The run of scripts that are read aloud.
+
+    Raises:
+        ArenaRefused: there are none of this name here.
+    """
+    for entry, items in list_spoken(desk.gate.data):
+        if (entry.benchmark, entry.split) == (benchmark, split):
+            return entry, items
+    raise arena.ArenaRefused(
+        refusal.UNKNOWN, "there are no scripts of this name here; the form links to those there are"
+    )
+
+
+def verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
+    """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
+
+    Args:
+        desk: that takes submissions.
+        plain: the document as it is filled in so far.
+        jobs: machines of the Hub on which models are run here, if they are.
+
+    Raises:
+        HubUnavailable: the Hub does not answer.
+    """
+    try:
+        document = read(plain)
+        judged = judge_model(document, desk.gate)
+    except BadDocument as error:
+        return {"runs_as": "", "reasons": refusals(error), "dollars": None, "runs": [], "kits": []}
+    told: dict[str, Any] = {"runs_as": judged.runs_as, "dollars": None, "runs": [], "seconds": None}
+    told["reasons"] = [asdict(each) for each in judged.reasons]
+    told["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
+    if judged.runs_as:
+        told |= preview(desk, document, {"parameters": 0})
+        told["dollars"] = estimate(document, jobs).total if jobs is not None else None
+    return told
 
 
 def read(plain: dict[str, Any]) -> Submission:

@@ -1,17 +1,23 @@
 // The arena: a battle is shown, heard, judged once, and only then told. What must survive a reload is kept in this tab.
 
-import { NoAnswer, Refusal, chance, get, pause, post } from "./arena_wire.js";
-import { Player, fill } from "./arena_player.js";
+import { NoAnswer, Refusal, chance, get, pause, post, remember } from "./arena_wire.js";
 import { load } from "./fragment.js";
+import { Player, fill } from "./player.js";
 
 const KEPT = "podeval.arena";
 const SHORTCUTS = "podeval.shortcuts";
+const SPEED = "podeval.speed";
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 30_000;
 const DOUBLE_CLICK = 500;
 const LAST_MINUTES = 5 * 60_000;
 
-const VOTES = { 1: "a", a: "a", 2: "b", b: "b", 0: "tie", t: "tie", x: "both_bad", s: "skip" };
+// Outcomes, and where a side is better, how clearly.
+const VOTES = {
+  1: ["a", "clear"], a: ["a", "clear"], 2: ["a", "slight"], 3: ["b", "slight"], 4: ["b", "clear"], b: ["b", "clear"],
+  0: ["tie"], t: ["tie"], x: ["both_bad"], s: ["skip"],
+};
+const OPUS = new Audio().canPlayType('audio/ogg; codecs="opus"') ? "?form=opus" : "";
 
 /** Begin in the element of the component, with what the site says an arena is for this person. */
 export async function start(element) {
@@ -23,13 +29,16 @@ function judge(root) {
   const at = (id) => root.querySelector(`#${id}`);
   const said = JSON.parse(at("arena-data").textContent);
   const texts = said.texts;
-  let kept = recall();
+  // A browser that keeps nothing loses what was heard at a reload, no vote that was acknowledged.
+  let kept = remember("sessionStorage", KEPT) ?? {};
   let battle = null;
   let busy = false;
   let current = null;
   let lapses = [];
 
-  const owner = {
+  const options = {
+    texts,
+    color: "--side",
     started(player) {
       for (const other of Object.values(players)) if (other !== player) other.stop();
       current = player;
@@ -41,27 +50,12 @@ function judge(root) {
     },
     ended(player) {
       const other = player === players.a ? players.b : players.a;
-      if (battle && other.share < battle.heard_share) other.play();
+      if (battle && !enough(other)) other.play();
     },
   };
-  const players = { a: new Player(at("side-a"), texts, owner), b: new Player(at("side-b"), texts, owner) };
+  const players = { a: new Player(at("side-a"), options), b: new Player(at("side-b"), options) };
 
-  function recall() {
-    try {
-      const found = JSON.parse(sessionStorage.getItem(KEPT));
-      return found && typeof found === "object" ? found : {};
-    } catch {
-      return {};
-    }
-  }
-
-  function save() {
-    try {
-      sessionStorage.setItem(KEPT, JSON.stringify(kept));
-    } catch {
-      // A browser that keeps nothing loses what was heard at a reload, no vote that was acknowledged.
-    }
-  }
+  const save = () => remember("sessionStorage", KEPT, kept);
 
   function keep() {
     if (!battle || busy) return;
@@ -106,12 +100,12 @@ function judge(root) {
     if (busy) return;
     busy = true;
     battle = null;
-    kept = { dimension: at("dimension").value };
+    kept = { wish: at("wish").value };
     save();
     show("loading");
     status(texts.loading);
     try {
-      const view = await post("/arena/battles", { dimension: kept.dimension || null });
+      const view = await post("/arena/battles", JSON.parse(kept.wish || "{}"));
       busy = false;
       kept.token = view.token;
       save();
@@ -129,24 +123,19 @@ function judge(root) {
     comment.required = view.comment_required;
     const label = at("comment-label");
     label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
-    const called = (name) => said.names[name] ?? name;
-    at("judged-on").textContent = [view.dimension, view.capability].filter(Boolean).map(called).join(" · ");
-    at("item-title").textContent = view.title;
-    at("item-title").hidden = !view.title;
-    const question = said.questions[view.instructions];
-    at("instructions").textContent = question ?? view.instructions;
-    at("instructions").lang = question ? said.language : view.language || "";
-    at("instructions").hidden = !view.instructions;
-    at("task").lang = view.language || "";
+    at("asked").replaceChildren(...new DOMParser().parseFromString(view.task, "text/html").body.childNodes);
     // On a phone a long task would push the players out of sight; its summary stays.
-    const asked = view.title.length + view.instructions.length + view.turns.reduce((sum, one) => sum + one.text.length, 0);
-    at("task").open = innerWidth >= 600 || asked < 120;
-    at("turns").replaceChildren(...view.turns.map(turn));
+    if (innerWidth < 600) at("task").open = false;
     at("rule").textContent = texts[`rule_${view.rule}`] ?? "";
     at("loudness").textContent = view.loudness === null ? texts.as_is : fill(texts.loud, { level: view.loudness });
     problem("");
     current = players.a;
-    for (const side of ["a", "b"]) players[side].take(view[side], kept.heard?.[side], kept.seconds?.[side]);
+    for (const side of ["a", "b"]) {
+      const { audio, seconds, needed } = view[side];
+      players[side].needed = view.protocol === "excerpts" ? needed : 0;
+      players[side].take(`/audio/${audio}${OPUS}`, `/audio/${audio}/peaks`, seconds, kept.heard?.[side], 0, kept.seconds?.[side]);
+    }
+    if (at("speed").value !== "1") hurry();
     show("battle");
     judgeable();
     lapses.forEach(clearTimeout);
@@ -156,33 +145,27 @@ function judge(root) {
     ].slice(0, view.seconds_left * 1000 > LAST_MINUTES ? 2 : 1);
   }
 
-  function turn(asked, place) {
-    const line = document.createElement("li");
-    line.textContent = asked.text;
-    if (asked.audio) {
-      const sound = document.createElement("audio");
-      sound.controls = true;
-      sound.preload = "none";
-      sound.src = `/audio/${asked.audio}`;
-      sound.setAttribute("aria-label", fill(texts.turn, { number: place + 1 }));
-      sound.addEventListener("play", () => Object.values(players).forEach((player) => player.stop()));
-      line.append(" ", sound);
-    }
-    return line;
+  function enough(player) {
+    return player.heardSeconds + 1e-6 >= battle[player === players.a ? "a" : "b"].needed;
   }
 
   function heardEnough() {
-    return battle !== null && ["a", "b"].every((side) => players[side].share + 1e-6 >= battle.heard_share);
+    return battle !== null && enough(players.a) && enough(players.b);
   }
 
   function judgeable() {
     if (!battle) return;
-    const enough = heardEnough();
-    const hint = enough ? texts.ready : fill(texts.need, { share: Math.round(100 * battle.heard_share) });
+    const open = heardEnough();
+    const [a, b] = [battle.a.needed, battle.b.needed].map((seconds) => Math.ceil(seconds - 1e-6));
+    const hint = open ? texts.ready : fill(a === b ? texts.need : texts.need_both, { seconds: a, a, b });
     if (at("hint").textContent !== hint) at("hint").textContent = hint;
     for (const button of root.querySelectorAll(".vote")) {
-      button.disabled = busy || !(enough || button.dataset.outcome === "skip");
+      button.disabled = busy || !(open || button.dataset.outcome === "skip");
     }
+  }
+
+  function hurry() {
+    for (const player of Object.values(players)) player.rate(Number(at("speed").value));
   }
 
   function problem(sentence) {
@@ -190,7 +173,7 @@ function judge(root) {
     at("arena-problem").hidden = !sentence;
   }
 
-  function vote(outcome) {
+  function vote(outcome, preference = "") {
     if (!battle || busy || (outcome !== "skip" && !heardEnough())) return;
     const comment = at("comment").value;
     if (battle.comment_required && outcome !== "skip" && !comment.trim()) {
@@ -204,6 +187,7 @@ function judge(root) {
       id: chance(),
       token: battle.token,
       outcome,
+      preference,
       comment,
       played_a: players.a.heard(),
       played_b: players.b.heard(),
@@ -226,7 +210,7 @@ function judge(root) {
         const done = await post("/arena/votes", ballot);
         busy = false;
         battle = null;
-        kept = { dimension: kept.dimension, done: { ...done, sent: ballot.outcome } };
+        kept = { wish: kept.wish, done: { ...done, sent: ballot.outcome } };
         save();
         return reveal(kept.done);
       } catch (error) {
@@ -282,54 +266,14 @@ function judge(root) {
     at("recorded").textContent = outcome;
     at("cut").textContent = texts.cut;
     at("cut").hidden = !done.comment_cut;
-    names({ a: { title: done.system_a }, b: { title: done.system_b } });
-    at("mine").textContent = "";
+    at("told").replaceChildren();
     show("revealed");
     // The second half of a double click is no wish for the next pair.
     at("next").disabled = true;
     setTimeout(() => { at("next").disabled = false; }, DOUBLE_CLICK);
     at("revealed").focus();
     scrollTo({ top: 0 });
-    get(`/arena/votes/${encodeURIComponent(done.vote)}/reveal`).then((told) => { if (told && kept.done === done) names(told); }, () => {});
-    get("/arena/me").then((mine) => { if (kept.done === done) share(mine); }, () => {});
-  }
-
-  function names(told) {
-    at("names").replaceChildren(...(told.a.title === null ? [line("a", texts.not_told)] : ["a", "b"].map((side) => {
-      const { title, kind, rating } = told[side];
-      const kindly = kind && kind !== "system" ? ` (${texts[kind]})` : "";
-      const entry = line(side, fill(texts.was, { side: side.toUpperCase(), name: title + kindly }));
-      if (rating !== undefined) entry.append(rated(rating));
-      return entry;
-    })));
-  }
-
-  function line(side, sentence) {
-    const entry = document.createElement("li");
-    entry.className = `side-${side}`;
-    entry.textContent = sentence;
-    return entry;
-  }
-
-  function rated(rating) {
-    const shown = document.createElement("span");
-    shown.className = "quiet";
-    const round = (value) => Math.round(value);
-    if (!rating) shown.textContent = texts.no_rating;
-    else if (rating.low === null) shown.textContent = fill(texts.rating_only, { rating: round(rating.rating) });
-    else {
-      const ranks = rating.best === rating.worst ? rating.best : `${rating.best}–${rating.worst}`;
-      shown.textContent = fill(texts.rating, { rating: round(rating.rating), low: round(rating.low), high: round(rating.high), ranks });
-    }
-    return shown;
-  }
-
-  function share(mine) {
-    const judged = fill(texts.judged, { count: mine.judged });
-    const agreed = mine.compared
-      ? fill(texts.agreed, { ...mine, share: Math.round((100 * mine.agreed) / mine.compared) })
-      : texts.agreed_none;
-    at("mine").textContent = `${judged} ${agreed}`;
+    load(at("told"), `/arena/votes/${encodeURIComponent(done.vote)}/revealed`);
   }
 
   function key(event) {
@@ -343,36 +287,36 @@ function judge(root) {
     if (state !== "battle") return;
     if (name === " " && !place.closest("button, a, summary")) {
       const started = players.a.playing || players.b.playing;
-      const goal = !started && current === players.a && players.a.share >= battle.heard_share && players.b.share === 0;
+      const goal = !started && current === players.a && enough(players.a) && players.b.share === 0;
       (goal ? players.b : current).toggle();
     } else if (name === "arrowleft" || name === "arrowright") current.step(name === "arrowleft" ? -1 : 1);
-    else if (VOTES[name] && !event.repeat) vote(VOTES[name]);
+    else if (VOTES[name] && !event.repeat) vote(...VOTES[name]);
     else return;
     event.preventDefault();
   }
 
-  at("dimension").value = kept.dimension ?? "";
-  if (at("dimension").selectedIndex < 0) at("dimension").value = "";
-  at("dimension").addEventListener("change", () => { if (!kept.pending) next(); });
+  const wish = at("wish");
+  wish.value = kept.wish ?? "";
+  if (wish.selectedIndex < 0) wish.selectedIndex = 0;
+  wish.addEventListener("change", () => { if (!kept.pending) next(); });
+  at("speed").addEventListener("change", () => { hurry(); remember("localStorage", SPEED, at("speed").value); });
   at("choice").addEventListener("submit", (event) => event.preventDefault());
   at("next").addEventListener("click", next);
   at("comment").addEventListener("input", keep);
   for (const button of root.querySelectorAll(".vote")) {
-    button.addEventListener("click", () => vote(button.dataset.outcome));
+    button.addEventListener("click", () => vote(button.dataset.outcome, button.dataset.preference));
   }
+  // What was asked is not heard over an answer to it.
+  at("asked").addEventListener("play", () => Object.values(players).forEach((player) => player.stop()), true);
   addEventListener("keydown", key);
   addEventListener("pagehide", keep);
   // Back from another page: what this page remembers may be over.
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   // What plays in a tab that is left stops.
   document.addEventListener("podeval:tab", () => Object.values(players).forEach((player) => player.stop()));
-  try {
-    at("shortcuts-on").checked = localStorage.getItem(SHORTCUTS) !== "off";
-  } catch { /* a browser that keeps nothing has them on */ }
-  at("shortcuts-on").addEventListener("change", () => {
-    try {
-      localStorage.setItem(SHORTCUTS, at("shortcuts-on").checked ? "on" : "off");
-    } catch { /* as above */ }
-  });
+  at("shortcuts-on").checked = remember("localStorage", SHORTCUTS) ?? true;
+  at("shortcuts-on").addEventListener("change", () => remember("localStorage", SHORTCUTS, at("shortcuts-on").checked));
+  at("speed").value = remember("localStorage", SPEED) ?? "1";
+  if (at("speed").selectedIndex < 0) at("speed").value = "1";
   begin();
 }

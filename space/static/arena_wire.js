@@ -50,6 +50,17 @@ export function pause(milliseconds) {
   });
 }
 
+/** What this tab or browser remembers under a name, after a value was set (null forgets it); nothing where it keeps nothing. */
+export function remember(storage, name, value) {
+  try {
+    if (value === null) window[storage].removeItem(name);
+    else if (value !== undefined) window[storage].setItem(name, JSON.stringify(value));
+    return JSON.parse(window[storage].getItem(name));
+  } catch {
+    return null;
+  }
+}
+
 /** An id nobody else has; also where the page is not served over HTTPS. */
 export function chance() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

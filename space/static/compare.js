@@ -1,5 +1,5 @@
 // One recording, or two under one transport: both play, one is heard, the other is kept at the same place beside it.
-import { clock, fill } from "/own/arena_player.js";
+import { Wave, clock, fill } from "/own/player.js";
 
 const STEP = 5;
 const LOOK = 100; // ms between two looks at how far apart they are
@@ -19,12 +19,11 @@ class Side {
     this.pick = document.querySelector(`.pick[data-side="${this.name}"]`);
     this.lines = [...this.words.querySelectorAll(".turn")];
     this.sound = this.lane.querySelector("audio");
-    this.canvas = this.lane.querySelector("canvas");
     this.shown = -1;
-    this.heights = [];
     if (!this.sound) return;
     this.sound.controls = false;
-    this.picture();
+    this.wave = new Wave(this.lane.querySelector("canvas"), `--${this.name}`, (share) => seek(share * whole()), () => draw());
+    this.wave.load(this.peaks);
   }
 
   get there() {
@@ -37,16 +36,6 @@ class Side {
 
   get running() {
     return this.there && !this.sound.paused && !this.sound.ended;
-  }
-
-  async picture() {
-    try {
-      const answer = await fetch(this.peaks, { credentials: "same-origin" });
-      this.heights = answer.ok ? (await answer.json()).peaks : [];
-    } catch {
-      this.heights = [];
-    }
-    draw();
   }
 
   /** The turn that is said at a moment: the last that has begun, while it lasts. */
@@ -70,31 +59,6 @@ class Side {
     const above = line.offsetTop < box.scrollTop;
     const below = line.offsetTop + line.offsetHeight > box.scrollTop + box.clientHeight;
     if (above || below) box.scrollTop = line.offsetTop - box.clientHeight / 3;
-  }
-
-  draw(seconds, whole, style, heard) {
-    if (!this.canvas) return;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (!width) return;
-    const dots = devicePixelRatio || 1;
-    if (this.canvas.width !== Math.round(width * dots)) this.canvas.width = Math.round(width * dots);
-    if (this.canvas.height !== Math.round(height * dots)) this.canvas.height = Math.round(height * dots);
-    const pen = this.canvas.getContext("2d");
-    pen.setTransform(dots, 0, 0, dots, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    const [own, quiet, text] = [`--${this.name}`, "--quiet", "--text"].map((name) => style.getPropertyValue(name).trim());
-    const bars = Math.floor((width * (whole ? this.length / whole : 0)) / 3);
-    const most = Math.max(0.05, ...this.heights);
-    for (let bar = 0; bar < bars; bar++) {
-      const first = Math.floor((bar * this.heights.length) / bars);
-      const last = Math.max(first + 1, Math.floor(((bar + 1) * this.heights.length) / bars));
-      const peak = this.heights.length ? Math.max(...this.heights.slice(first, last)) / most : 0;
-      const tall = Math.max(2, peak * (height - 6));
-      pen.fillStyle = heard ? own : quiet;
-      pen.fillRect(bar * 3, (height - tall) / 2, 2, tall);
-    }
-    pen.fillStyle = text;
-    pen.fillRect(Math.min(width - 2, (whole ? seconds / whole : 0) * width), 0, 2, height);
   }
 }
 
@@ -225,8 +189,7 @@ function show() {
 }
 
 function draw() {
-  const style = getComputedStyle(deck);
-  for (const side of sides) side.draw(at(), whole(), style, side === heard);
+  for (const side of sides) side.wave?.draw(at(), side.length, whole(), side === heard ? [[0, side.length]] : []);
 }
 
 function animate() {
@@ -297,21 +260,9 @@ for (const side of sides) {
   side.sound.addEventListener("ended", ended);
   side.sound.addEventListener("seeked", show);
   side.sound.addEventListener("playing", animate);
-  side.canvas.addEventListener("pointerdown", (event) => {
-    const to = (moved) => {
-      const box = side.canvas.getBoundingClientRect();
-      seek(((moved.clientX - box.left) / box.width) * whole());
-    };
-    side.canvas.setPointerCapture(event.pointerId);
-    to(event);
-    side.canvas.onpointermove = to;
-    side.canvas.onpointerup = side.canvas.onpointercancel = () => { side.canvas.onpointermove = null; };
-  });
 }
 document.getElementById("play").addEventListener("click", () => (wanted ? pause() : play()));
 bar.addEventListener("input", () => seek(Number(bar.value)));
 document.addEventListener("keydown", keyed);
-new ResizeObserver(draw).observe(deck);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 setInterval(keep, LOOK);
 ready();

@@ -1,9 +1,8 @@
 // A listener's way through a test. Every page is on the server's disk before the next one is shown; what is not sent yet is
 // kept in this tab, so that a reload loses nothing.
-import { fill } from "/own/arena_player.js";
-import { get, NoAnswer, pause, post, Refusal } from "/own/arena_wire.js";
-import { make, questions } from "/own/listening_forms.js";
-import { Deck } from "/own/listening_sound.js";
+import { get, NoAnswer, pause, post, Refusal, remember } from "/own/arena_wire.js";
+import { questions } from "/own/listening_forms.js";
+import { Deck, fill } from "/own/player.js";
 
 const data = JSON.parse(document.getElementById("listening-data").textContent);
 const texts = data.texts;
@@ -16,19 +15,8 @@ const VIEWS = ["consent", "intro", "page", "complete", "done", "trouble"];
 let stands = null;
 let here = null;
 
-/** What this tab remembers; a browser that forbids it remembers nothing. */
-const memory = {
-  key: (what) => `podeval-listening ${stands?.session ?? data.test} ${what}`,
-  get(what) {
-    try { return JSON.parse(sessionStorage.getItem(this.key(what))); } catch { return null; }
-  },
-  set(what, value) {
-    try { sessionStorage.setItem(this.key(what), JSON.stringify(value)); } catch { /* nothing to be done */ }
-  },
-  drop(what) {
-    try { sessionStorage.removeItem(this.key(what)); } catch { /* nothing to be done */ }
-  },
-};
+/** What this tab remembers of the session. */
+const memory = (what, value) => remember("sessionStorage", `podeval-listening ${stands?.session ?? data.test} ${what}`, value);
 
 function view(name) {
   if (name !== "page") leave();
@@ -86,13 +74,13 @@ async function arrive() {
 /** To where the listener was: the code, the page of this tab, the first page that is not saved. */
 function goOn() {
   if (stands.code) return done(stands.code);
-  if (!stands.saved.length && !memory.get("begun")) return view("intro");
-  const at = memory.get("at") ?? stands.next;
+  if (!stands.saved.length && !memory("begun")) return view("intro");
+  const at = memory("at") ?? stands.next;
   return at === null || at === "end" ? complete() : open(Math.min(at, stands.pages - 1));
 }
 
 function complete() {
-  memory.set("at", "end");
+  memory("at", "end");
   view("complete");
 }
 
@@ -114,7 +102,7 @@ const spent = () => here.before + (performance.now() - here.since) / 1000;
 
 function keep() {
   if (!here || here.sent) return;
-  memory.set(`page ${here.number}`, { answer: here.form.read().partial, heard: here.deck.heard(), seconds: spent() });
+  memory(`page ${here.number}`, { answer: here.form.read().partial, heard: here.deck.heard(), seconds: spent() });
 }
 
 async function open(number) {
@@ -125,57 +113,23 @@ async function open(number) {
   } catch (error) {
     return trouble(texts.trouble, error.message, () => open(number));
   }
-  const draft = memory.get(`page ${number}`);
-  const deck = new Deck(texts, data.kind === "mushra" || data.kind === "preference", () => keep());
-  const cards = new Map();
+  const draft = memory(`page ${number}`);
   const form = byId("answers");
-  form.replaceChildren();
-  const before = (key) => draft?.heard?.[key] ?? { share: shown.saved?.heard?.[key] };
-  const track = (key, name, note, extra = "") => {
-    const card = make("article", { class: `card track ${extra}`, "aria-label": name },
-      make("div", { class: "transport" },
-        make("h3", {}, name),
-        make("button", { type: "button", class: "play" },
-          make("span", { class: "sign", "aria-hidden": "true" }), make("span", { class: "verb" }, texts.play),
-          make("span", { class: "visually-hidden" }, name)),
-        make("span", { class: "time quiet" })),
-      note ? make("p", { class: "quiet" }, note) : null,
-      make("canvas", {
-        class: "wave", role: "slider", tabindex: 0, "aria-label": fill(texts.position, { name }), "aria-valuemin": 0,
-        "aria-valuemax": 0, "aria-valuenow": 0,
-      }),
-      make("p", { class: "broken error", role: "alert", hidden: true }));
-    form.append(card);
-    const address = { audio: inSession(`pages/${number}/audio/${key}`), peaks: inSession(`pages/${number}/peaks/${key}`) };
-    deck.add(key, card, address, shown.stimuli[key]?.seconds, before(key));
-    return card;
-  };
-  form.append(make("details", {}, make("summary", {}, texts.instructions), make("p", { class: "words", lang: "en" }, shown.introduction)));
-  if (shown.prompt) form.append(make("section", { class: "card" }, make("h3", { class: "first" }, texts.task), make("p", { class: "words" }, shown.prompt)));
-  if (shown.prompt_audio) track("prompt", texts.task_audio, "", "reference");
-  if (shown.reference) track("reference", texts.reference, texts.reference_note, "reference");
-  const compared = make("div", { class: data.kind.endsWith("preference") ? "compared" : "" });
-  for (const [letter, stimulus] of Object.entries(shown.stimuli)) {
-    const name = "text" in stimulus ? `${texts.text} ${letter}` : data.kind === "mushra" || data.kind === "preference" ? letter : texts.recording;
-    const card = "text" in stimulus
-      ? make("article", { class: "card", "aria-label": name }, make("h3", { class: "first" }, name), make("p", { class: "words" }, stimulus.text))
-      : track(letter, name, "");
-    cards.set(letter, card);
-    compared.append(card);
+  form.replaceChildren(...new DOMParser().parseFromString(shown.form, "text/html").body.childNodes);
+  const deck = new Deck(texts, Boolean(byId("repeat")), keep);
+  for (const card of form.querySelectorAll(".track")) {
+    const { key } = card.dataset;
+    deck.add(card, draft?.heard?.[key] ?? { share: shown.saved?.heard?.[key] });
   }
-  form.append(compared);
   if (deck.together) {
-    const repeat = make("input", { type: "checkbox" });
-    repeat.checked = memory.get("repeat") ?? false;
-    repeat.addEventListener("change", () => { deck.repeat(repeat.checked); memory.set("repeat", repeat.checked); });
-    deck.repeat(repeat.checked);
-    compared.before(make("label", { class: "repeat" }, repeat, texts.repeat));
+    byId("repeat").checked = memory("repeat") ?? false;
+    byId("repeat").addEventListener("change", (event) => { deck.repeat(event.target.checked); memory("repeat", event.target.checked); });
+    deck.repeat(byId("repeat").checked);
   }
-  const part = questions(data.kind, shown, cards, texts);
-  form.append(part.root);
+  const part = questions(form, texts);
   part.fill(draft?.answer ?? shown.saved?.answer);
   here = { number, shown, deck, form: part, before: draft?.seconds ?? 0, since: performance.now(), sent: false };
-  memory.set("at", number);
+  memory("at", number);
   byId("progress").max = stands.pages;
   byId("progress").value = stands.saved.length;
   byId("page-title").textContent = fill(texts.page, { number: number + 1, of: stands.pages, title: shown.title });
@@ -193,7 +147,7 @@ function complain(sentence) {
 function unheard() {
   const needed = here.shown.heard;
   return [...here.deck.tracks.keys()].filter((key) => key !== "prompt").filter((key) => {
-    const share = here.deck.share(key);
+    const share = here.deck.tracks.get(key).share;
     return key === "reference" || !needed ? share <= 0 : share < needed;
   });
 }
@@ -220,12 +174,12 @@ async function send(event) {
   byId("next").disabled = true;
   byId("saving").textContent = texts.saving;
   const letters = Object.keys(here.shown.stimuli).filter((key) => here.deck.tracks.has(key));
-  const heard = Object.fromEntries(letters.map((key) => [key, here.deck.share(key)]));
+  const heard = Object.fromEntries(letters.map((key) => [key, here.deck.tracks.get(key).share]));
   const page = here;
   try {
     stands = await insist(() => post(inSession(`pages/${page.number}`), { answer, heard, seconds: spent() }), byId("saving"));
     page.sent = true;
-    memory.drop(`page ${page.number}`);
+    memory(`page ${page.number}`, null);
     const later = page.number + 1;
     if (stands.next === null && later >= stands.pages) complete();
     else await open(later < stands.pages ? later : stands.next);
@@ -252,7 +206,7 @@ byId("agree").addEventListener("submit", async (event) => {
     button.disabled = false;
   }
 });
-byId("to-pages").addEventListener("click", () => { memory.set("begun", true); goOn(); });
+byId("to-pages").addEventListener("click", () => { memory("begun", true); goOn(); });
 byId("answers").addEventListener("submit", send);
 byId("answers").addEventListener("input", () => { complain(null); keep(); });
 byId("previous").addEventListener("click", () => { if (here?.number) open(here.number - 1); });
@@ -289,10 +243,4 @@ addEventListener("keydown", (event) => {
   if (!(here.deck.current === key && here.deck.playing)) here.deck.play(key);
   event.preventDefault();
 });
-// The other language of the same invitation.
-for (const link of document.querySelectorAll(".who a[hreflang]")) {
-  const address = new URL(location.href);
-  address.searchParams.set("lang", link.hreflang);
-  link.href = address.pathname + address.search;
-}
 arrive();

@@ -8,12 +8,13 @@ from typing import Any
 import gradio as gr
 from components.part import answer_part, fetched_part
 from error_messages import translate
-from pages.submit import check_document, public_rows, read, refusals, submitter
+from pages.submit import check_document, public_rows, read, refusals, submitter, verdict
 from submission_form import FormField, as_document, fields, kinds, value_at
 from website import UNRECORDED, NotSignedIn, Site, TooMany
 
 from podeval import benchmarks
 from podeval.errors import CodedSentence, PodevalError, StoreUnusable
+from podeval.runs.hf_jobs import HfJobs
 from podeval.store.files import DiskFull
 from podeval.submissions.document_draft import draft_document
 from podeval.submissions.rules import RULES, SubmissionRefused
@@ -27,7 +28,7 @@ EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preproces
 CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
 SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
 SYSTEM = "system"
-_FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
+_FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 
 
@@ -48,6 +49,7 @@ class SubmitTab:
         self._declared: list[FormField] = []
         self._fields: list[Any] = []
         self._fill: Any = None
+        self._repo: Any = None
 
     def build(self, app: gr.Blocks, tab: gr.Tab) -> None:
         """Put the components where they are called for, and say what happens."""
@@ -67,7 +69,9 @@ class SubmitTab:
         own = submissions_table(texts, texts["own"], "submit-own")
         given = [kind, tracks, *self._fields]
         kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
-        self._fill.click(self.fill, given, [answer, *self._fields], trigger_mode="once", **EVENT)
+        filled = [answer, tracks, *self._fields]
+        self._fill.click(self.fill, given, filled, trigger_mode="once", **EVENT)
+        self._repo.submit(self.fill, given, filled, trigger_mode="once", **EVENT)
         check.click(self.check, given, answer, trigger_mode="once", **EVENT)
         send.click(self.submit, given, [answer, own], trigger_mode="once", **EVENT)
         for event in (tab.select, app.load):
@@ -89,6 +93,7 @@ class SubmitTab:
             if kind == "model":
                 repo = next(each for each in declared if each.path == "source.repo")
                 self._place(kind, repo)
+                self._repo = self._fields[-1]
                 self._fill = gr.Button(self._texts["fill"], elem_id="submit-fill", size="md")
                 declared.remove(repo)
             self._place_fields(kind, declared, optional)
@@ -136,14 +141,26 @@ class SubmitTab:
             self._site.limit(request.request, CHECK_RATE, "submit check")
             self._site.require_person(request.request)
             draft = draft_document(repo, api=self._desk.gate.api)
+            chosen = self.document(kind, tracks, given)["benchmarks"]
+            judged = verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
         except (PodevalError, NotSignedIn) as error:
-            return [self._say(request, error), *[gr.skip()] * len(self._fields)]
+            return [self._say(request, error), gr.skip(), *[gr.skip()] * len(self._fields)]
+        answer = self._answer(request, verdict=judged)
         updates = []
         for group, field, value in zip(self._groups, self._declared, given, strict=True):
             known = value_at(draft, field) if group in (SYSTEM, "model") else None
-            keeps = known is None or (value not in ("", None, False) and not field.path.endswith("revision"))
+            again = field.path.endswith(("revision", "source.repo"))
+            keeps = known is None or (value not in ("", None, False) and not again)
             updates.append(gr.skip() if keeps else known)
-        return ["", *updates]
+        first = tracks or [
+            f"{entered['name']}.{track}" for entered in draft["benchmarks"] for track in entered["tracks"]
+        ]
+        return [answer, first, *updates]
+
+    def _jobs(self) -> HfJobs | None:
+        """The machines of the Hub on which models are run here, if they are."""
+        evaluation = self._site.services.evaluation
+        return evaluation.worker.jobs if evaluation is not None and evaluation.worker is not None else None
 
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> str:
         """What the gate says; nothing is queued."""
@@ -178,7 +195,11 @@ class SubmitTab:
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
         names = {field.path: field.name for field in self._declared}
-        empty = {"sentence": "", "refusals": [], "preview": None, "row": None, "passed": True}
+        # In the order of the form; what is about no field comes last.
+        order = {path: place for place, path in enumerate(names)}
+        if "refusals" in told:
+            told["refusals"] = sorted(told["refusals"], key=lambda each: order.get(each["field"], len(order)))
+        empty = {"sentence": "", "refusals": [], "preview": None, "row": None, "passed": True, "verdict": None}
         return self._site.render_text(request.request, "submit_answer.html", names=names, **(empty | told))
 
     def _say(self, request: gr.Request, error: Exception) -> str:

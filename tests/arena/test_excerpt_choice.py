@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podeval.arena.excerpt_choice import RecordingLength, choose, heard_share
+from podeval.arena.excerpt_choice import RecordingLength, choose, choose_whole, heard_share
 
 
 def even_turns(count: int, seconds: float) -> RecordingLength:
@@ -12,14 +12,14 @@ def even_turns(count: int, seconds: float) -> RecordingLength:
 
 
 def test_short_outputs_are_heard_whole() -> None:
-    found = choose(RecordingLength(60.0), RecordingLength(12.0), seed=1)
+    found = choose(RecordingLength(60.0), RecordingLength(12.0), seed=1, seconds=60.0)
     assert (found.a, found.b, found.rule) == ((0.0, 60.0), (0.0, 12.0), "whole")
 
 
 def test_equally_many_turns_are_compared_over_the_same_turns() -> None:
     """Ten turns of 12 s against ten of 18 s: three of the longer fit into 60 s."""
     for seed in range(30):
-        found = choose(even_turns(10, 12.0), even_turns(10, 18.0), seed=seed)
+        found = choose(even_turns(10, 12.0), even_turns(10, 18.0), seed=seed, seconds=60.0)
         assert found.rule == "same turns"
         assert found.last_turn - found.first_turn == 2
         assert found.a == (12.0 * found.first_turn, 12.0 * (found.first_turn + 3))
@@ -29,21 +29,38 @@ def test_equally_many_turns_are_compared_over_the_same_turns() -> None:
 def test_every_part_is_heard_the_end_as_well() -> None:
     heard = Counter()
     for seed in range(400):
-        found = choose(even_turns(10, 12.0), even_turns(10, 18.0), seed=seed)
+        found = choose(even_turns(10, 12.0), even_turns(10, 18.0), seed=seed, seconds=60.0)
         heard.update(range(found.first_turn, found.last_turn + 1))
     assert set(heard) >= set(range(9))
     assert heard[0] > 30
 
 
 def test_a_turn_longer_than_an_excerpt_is_cut_on_both_sides() -> None:
+    """At the same share of it, so that both say the same."""
     found = choose(even_turns(2, 300.0), even_turns(2, 200.0), seed=3)
     assert found.first_turn == found.last_turn
-    assert found.a[1] - found.a[0] == found.b[1] - found.b[0] == 60.0
+    assert found.a[1] - found.a[0] == pytest.approx(30.0)
+    assert found.b[1] - found.b[0] == pytest.approx(20.0)
+
+
+def test_short_turns_are_followed_by_part_of_the_next_one() -> None:
+    """8 s and 25 s: the first alone is no excerpt of 20 s; 22 s of the second fit beside it."""
+    turns = [(0.0, 8.0), (8.0, 33.0), (33.0, 58.0)]
+    slower = [(0.0, 9.0), (9.0, 34.0), (34.0, 70.0)]
+    found = choose(RecordingLength(58.0, turns), RecordingLength(70.0, slower), seed=2)
+    assert (found.first_turn, found.last_turn) == (0, 1)
+    assert found.b == (0.0, 30.0)
+    assert found.a == pytest.approx((0.0, 8.0 + 25.0 * 21.0 / 25.0))
+
+
+def test_whole_recordings_are_played_from_beginning_to_end() -> None:
+    found = choose_whole(RecordingLength(3000.0), RecordingLength(600.0))
+    assert (found.a, found.b, found.rule) == ((0.0, 3000.0), (0.0, 600.0), "whole")
 
 
 def test_otherwise_the_same_position_is_compared() -> None:
     for seed in range(30):
-        found = choose(RecordingLength(660.0), RecordingLength(3060.0), seed=seed)
+        found = choose(RecordingLength(660.0), RecordingLength(3060.0), seed=seed, seconds=60.0)
         assert found.rule == "same position"
         assert found.a[0] / 600.0 == pytest.approx(found.b[0] / 3000.0)
         assert found.a[1] - found.a[0] == pytest.approx(60.0)
@@ -51,7 +68,10 @@ def test_otherwise_the_same_position_is_compared() -> None:
 
 def test_an_excerpt_begins_with_a_turn_that_begins_just_before() -> None:
     turns = [(0.0, 100.0), (100.0, 110.0), (110.0, 300.0)]
-    starts = {choose(RecordingLength(300.0, turns), RecordingLength(300.0), seed=seed).a[0] for seed in range(200)}
+    starts = {
+        choose(RecordingLength(300.0, turns), RecordingLength(300.0), seed=seed, seconds=60.0).a[0]
+        for seed in range(200)
+    }
     assert {0.0, 110.0} <= starts
     assert not any(110.0 < start <= 125.0 for start in starts)
 

@@ -138,13 +138,13 @@ def test_another_sound_in_the_place_of_what_was_taken_in_is_never_played(runs: P
         arena = Arena(database, ArenaSettings(heard_share=0.0))
         sounds = BattleAudio(arena, Playback(tmp_path / "copies"))
         before, after = arena.serve("ann"), arena.serve("bob")
-        kept = {side.excerpt: sounds.file(side.excerpt).read_bytes() for side in (before.a, before.b)}
+        kept = {side.audio: sounds.file(side.audio).read_bytes() for side in (before.a, before.b)}
         for system in ("high", "low", "people"):
             write_run(runs, system, 999, kind="human" if system == "people" else "model")
         for name, content in kept.items():
             assert sounds.file(name).read_bytes() == content, "what was begun is heard as it was"
         fresh = BattleAudio(arena, Playback(tmp_path / "elsewhere"))
-        for name in (after.a.excerpt, after.b.excerpt, before.a.whole):
+        for name in (after.a.audio, after.b.audio, arena.name_side(before.token.partition(".")[0], "a", "whole")):
             with pytest.raises(ArenaRefused, match="taken down"):
                 fresh.file(name)
         with database.reading() as session:

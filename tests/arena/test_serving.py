@@ -72,9 +72,11 @@ def test_battles_tell_lengths_in_whole_seconds(small_arena: Make) -> None:
     small = small_arena(systems=2, seconds=20.123456, excerpt_seconds=7.7)
     battle = small.serve("alice")
     assert (battle.a.seconds, battle.b.seconds) == (8.0, 8.0)
-    assert (battle.a.whole_seconds, battle.b.whole_seconds) == (21.0, 21.0)
-    excerpt, whole = small.arena.audio(battle.a.excerpt), small.arena.audio(battle.a.whole)
-    assert (excerpt.seconds, whole.seconds) == (8.0, 21.0), "as the sounds last"
+    assert battle.a.needed == battle.b.needed == pytest.approx(7.2), "less than 10 s: 90 % of it"
+    whole = small.serve("bob", protocol="whole")
+    assert (whole.a.seconds, whole.a.needed) == (21.0, pytest.approx(18.9))
+    excerpt, all_of_it = small.arena.audio(battle.a.audio), small.arena.audio(whole.a.audio)
+    assert (excerpt.seconds, all_of_it.seconds) == (8.0, 21.0), "as the sounds last"
     assert excerpt.end - excerpt.start == pytest.approx(7.7)
     small.vote("alice", battle=battle)
 

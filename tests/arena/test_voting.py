@@ -107,17 +107,18 @@ def test_the_audio_behind_an_opaque_name_is_that_sides(small_arena: Make) -> Non
     small = small_arena(seconds=100.0, excerpt_seconds=30.0)
     battle = small.serve("alice")
     a, b = small.sides(battle)
-    excerpt, whole = small.arena.audio(battle.a.excerpt), small.arena.audio(battle.b.whole)
+    whole_name = small.arena.name_side(battle.token.partition(".")[0], "b", "whole")
+    excerpt, whole = small.arena.audio(battle.a.audio), small.arena.audio(whole_name)
     assert f"/{a}/" in excerpt.path
     assert f"/{b}/" in whole.path
     assert excerpt.end - excerpt.start == pytest.approx(30.0) == battle.a.seconds
     assert (whole.start, whole.end) == (0.0, 100.0)
-    for forged in (battle.a.excerpt.replace("excerpt", "whole"), battle.token, "", "a.b.c", "é" * 5):
+    for forged in (battle.a.audio.replace("excerpt", "whole"), battle.token, "", "a.b.c", "é" * 5):
         with pytest.raises(ArenaRefused, match="not the name"):
             small.arena.audio(forged)
     small.clock.on(86_400)
     with pytest.raises(ArenaRefused, match="over"):
-        small.arena.audio(battle.a.excerpt)
+        small.arena.audio(battle.a.audio)
 
 
 def test_the_same_ballot_again_is_the_same_acknowledgement(small_arena: Make) -> None:
@@ -184,7 +185,7 @@ def test_forged_foreign_and_lapsed_tokens_are_refused(small_arena: Make) -> None
         "." * 9,
         "0" * 600,
         battle.token[:-1] + ("A" if last != "A" else "B"),
-        battle.a.excerpt,
+        battle.a.audio,
         "é.é",
     ):
         assert refusal(small, "alice", small.ballot(battle, token=token)) == "forged"
@@ -252,7 +253,7 @@ def test_what_has_to_be_heard_has_to_be_heard(small_arena: Make) -> None:
 def test_nobody_hears_forty_seconds_in_ten(small_arena: Make) -> None:
     """0.9 of two times 20 s at double speed takes 18 s, whatever a player claims."""
     small = small_arena()
-    battle = small.serve("alice")
+    battle = small.serve("alice", protocol="whole")
     small.clock.on(17.9)
     assert refusal(small, "alice", small.ballot(battle)) == "too soon"
     small.clock.on(0.2)

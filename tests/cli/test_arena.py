@@ -60,7 +60,7 @@ def judged(database: Path, voters: int = 8) -> list[str]:
         for voter in range(voters):
             for number in range(3):
                 battle = arena.serve(f"voter{voter}", seed=voter * 10 + number)
-                a, b = (arena.audio(side.whole).path for side in (battle.a, battle.b))
+                a, b = (arena.audio(side.audio).path for side in (battle.a, battle.b))
                 better = "a" if (a > b) != (voter == 0) else "b"
                 ballot = Ballot(f"vote-{voter}-{number}", battle.token, better, f"reason {voter} {number} of many")
                 done.append(arena.vote(f"voter{voter}", ballot).vote)

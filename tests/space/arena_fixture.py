@@ -73,10 +73,10 @@ def fill(database: Path, folder: Path, *, items: int = len(LINES)) -> None:
         add(opened, Manifest(systems=list(SYSTEMS.values()), items=entries, outputs=outputs))
 
 
-def fill_long(database: Path, folder: Path) -> None:
-    """One item of 5 s, of which an excerpt is heard."""
+def fill_long(database: Path, folder: Path, seconds: int = 5) -> None:
+    """One long item, of which an excerpt is heard."""
     folder.mkdir(parents=True, exist_ok=True)
-    speech = np.resize(_speech(1)[0], 5 * RATE)
+    speech = np.resize(_speech(1)[0], seconds * RATE)
     with Database(database) as opened:
         item = ItemEntry(id="long", dimension="long form")
         add(opened, Manifest(items=[item], outputs=[_output(folder, name, "long", speech) for name in SYSTEMS]))

@@ -86,7 +86,12 @@ def ballot(battle: dict[str, Any], outcome: str = "a", **changes: Any) -> dict[s
 
 def _votes(document: dict[str, Any]) -> list[int]:
     """Of each dimension."""
-    return [part["votes"] for name, part in document["dimensions"].items() if name != "pooled"]
+    return [
+        part["votes"]
+        for parts in document["protocols"].values()
+        for name, part in parts["dimensions"].items()
+        if name != "pooled"
+    ]
 
 
 def settled(client: TestClient, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -109,7 +114,7 @@ def test_nothing_of_a_battle_or_its_sound_tells_whose_it_is(as_person: Client, f
     client = as_person("hf:ann")
     battle = battle_of(client)
     told = json.dumps(battle)
-    sides = {side: sound(client, battle[side]["excerpt"]) for side in "ab"}
+    sides = {side: sound(client, battle[side]["audio"]) for side in "ab"}
     for system in SYSTEMS.values():
         # The items' titles are hostile too; only the system's own words give it away.
         assert system.id not in told
@@ -120,9 +125,12 @@ def test_nothing_of_a_battle_or_its_sound_tells_whose_it_is(as_person: Client, f
         assert (rate, samples.shape[1]) == (48_000, 2), "systems of 16, 24 and 44.1 kHz look alike"
         assert sf.info(io.BytesIO(content)).duration == pytest.approx(battle["a"]["seconds"], abs=0.001)
         assert b"made by" not in content
-    for name in (battle["a"]["excerpt"], battle["a"]["whole"]):
-        headers = client.get(f"/audio/{name}").headers
-        assert not any(system in f"{headers}" for system in SYSTEMS)
+    answers = [client.get(f"/audio/{battle[side]['audio']}") for side in "ab"]
+    for answer in answers:
+        assert not any(system in f"{answer.headers}" for system in SYSTEMS)
+        assert "last-modified" not in answer.headers, "when a copy was made tells which was heard before"
+    assert len(answers[0].content) == len(answers[1].content), "sizes are equal, also where one has more to say"
+    assert {name for name in answers[0].headers} == {name for name in answers[1].headers}
 
 
 def test_public_data_do_not_tell_the_sides_of_an_open_battle(
@@ -148,14 +156,14 @@ def test_public_data_do_not_tell_the_sides_of_an_open_battle(
     assert not any(name.startswith(("seconds", "loudness", "sha256")) for name in rows[0])
     eve = as_person("hf:eve")
     by_name = [Playback.default().copy(Stretch(file)).read_bytes() for file in sorted((filled / "audio").glob("*-i*"))]
-    battle = battle_of(eve)
+    battle, whole = battle_of(eve), battle_of(eve, protocol="whole")
     for side in "ab":
-        for extent in ("excerpt", "whole"):
-            samples, rate, content = sound(eve, battle[side][extent])
+        for shown in (battle, whole):
+            samples, rate, content = sound(eve, shown[side]["audio"])
             assert (len(samples) / rate).is_integer(), "no length to the sample"
             assert content not in by_name
-        assert battle[side]["seconds"].is_integer()
-        assert battle[side]["whole_seconds"].is_integer()
+            assert shown[side]["seconds"].is_integer()
+    assert battle["a"]["seconds"] == battle["b"]["seconds"], "how long the same words take would tell who says them"
 
 
 def test_both_sides_are_equally_loud_and_neither_clips(as_person: Client) -> None:
@@ -164,7 +172,7 @@ def test_both_sides_are_equally_loud_and_neither_clips(as_person: Client) -> Non
         battle = battle_of(client)
         levels = []
         for side in "ab":
-            samples, rate, _ = sound(client, battle[side]["excerpt"])
+            samples, rate, _ = sound(client, battle[side]["audio"])
             measured = loudness.measure(samples.astype(np.float32), rate, "stereo")
             levels.append(measured.integrated)
             assert measured.true_peak < -0.9
@@ -179,14 +187,14 @@ def test_an_arena_of_loudness_plays_all_as_it_was_made(database: Database, tmp_p
     for _ in range(4):
         battle = battle_of(client)
         assert battle["loudness"] is None
-        peaks |= {round(float(np.abs(sound(client, battle[side]["excerpt"])[0]).max()), 1) for side in "ab"}
+        peaks |= {round(float(np.abs(sound(client, battle[side]["audio"])[0]).max()), 1) for side in "ab"}
     assert {0.1, 0.7} <= peaks
 
 
 def test_sound_is_sent_by_ranges_and_its_peaks_are_those_of_its_samples(as_person: Client) -> None:
     client = as_person("hf:ann")
     battle = battle_of(client)
-    name = battle["a"]["whole"]
+    name = battle["a"]["audio"]
     samples, _, content = sound(client, name)
     part = client.get(f"/audio/{name}", headers={"range": "bytes=100-199"})
     assert part.status_code == 206
@@ -198,7 +206,7 @@ def test_sound_is_sent_by_ranges_and_its_peaks_are_those_of_its_samples(as_perso
     bounds = np.linspace(0, len(samples), 601).round().astype(int)
     expected = [np.abs(samples[a:b]).max() for a, b in pairwise(bounds)]
     assert peaks == pytest.approx(expected, abs=2e-3)
-    assert len(samples) / 48_000 == pytest.approx(battle["a"]["whole_seconds"], abs=0.001)
+    assert len(samples) / 48_000 == pytest.approx(battle["a"]["seconds"], abs=0.001)
 
 
 def test_the_shared_task_is_heard_behind_an_opaque_name_too(as_person: Client) -> None:
@@ -212,7 +220,7 @@ def test_the_shared_task_is_heard_behind_an_opaque_name_too(as_person: Client) -
 
 def test_a_name_that_this_arena_did_not_make_is_refused(as_person: Client) -> None:
     client = as_person("hf:ann")
-    name = battle_of(client)["a"]["excerpt"]
+    name = battle_of(client)["a"]["audio"]
     for forged in (
         name[:-1] + ("A" if name[-1] != "A" else "B"),
         name.replace(".a.", ".b."),
@@ -231,7 +239,7 @@ def test_a_recording_that_is_gone_is_refused_without_its_name(as_person: Client,
         for output in session.query(ArenaOutput):
             output.audio, output.sha256 = f"/gone/made-by-{output.system}.wav", ""
     for path in ("", "/peaks"):
-        answer = client.get(f"/audio/{battle['a']['whole']}{path}")
+        answer = client.get(f"/audio/{battle['a']['audio']}{path}")
         assert answer.status_code == 404
         assert "skip" in answer.json()["error"]
         assert "-one" not in answer.text, "the path would tell whose it is"
@@ -323,22 +331,23 @@ def test_agreement_is_with_what_most_others_prefer(as_person: Client) -> None:
     against = Personals(arena).of(arena.voter("hf:dan"))
     assert (against.compared, against.agreed) == (8, 0)
     document = as_person().get("/arena/ratings.json").json()
-    for part in document["dimensions"].values():
+    (dimensions,) = (parts["dimensions"] for parts in document["protocols"].values())
+    for part in dimensions.values():
         assert part["systems"][-1]["system"] == "anchor-one"
         assert part["systems"][-1]["kind"] == "control"
         assert part["systems"][0]["low"] < part["systems"][0]["rating"] < part["systems"][0]["high"]
         assert np.asarray(part["battles"]).sum() == 2 * part["votes"]
-    assert next(iter(document["dimensions"])) == "pooled"
+    assert next(iter(dimensions)) == "pooled"
 
 
 def test_ratings_follow_the_votes_and_no_spreadsheet_runs_their_names(as_person: Client) -> None:
     ann = as_person("hf:ann")
-    assert ann.get("/arena/ratings.json").json()["dimensions"] == {}
+    assert ann.get("/arena/ratings.json").json()["protocols"] == {}
     assert "There are no votes yet" in ann.get("/arena/ratings").text
     for _ in range(6):
         assert ann.post("/arena/votes", json=ballot(battle_of(ann))).status_code == 200
     document = settled(ann, lambda found: sum(_votes(found)) == 6)
-    first = next(iter(document["dimensions"].values()))
+    first = next(iter(document["protocols"]["excerpts"]["dimensions"].values()))
     assert first["systems"][0]["low"] is None, "one voter gives no interval"
     table = ann.get("/arena/ratings.csv")
     assert table.headers["content-type"].startswith("text/csv")

@@ -439,6 +439,10 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     revision = "#model-source-revision"
     page.wait_for_function(f"!!document.querySelector('{revision} input, {revision} textarea').value")
     assert value("#model-source-revision") == document["source"]["revision"]
+    told = page.inner_text("#verdict")
+    assert "It will be run as VITS" in told
+    assert "51 scripts" in told
+    assert page.get_by_label("Real-Pod: Voice").is_checked()
     assert value("#system-system-id") == "tiny_voice"
     assert value("#system-system-licence").casefold() == "apache-2.0"
     fill("#system-system-id", "Tiny")
@@ -452,7 +456,6 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
 
     page.focus("#system-system-id input, #system-system-id textarea")
     fill("#system-system-id", "tiny_voice")
-    page.get_by_label("Real-Pod: Voice").check()
     page.click("#submit-check")
     page.wait_for_selector("#submit-answer li:has-text('MIT')")
     assert "make them the same" in page.inner_text("#submit-answer")
@@ -480,3 +483,39 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     assert page.evaluate("window.hacked ?? null") is None
     assert wrong == []
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "runs_as", "reason"),
+    [
+        ({}, "VITS", ""),
+        ({"config.json": b'{"model_type": "styletts"}'}, "", "models for text-to-speech that run here are"),
+        ({"modeling.py": b"print(1)"}, "", "holds modeling.py"),
+    ],
+)
+def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
+    hub_client: Any, database: Database, tmp_path: Path, changes: dict[str, bytes], runs_as: str, reason: str
+) -> None:
+    from pages.submit import verdict
+    from services import open_desk
+
+    desk = open_desk(database, tmp_path / "board", None)
+    told = verdict(desk, model(hub_client, **changes), None)
+    assert told["runs_as"] == runs_as
+    assert told["kits"], "what to do where it cannot be run"
+    if runs_as:
+        assert [run["items"] for run in told["runs"]] == [51]
+        assert told["reasons"] == []
+    else:
+        assert any(reason in each["message"] for each in told["reasons"]), told["reasons"]
+
+
+def test_scripts_and_notebook_are_had_by_their_addresses_and_no_others(as_person: People) -> None:
+    client = as_person()
+    kit = client.get("/submit/scripts/real_pod/topics.zip")
+    assert kit.headers["content-type"] == "application/zip"
+    assert kit.content[:2] == b"PK"
+    notebook = client.get("/submit/outputs/real_pod/topics.ipynb").json()
+    assert "http://testserver/submit/scripts/real_pod/topics.zip" in json.dumps(notebook)
+    for address in ("/submit/scripts/real_pod/hard%2F..%2Ftopics.zip", "/submit/scripts/x/y.zip"):
+        assert client.get(address).status_code == 404

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from podeval.analysis.cache import Cache, default_cache
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import resample
+from podeval.audio.streamed import pad_flac, write_opus
 from podeval.errors import BadInput, CannotScore, PodevalError
 
 RATE = 48_000
@@ -127,6 +128,40 @@ class Playback:
                     if seconds is not None:
                         samples, chance = _fit_to_length(samples, seconds), np.random.default_rng(int(key[-16:], 16))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return path
+
+    def pad(self, copy: Path, size: int) -> Path:
+        """Return the file of a copy with so many bytes, creating it if necessary.
+
+        Args:
+            copy: a file that `copy` returned.
+            size: at least 4 bytes more than the copy has.
+        """
+        return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
+
+    def compress(self, copy: Path) -> Path:
+        """Return the file of a copy as Opus, creating it if necessary; its size follows from its length alone."""
+        return self._derive(copy, "opus", lambda path: write_opus(copy, path))
+
+    def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
+        """Return a file made of a copy, beside it; it is deleted with the copies of its recording."""
+        path = copy.with_suffix(f".{ending}")
+        with self._lock_for((copy.parent.name + copy.stem).rpartition("-")[2]):
+            if not path.is_file():
+                partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+                try:
+                    with self._making:
+                        write(partial)
+                    partial.replace(path)
+                except OSError as error:
+                    raise PodevalError(
+                        f"the copy of a recording cannot be written ({error}); is the disk full?"
+                    ) from error
+                finally:
+                    with contextlib.suppress(OSError):
+                        partial.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             os.utime(path)
         return path

@@ -23,6 +23,7 @@ __all__ = [
     "battle_audio",
     "export",
     "from_runs",
+    "heard_ratings",
     "manifest",
     "moderation",
     "public_log",

@@ -13,6 +13,7 @@ from sqlalchemy import Row, Select, bindparam, select
 from sqlalchemy.orm import aliased
 
 from podeval.arena import refusal
+from podeval.arena.protocols import EXCERPTS
 from podeval.arena.refusal import ArenaRefused
 from podeval.store.database import Database
 from podeval.store.secret import Secret
@@ -24,7 +25,7 @@ CACHED_SECONDS, CACHED = 30.0, 10_000
 # The statement is made once: making one takes longer than asking it.
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
 _SOUNDS_OF_BATTLE: Select[Any] = (
-    select(Battle.item, Battle.excerpt, Battle.expires_at)
+    select(Battle.item, Battle.excerpt, Battle.protocol, Battle.expires_at)
     .add_columns(_A.audio.label("audio_a"), _A.sha256.label("sha256_a"), _A.seconds.label("seconds_a"))
     .add_columns(Battle.output_a, Battle.output_b)
     .add_columns(_B.audio.label("audio_b"), _B.sha256.label("sha256_b"), _B.seconds.label("seconds_b"))
@@ -46,11 +47,10 @@ class Audio:
     """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
     """For a side: its own excerpt and the other side's, whose loudness is compared."""
-
-    @property
-    def seconds(self) -> float | None:
-        """Length as played, with the silence that hides its exact length; None where nothing has to be hidden."""
-        return None if self.compared is None or self.end is None else whole_seconds(self.end - self.start)
+    seconds: float | None = None
+    """Length as played, with the silence that hides its exact length; None where nothing has to be hidden."""
+    is_excerpt: bool = False
+    """Whether it is one of two excerpts, which are of equal length and size."""
 
 
 class AudioTokens:
@@ -124,9 +124,31 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
     first = Audio(row.audio_a, float(start_a), float(end_a), row.sha256_a, row.output_a)
     second = Audio(row.audio_b, float(start_b), float(end_b), row.sha256_b, row.output_b)
     this_side, other = (first, second) if side == "a" else (second, first)
-    seconds = row.seconds_a if side == "a" else row.seconds_b
-    start, end = (this_side.start, this_side.end) if extent == "excerpt" else (0.0, seconds)
-    return Audio(this_side.path, start, end, this_side.sha256, this_side.output, compared=(this_side, other))
+    if extent == "excerpt":
+        start, end = this_side.start, float(this_side.end or 0.0)
+        lengths = [float(one.end or 0.0) - one.start for one in (this_side, other)]
+        seconds = played_seconds(lengths[0], lengths[1], row.protocol)
+    else:
+        start, end = 0.0, float(row.seconds_a if side == "a" else row.seconds_b)
+        seconds = whole_seconds(end)
+    return Audio(
+        this_side.path,
+        start,
+        end,
+        this_side.sha256,
+        this_side.output,
+        compared=(this_side, other),
+        seconds=seconds,
+        is_excerpt=extent == "excerpt" and row.protocol == EXCERPTS,
+    )
+
+
+def played_seconds(length: float, other: float, protocol: str) -> float:
+    """Return how long a side is played, with the silence that hides its exact length.
+
+    Two excerpts are equally long: how long one takes for the same words would identify it.
+    """
+    return whole_seconds(max(length, other) if protocol == EXCERPTS else length)
 
 
 def whole_seconds(length: float) -> float:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +14,12 @@ from podeval.arena.service import Arena
 from podeval.errors import PodevalError
 
 Found = TypeVar("Found")
+
+LONG = 60.0
+"""Seconds from which a sound is long."""
+
+_SIZES = 64 * 2**10
+"""The bytes of an excerpt are a multiple of this."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,20 +36,39 @@ class BattleAudio:
         self._arena = arena
         self._playback = playback
 
-    def file(self, name: str) -> Path:
-        """Return the FLAC file behind a name.
+    def file(self, name: str, *, opus: bool = False) -> Path:
+        """Return the file behind a name.
+
+        It is FLAC. Two excerpts are of one size, and neither is answered before both are there: neither size nor
+        waiting tells of which system a copy was made before.
+
+        Args:
+            name: opaque name of audio.
+            opus: return Ogg Opus instead where the sound is `LONG` or longer, whose size follows from its length.
 
         Raises:
             ArenaRefused: the name is not of this arena, its battle is long over, or the recording no longer exists.
         """
-        return self._of(name, self._playback.copy)
+        audio = self._arena.audio(name)
+        if opus and (audio.seconds or 0.0) >= LONG:
+            return self._of(audio, lambda *passage: self._playback.compress(self._playback.copy(*passage)))
+        return self._of(audio, lambda *passage: self._pad(audio, self._playback.copy(*passage)))
+
+    def _pad(self, audio: Audio, copy: Path) -> Path:
+        """Return an excerpt's copy with as many bytes as the other side's; any other copy as it is."""
+        if not audio.is_excerpt or audio.compared is None:
+            return copy
+        sizes = [
+            self._playback.copy(_stretch(side), self._gain_of(side, audio), audio.seconds).stat().st_size
+            for side in audio.compared
+        ]
+        return self._playback.pad(copy, _SIZES * (max(sizes) // _SIZES + 1))
 
     def peaks(self, name: str) -> list[float]:
         """Return the peaks of that file, 0 to 1; raises as `file` does."""
-        return self._of(name, self._playback.peaks)
+        return self._of(self._arena.audio(name), self._playback.peaks)
 
-    def _of(self, name: str, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
-        audio = self._arena.audio(name)
+    def _of(self, audio: Audio, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
         try:
             return fact(_stretch(audio), self._gain(audio), audio.seconds)
         except Changed as error:
@@ -62,6 +88,11 @@ class BattleAudio:
             return 0.0
         this_level, other = (self._playback.level(_stretch(side)) for side in audio.compared)
         return match_gains(this_level, other, target)[0]
+
+    def _gain_of(self, side: Audio, audio: Audio) -> float:
+        """Return the gain of one of the two sides that a sound is compared with."""
+        sides = audio.compared or ()
+        return self._gain(replace(audio, compared=(side, next(one for one in sides if one is not side))))
 
 
 def _stretch(audio: Audio) -> Stretch:

@@ -6,23 +6,22 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from podeval.arena.audio_tokens import AudioTokens, whole_seconds
+from podeval.arena.audio_tokens import AudioTokens, played_seconds
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.settings import ArenaSettings
-from podeval.store.tables import ArenaItem, ArenaOutput, Battle
+from podeval.store.tables import ArenaItem, Battle
 
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: two opaque names of audio, and their lengths in seconds.
+    """One side as a listener sees it: an opaque name of audio, its length, and how much has to be heard, in seconds.
 
-    Both lengths are whole seconds, as are the sounds behind the names: an exact length would identify the recording.
+    The length is in whole seconds, as is the sound behind the name: an exact length would identify the recording.
     """
 
-    excerpt: str
-    whole: str
+    audio: str
     seconds: float
-    whole_seconds: float
+    needed: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,8 @@ class BattleView:
     """Everything that leaves the service about a battle: nothing in it reveals the systems."""
 
     token: str
+    protocol: str
+    """`excerpts` or `whole`."""
     dimension: str
     capability: str
     title: str
@@ -43,7 +44,6 @@ class BattleView:
     """How the excerpts were chosen."""
     served_at: datetime
     expires_at: datetime
-    heard_share: float
     comment_required: bool
     loudness: float | None
     """LUFS to which both sides are brought; None where they are played as they are."""
@@ -60,18 +60,16 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
         settings: what an operator has set.
     """
     item = session.get_one(ArenaItem, battle.item)
-    lengths = [session.get_one(ArenaOutput, output).seconds for output in (battle.output_a, battle.output_b)]
-    a, b = (
-        BattleSide(
-            excerpt=sounds.name_side(battle.id, side, "excerpt"),
-            whole=sounds.name_side(battle.id, side, "whole"),
-            seconds=whole_seconds(end - begin),
-            whole_seconds=whole_seconds(length),
-        )
-        for side, (begin, end), length in zip("ab", read_spans(battle), lengths, strict=True)
-    )
+    lengths = [end - begin for begin, end in read_spans(battle)]
+    sides = []
+    for side, length, other in zip("ab", lengths, reversed(lengths), strict=True):
+        seconds = played_seconds(length, other, battle.protocol)
+        needed = settings.asked_seconds(seconds, battle.protocol)
+        sides.append(BattleSide(sounds.name_side(battle.id, side, "excerpt"), seconds, needed))
+    a, b = sides
     return BattleView(
         token=token,
+        protocol=battle.protocol,
         dimension=battle.dimension,
         capability=battle.capability,
         title=item.title,
@@ -83,7 +81,6 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
         rule=str(battle.excerpt["rule"]),
         served_at=battle.served_at,
         expires_at=battle.expires_at,
-        heard_share=settings.heard_share,
         comment_required=settings.comment_required,
         loudness=settings.loudness,
     )

@@ -2,8 +2,8 @@
 
 Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
 farewell. Short outputs are heard whole. Outputs with equally many turns (the same script, the same dialogue) are
-compared over the same turns; others at the same relative position. The whole recording stays available beside the
-excerpt.
+compared over the same turns, and where a turn has to be cut, over the same part of it; others at the same relative
+position. Whoever wants to judge recordings from beginning to end has them whole (`choose_whole`).
 """
 
 import random
@@ -11,8 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SECONDS = 60.0
+SECONDS = 30.0
 """Default length of the longest excerpt of one side."""
+
+SHORTEST_SHARE = 2 / 3
+"""Share of the longest excerpt below which the next turn is begun too, though it has to be cut."""
 
 Span = tuple[float, float]
 """Begin and end in seconds."""
@@ -52,7 +55,7 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
         seconds: longest excerpt.
     """
     if max(a.seconds, b.seconds) <= seconds:
-        return Excerpts((0.0, a.seconds), (0.0, b.seconds), "whole")
+        return choose_whole(a, b)
     chance = random.Random(f"{seed}:excerpt")  # noqa: S311 - reproducible by its recorded seed, no secret
     if len(a.turns) == len(b.turns) and len(a.turns) > 1:
         return _same_turns(a, b, chance, seconds)
@@ -60,8 +63,13 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
     return Excerpts(_at(a, position, seconds), _at(b, position, seconds), "same position")
 
 
+def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
+    """Return both recordings from beginning to end."""
+    return Excerpts((0.0, a.seconds), (0.0, b.seconds), "whole")
+
+
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides from the same turn on; at least one turn, cut where necessary.
+    """Choose as many whole turns as fit on both sides from the same turn on; where they are short, part of one more.
 
     The latest start is the one from which the longer side still fills an excerpt, so that the end is heard as often as
     any other part, and not in scraps.
@@ -76,11 +84,30 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
     while last + 1 < count and all(side.turns[last + 1][1] - side.turns[first][0] <= seconds for side in (a, b)):
         last += 1
 
+    def said(side: RecordingLength, turn: int) -> float:
+        return side.turns[turn][1] - side.turns[first][0]
+
+    # What is said in the last turn is the same on both sides, also where it is cut.
+    share = _fitting_share(a, b, first, last, seconds)
+    if last + 1 < count and share == 1 and max(said(a, last), said(b, last)) < SHORTEST_SHARE * seconds:
+        begun = _fitting_share(a, b, first, last + 1, seconds)
+        last, share = (last + 1, begun) if begun > 0 else (last, share)
+
     def span(side: RecordingLength) -> Span:
-        start = side.turns[first][0]
-        return start, min(side.turns[last][1], start + seconds, side.seconds)
+        start, (begin, end) = side.turns[first][0], side.turns[last]
+        return start, max(start, min(begin + share * (end - begin), start + seconds, side.seconds))
 
     return Excerpts(span(a), span(b), "same turns", first, last)
+
+
+def _fitting_share(a: RecordingLength, b: RecordingLength, first: int, last: int, seconds: float) -> float:
+    """Return the share of the last turn, from its beginning, that fits on both sides into an excerpt."""
+    fits = 1.0
+    for side in (a, b):
+        begin, end = side.turns[last]
+        if end > begin:
+            fits = min(fits, (side.turns[first][0] + seconds - begin) / (end - begin))
+    return max(0.0, fits)
 
 
 def _at(side: RecordingLength, position: float, seconds: float) -> Span:
@@ -94,8 +121,28 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
     return start, min(start + seconds, side.seconds)
 
 
+def heard_seconds(played: Sequence[Span], span: Span) -> float:
+    """Compute how much of an excerpt was played at least once; audio outside the excerpt does not count.
+
+    Args:
+        played: spans of the recording that were played, in seconds, in any order; they may overlap.
+        span: the excerpt.
+
+    Returns:
+        Seconds.
+    """
+    begin, end = span
+    seconds, reached = 0.0, begin
+    for start, stop in sorted(played):
+        start, stop = max(start, reached), min(stop, end)
+        if stop > start:
+            seconds += stop - start
+            reached = stop
+    return min(seconds, max(0.0, end - begin))
+
+
 def heard_share(played: Sequence[Span], span: Span) -> float:
-    """Compute the share of an excerpt that was played at least once; audio outside the excerpt does not count.
+    """Compute the share of an excerpt that was played at least once.
 
     Args:
         played: spans of the recording that were played, in seconds, in any order; they may overlap.
@@ -104,13 +151,5 @@ def heard_share(played: Sequence[Span], span: Span) -> float:
     Returns:
         0 to 1; 1 for an empty excerpt.
     """
-    begin, end = span
-    if end <= begin:
-        return 1.0
-    seconds, reached = 0.0, begin
-    for start, stop in sorted(played):
-        start, stop = max(start, reached), min(stop, end)
-        if stop > start:
-            seconds += stop - start
-            reached = stop
-    return min(1.0, seconds / (end - begin))
+    length = span[1] - span[0]
+    return min(1.0, heard_seconds(played, span) / length) if length > 0 else 1.0

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from podeval.arena.protocols import protocol_of_rule
 from podeval.arena.vote_records import ErasureRecord, Record, StandingRecord, VoteRecord
 from podeval.errors import BadInput
 from podeval.store import pseudonyms
@@ -89,6 +90,7 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
     if session.get(Battle, record.battle) is None:
         session.add(_battle(record))
         session.flush()
+    heard_a, heard_b = _read_heard(record)
     session.add(
         Vote(
             id=record.id,
@@ -101,6 +103,9 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
             heard_b=record.heard_b,
             seconds_a=record.seconds_a,
             seconds_b=record.seconds_b,
+            heard_seconds_a=heard_a,
+            heard_seconds_b=heard_b,
+            preference=record.preference,
             elapsed=record.elapsed,
             recorded_at=record.recorded_at,
             standing=record.standing,
@@ -147,10 +152,20 @@ def _battle(record: VoteRecord) -> Battle:
         repeats=record.repeats,
         seed=record.seed,
         pairing=record.pairing,
-        excerpt=json.loads(record.excerpt),
+        excerpt=(excerpt := json.loads(record.excerpt)),
+        protocol=record.protocol or protocol_of_rule(str(excerpt.get("rule"))),
         served_at=record.served_at,
         expires_at=record.expires_at,
     )
+
+
+def _read_heard(record: VoteRecord) -> tuple[float, float]:
+    """Return how many seconds of each side were heard; where a record of before does not say, by the share."""
+    if record.heard_seconds_a is not None and record.heard_seconds_b is not None:
+        return record.heard_seconds_a, record.heard_seconds_b
+    excerpt = json.loads(record.excerpt)
+    (begin_a, end_a), (begin_b, end_b) = excerpt.get("a", (0, 0)), excerpt.get("b", (0, 0))
+    return record.heard_a * (end_a - begin_a), record.heard_b * (end_b - begin_b)
 
 
 def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:

@@ -26,7 +26,8 @@ COLUMNS = (
 """Of the table of votes that `judge` reads, one row a vote.
 
 `at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN where unknown. `needed`: the fewest
-seconds in which what had to be heard can be heard. `heard`: the smaller share of the two sides. `gold`: 1 where the
+seconds in which what had to be heard can be heard. `heard`: the share of what has to
+be heard, of the side of which less was. `gold`: 1 where the
 answer is known and was given, 0 where it is known and the opposite was given, NaN where nothing is known. `counts`:
 whether it would count in the rating at all (no repeated battle). Skipped battles are not looked at.
 """
@@ -97,7 +98,9 @@ def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
     deaf = votes["heard"] < limits.heard_share
-    return format_details(f"heard {{:.0%}} of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"])
+    return format_details(
+        f"heard {{:.0%}} of what is asked for of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
+    )
 
 
 def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:

@@ -1,18 +1,21 @@
 """Choose the next battle for a voter from past battles and votes, by the rules of `arena.pairing`."""
 
+import math
 import random
 import secrets
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.excerpt_choice import RecordingLength, choose
+from podeval.arena.excerpt_choice import RecordingLength, choose, choose_whole
 from podeval.arena.pairing import Pair, PairingPool, next_meeting, pair, pick_dimension
+from podeval.arena.protocols import EXCERPTS, PROTOCOLS, list_protocols
 from podeval.arena.quick_ratings import strengths
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import ArenaSettings
@@ -22,6 +25,9 @@ from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vo
 
 _SEED_BITS = 53
 """Bits of a battle's seed, which JSON can hold exactly."""
+
+_TIMES_HEARD = 3
+"""How often both sides can be heard before a battle lapses."""
 
 _GOLD_APART = 5
 """Fewest votes between a battle and its repetition."""
@@ -39,19 +45,23 @@ _OUTPUTS_OF_MEETING = (
 )
 
 
+_Kind = tuple[str, str]
+"""A protocol and a dimension: votes of one kind are rated together."""
+
+
 @dataclass
 class _Snapshot:
     """The counts that are the same for all voters, kept for a while."""
 
     made_at: float = 0.0
     cost: float = 0.0
-    fields: dict[str, PairingPool] = field(default_factory=dict)
-    battles: dict[str, Counter[tuple[Pair, str]]] = field(default_factory=dict)
-    ratings: dict[str, dict[str, float]] = field(default_factory=dict)
+    fields: dict[_Kind, PairingPool] = field(default_factory=dict)
+    battles: dict[_Kind, Counter[tuple[Pair, str]]] = field(default_factory=dict)
+    ratings: dict[_Kind, dict[str, float]] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
         """Tell whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
-        compared = self.fields.get(battle.dimension)
+        compared = self.fields.get(_kind(battle))
         return compared is not None and {battle.low, battle.high} <= compared.items.get(battle.item, frozenset())
 
 
@@ -70,28 +80,42 @@ class Matchmaker:
         self._lock = threading.Lock()
 
     def new_battle(
-        self, session: Session, voter: str, now: datetime, *, dimension: str | None = None, seed: int | None = None
+        self,
+        session: Session,
+        voter: str,
+        now: datetime,
+        *,
+        protocol: str | None = None,
+        dimension: str | None = None,
+        seed: int | None = None,
     ) -> Battle:
         """Make a battle for a voter, which is not recorded yet.
+
+        Args:
+            session: reads what was compared and judged.
+            voter: a pseudonym.
+            now: the time.
+            protocol: by which it is compared; by default the first of `PROTOCOLS` that has something left.
+            dimension: to be judged; a random one by default.
+            seed: of all random choices; random by default.
 
         Raises:
             ArenaRefused: the voter has judged everything, or there is nothing to judge.
         """
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
         settings = self._settings
-        battle = self._repeated(session, voter, seed, dimension) or self._fresh_battle(session, voter, seed, dimension)
+        asked = _BattleWish(voter, seed, protocol, dimension)
+        battle = self._repeated(session, asked) or self._fresh_battle(session, asked)
         battle.id = secrets.token_hex(16)
         battle.served_at = now
-        battle.expires_at = now + timedelta(seconds=settings.vote_within)
+        battle.expires_at = now + time_open(battle, settings)
         return battle
 
     def count(self, battle: Battle) -> None:
         """Add a new battle to the present counts."""
         if battle.purpose == "rating":
             with self._lock:
-                self._snapshot.battles.setdefault(battle.dimension, Counter())[
-                    (battle.low, battle.high), battle.item
-                ] += 1
+                self._snapshot.battles.setdefault(_kind(battle), Counter())[(battle.low, battle.high), battle.item] += 1
 
     def shows(self, session: Session, battle: Battle) -> bool:
         """Tell whether a battle like this one could be made now."""
@@ -102,10 +126,10 @@ class Matchmaker:
         with self._lock:
             self._snapshot.made_at = -1e9
 
-    def _fresh_battle(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle:
-        snapshot = self._current(session)
-        judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": voter})}
-        fields = {d: compared for d, compared in snapshot.fields.items() if dimension in (None, d)}
+    def _fresh_battle(self, session: Session, asked: "_BattleWish") -> Battle:
+        snapshot, seed = self._current(session), asked.seed
+        judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": asked.voter})}
+        fields = {kind: compared for kind, compared in snapshot.fields.items() if asked.covers(*kind)}
         # A vote is answered with who was who: what it named comes again only where there is nothing else.
         heard_on = _collect_heard(judged)
         avoided = judged | {
@@ -115,16 +139,14 @@ class Matchmaker:
             for met in systems & compared.items.get(item, frozenset())
             for other in compared.items[item] - {met}
         }
-        possible = [d for d, compared in fields.items() if compared.open_pairs(avoided)]
-        if not possible:
-            avoided, possible = judged, [d for d, compared in fields.items() if compared.open_pairs(judged)]
+        protocol, avoided, possible = _find_open(fields, (avoided, judged))
         if not possible and not dimensions_of(session):
             raise ArenaRefused(NOTHING_YET, "there is nothing to compare here yet; come back later")
         if not possible:
             raise ArenaRefused(
                 NOTHING_LEFT, "you have judged every comparison there is at present; thank you, come back later"
             )
-        chosen = pick_dimension(possible, seed=seed)
+        chosen = protocol, pick_dimension(possible, seed=seed)
         with self._lock:
             # Others count battles while this one looks through them.
             battles: dict[tuple[Pair, str], int] = dict(snapshot.battles.get(chosen, Counter()))
@@ -141,10 +163,16 @@ class Matchmaker:
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
         # A session forgets what nobody holds: who shows the battle needs them once more.
         session.info["shown"] = (item, a, b)
-        excerpt = choose(_length(a), _length(b), seed=seed, seconds=self._settings.excerpt_seconds)
+        lengths = _length(a), _length(b)
+        excerpt = (
+            choose(*lengths, seed=seed, seconds=self._settings.excerpt_seconds)
+            if protocol == EXCERPTS
+            else choose_whole(*lengths)
+        )
         low, high = meeting.pair
         return Battle(
-            voter=voter,
+            voter=asked.voter,
+            protocol=protocol,
             item=item.id,
             output_a=a.id,
             output_b=b.id,
@@ -158,9 +186,9 @@ class Matchmaker:
             excerpt=excerpt.document(),
         )
 
-    def _repeated(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle | None:
+    def _repeated(self, session: Session, asked: "_BattleWish") -> Battle | None:
         """Return, now and then, the voter's earlier battle with the clearest difference, sides exchanged."""
-        settings = self._settings
+        settings, seed, voter = self._settings, asked.seed, asked.voter
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None
         again = aliased(Battle)
@@ -171,21 +199,21 @@ class Matchmaker:
             .where(~select(again.id).where(again.repeats == Battle.id).exists())
             .order_by(Vote.number)
         )
-        if dimension is not None:
-            decided = decided.where(Battle.dimension == dimension)
-        earlier = [battle for battle in session.scalars(decided) if self._current(session).shows(battle)]
+        played = [battle for battle in session.scalars(decided) if asked.covers(*_kind(battle))]
+        earlier = [battle for battle in played if self._current(session).shows(battle)]
         if len(earlier) < settings.gold_after:
             return None
         ratings = self._current(session).ratings
 
         def clearness(battle: Battle) -> float:
-            scale = ratings.get(battle.dimension, {})
+            scale = ratings.get(_kind(battle), {})
             return abs(scale.get(battle.low, 0.0) - scale.get(battle.high, 0.0))
 
         first = max(earlier[: -min(_GOLD_APART, len(earlier) - 1)], key=clearness)
         sides = first.excerpt
         return Battle(
             voter=voter,
+            protocol=first.protocol,
             item=first.item,
             output_a=first.output_b,
             output_b=first.output_a,
@@ -212,6 +240,40 @@ class Matchmaker:
             return self._snapshot
 
 
+@dataclass(frozen=True)
+class _BattleWish:
+    """Whose battle it is, the seed of its choices, and what it is to be about; None for anything."""
+
+    voter: str
+    seed: int
+    protocol: str | None
+    dimension: str | None
+
+    def covers(self, protocol: str, dimension: str) -> bool:
+        return self.protocol in (None, protocol) and self.dimension in (None, dimension)
+
+
+def _kind(battle: Battle) -> _Kind:
+    return battle.protocol, battle.dimension
+
+
+def _find_open(
+    fields: Mapping[_Kind, PairingPool], avoidable: Sequence[set[tuple[Pair, str]]]
+) -> tuple[str, set[tuple[Pair, str]], list[str]]:
+    """Return the first protocol in which something is left to judge, what is avoided there, and its dimensions.
+
+    Args:
+        fields: what can be compared.
+        avoidable: what is avoided if anything is left then; the last is avoided in any case.
+    """
+    for protocol in PROTOCOLS:
+        for avoided in avoidable:
+            dimensions = [name for (of, name), pool in fields.items() if of == protocol and pool.open_pairs(avoided)]
+            if dimensions:
+                return protocol, avoided, dimensions
+    return PROTOCOLS[0], avoidable[-1], []
+
+
 def _collect_heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
     """Return the systems that one voter met, by item."""
     systems: dict[str, set[str]] = {}
@@ -224,41 +286,41 @@ def _take_snapshot(session: Session) -> _Snapshot:
     snapshot = _Snapshot()
     # Collect the systems with a recording of each item, for open dimensions.
     rows = (
-        select(ArenaItem.dimension, ArenaItem.id, ArenaOutput.system)
+        select(ArenaItem.dimension, ArenaItem.benchmark, ArenaItem.id, ArenaOutput.system)
         .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
         .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
         .where(ArenaItem.active, ArenaOutput.active, ArenaSystem.active, ArenaOutput.audio != "")
     )
-    items: dict[str, dict[str, set[str]]] = {}
+    items: dict[_Kind, dict[str, set[str]]] = {}
     closed = closed_dimensions(session)
-    for dimension, item, system in session.execute(rows):
-        if dimension not in closed:
-            items.setdefault(dimension, {}).setdefault(item, set()).add(system)
-    snapshot.fields = {dimension: PairingPool(systems) for dimension, systems in items.items()}
+    for dimension, benchmark, item, system in session.execute(rows):
+        for protocol in list_protocols(benchmark) if dimension not in closed else ():
+            items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
+    snapshot.fields = {kind: PairingPool(systems) for kind, systems in items.items()}
     # Count how often each pair met on each item.
     served = (
-        select(Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
+        select(Battle.protocol, Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
         .where(Battle.purpose == "rating")
-        .group_by(Battle.dimension, Battle.low, Battle.high, Battle.item)
+        .group_by(Battle.protocol, Battle.dimension, Battle.low, Battle.high, Battle.item)
     )
-    for dimension, low, high, item, count in session.execute(served):
-        snapshot.battles.setdefault(dimension, Counter())[(low, high), item] = count
+    for protocol, dimension, low, high, item, count in session.execute(served):
+        snapshot.battles.setdefault((protocol, dimension), Counter())[(low, high), item] = count
     # Estimate the strength of each system.
-    for dimension, systems in items.items():
-        snapshot.ratings[dimension] = strengths(
-            {s for group in systems.values() for s in group}, _read_results(session, dimension)
+    for kind, systems in items.items():
+        snapshot.ratings[kind] = strengths(
+            {s for group in systems.values() for s in group}, _read_results(session, *kind)
         )
     return snapshot
 
 
-def _read_results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:
-    """Return the counted votes of one dimension without their sides: `(low, high, outcome, how often)`."""
+def _read_results(session: Session, protocol: str, dimension: str) -> list[tuple[str, str, str, int]]:
+    """Return the counted votes of one kind without their sides: `(low, high, outcome, how often)`."""
     a = aliased(ArenaOutput)
     query = (
         select(Battle.low, Battle.high, a.system, Vote.outcome, func.count())
         .join(Vote, Vote.battle == Battle.id)
         .join(a, Battle.output_a == a.id)
-        .where(Battle.dimension == dimension, Battle.purpose == "rating")
+        .where(Battle.protocol == protocol, Battle.dimension == dimension, Battle.purpose == "rating")
         .where(Vote.standing == "counted", Vote.outcome != "skip")
         .group_by(Battle.low, Battle.high, a.system, Vote.outcome)
     )
@@ -270,6 +332,13 @@ def _read_results(session: Session, dimension: str) -> list[tuple[str, str, str,
 
 def _length(output: ArenaOutput) -> RecordingLength:
     return RecordingLength(output.seconds, [(float(start), float(end)) for start, end in output.turns])
+
+
+def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
+    """Return how long a battle can be judged: whole hours, which say nothing of exact lengths, where it is long."""
+    (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
+    hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
+    return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))
 
 
 def read_spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:

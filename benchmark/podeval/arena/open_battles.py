@@ -7,6 +7,7 @@ from sqlalchemy import bindparam, exists, func, select
 from sqlalchemy.orm import Session
 
 from podeval.arena import refusal
+from podeval.arena.matchmaking import time_open
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import Battle, Erasure, Vote
@@ -74,11 +75,16 @@ def keep_battle(session: Session, battle: Battle, now: datetime, settings: Arena
 
 
 def find_unjudged(
-    session: Session, voter: str, dimension: str | None, is_playable: Callable[[Session, Battle], bool]
+    session: Session,
+    voter: str,
+    protocol: str | None,
+    dimension: str | None,
+    is_playable: Callable[[Session, Battle], bool],
 ) -> str | None:
     """Find the first battle that a voter opened and left, in another tab or on another day, and that can be played."""
     battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
-    playable = (each for each in battles if dimension in (None, each.dimension) and is_playable(session, each))
+    asked = (each for each in battles if protocol in (None, each.protocol) and dimension in (None, each.dimension))
+    playable = (each for each in asked if is_playable(session, each))
     return next((battle.id for battle in playable), None)
 
 
@@ -86,5 +92,5 @@ def reopen_battle(session: Session, id: str, now: datetime, settings: ArenaSetti
     """Return a battle, opened again where it lapsed."""
     battle = session.get_one(Battle, id)
     if battle.expires_at < now:
-        battle.served_at, battle.expires_at = now, now + timedelta(seconds=settings.vote_within)
+        battle.served_at, battle.expires_at = now, now + time_open(battle, settings)
     return battle

@@ -10,17 +10,18 @@ import pandas as pd
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import aliased
 
+from podeval.arena.protocols import PROTOCOLS
 from podeval.arena.ratings import POOLED, Standings, standings_by_dimension
 from podeval.arena.review import Status
 from podeval.arena.service import Arena
 from podeval.arena.voting import may_tell
 from podeval.stats.battles import Battles
-from podeval.stats.bradley_terry import SystemRating
+from podeval.stats.bradley_terry import SystemRating, votes_needed
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 CSV_COLUMNS = (
-    "dimension", "system", "title", "kind", "rank_best", "rank_worst", "rating", "low", "high", "elo", "battles",
-    "wins", "losses", "ties", "both_bad",
+    "protocol", "dimension", "system", "title", "kind", "rank_best", "rank_worst", "rating", "low", "high",
+    "rating_by_strength", "elo", "battles", "wins", "losses", "ties", "both_bad",
 )  # fmt: skip
 
 _QUICK = 0.2
@@ -48,16 +49,20 @@ class Known:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The standings by dimension (empty before the first vote; `pooled` first, if there are several), their basis."""
+    """The standings by protocol and dimension, and their basis.
 
-    standings: Mapping[str, Standings]
+    A protocol without votes is left out; within one, `pooled` comes first if there are several dimensions. Protocols
+    are never pooled.
+    """
+
+    protocols: Mapping[str, Mapping[str, Standings]]
     systems: Mapping[str, Known]
     status: Status
 
     @property
     def excluded_share(self) -> float:
         """Share of the excluded among the votes that could count, 0 to 1."""
-        counted = self.standings[next(iter(self.standings))].ratings.votes if self.standings else 0
+        counted = sum(next(iter(parts.values())).ratings.votes for parts in self.protocols.values())
         return self.status.excluded / max(1, counted + self.status.excluded)
 
     def document(self) -> dict[str, Any]:
@@ -68,22 +73,28 @@ class Ranking:
             "excluded": self.status.excluded,
             "excluded_share": self.excluded_share,
             "alarms": self.status.alarms,
-            "dimensions": {name: self._plain(part) for name, part in self.standings.items()},
+            "protocols": {
+                protocol: {"dimensions": {name: self._plain(part) for name, part in parts.items()}}
+                for protocol, parts in self.protocols.items()
+            },
         }
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each system and dimension, with `CSV_COLUMNS`."""
+        """Return a row for each system, dimension and protocol, with `CSV_COLUMNS`."""
         rows = [
             {
+                "protocol": protocol,
                 "dimension": name,
                 "title": self.systems[row.system].title,
                 "kind": self.systems[row.system].kind,
                 "rank_best": row.best,
                 "rank_worst": row.worst,
                 "elo": part.elo[row.system].rating,
+                "rating_by_strength": part.by_strength.get(row.system).rating if part.by_strength else None,
                 **asdict(row),
             }
-            for name, part in self.standings.items()
+            for protocol, parts in self.protocols.items()
+            for name, part in parts.items()
             for row in part.ratings.systems
         ]
         return pd.DataFrame(rows, columns=list(CSV_COLUMNS))
@@ -100,16 +111,41 @@ class Ranking:
             "wins": part.tally.wins[positions][:, positions].tolist(),
             "battles": part.tally.battles[positions][:, positions].tolist(),
             "undecided": [asdict(pair) for pair in part.undecided],
+            "by_strength": [asdict(row) for row in part.by_strength.systems] if part.by_strength else None,
         }
 
 
 @dataclass(frozen=True)
 class Revealed:
-    """The system on one side of a judged battle: title, and its rating on the battle's dimension if there is one."""
+    """The system on one side of a judged battle: title, and its rating on the battle's dimension if there is one.
 
+    `audio` is the opaque name of what was played, `whole` that of the whole recording, empty where it is the same.
+    """
+
+    system: str
     title: str
     kind: str
     rating: SystemRating | None
+    item: str
+    audio: str
+    whole: str
+
+
+@dataclass(frozen=True)
+class RevealedBattle:
+    """Who was who in a judged battle, and what the votes say of the two.
+
+    `apart` tells whether the votes separate the two; `votes_needed` how many more would, None where nothing can be
+    said.
+    """
+
+    a: Revealed
+    b: Revealed
+    protocol: str
+    dimension: str
+    outcome: str
+    apart: bool
+    votes_needed: int | None
 
 
 class Rankings:
@@ -147,7 +183,7 @@ class Rankings:
         assert self._ranking is not None
         return self._ranking
 
-    def reveal(self, voter: str, vote: str) -> tuple[Revealed, Revealed] | None:
+    def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
         """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be told.
 
         Args:
@@ -160,12 +196,23 @@ class Rankings:
             judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
             if judged is None or not may_tell(session, *judged[:2], self._arena.settings):
                 return None
-        _, battle, *sides = judged
-        dimension = battle.dimension
-        part = self.current().standings.get(dimension)
+        given, battle, *sides = judged
+        part = self.current().protocols.get(battle.protocol, {}).get(battle.dimension)
         rated = {row.system: row for row in part.ratings.systems} if part else {}
-        one, two = (Revealed(title, kind, rated.get(id)) for id, title, kind in (sides[:3], sides[3:]))
-        return one, two
+        a, b = (
+            self._reveal_side(battle, side, system, Known(title, kind), rated.get(system))
+            for side, (system, title, kind) in (("a", sides[:3]), ("b", sides[3:]))
+        )
+        both_rated = part is not None and a.rating is not None and b.rating is not None
+        needed = votes_needed(part.ratings, a.system, b.system) if part is not None and both_rated else None
+        return RevealedBattle(a, b, battle.protocol, battle.dimension, given.outcome, needed == 0, needed)
+
+    def _reveal_side(
+        self, battle: Battle, side: str, system: str, known: Known, rating: SystemRating | None
+    ) -> Revealed:
+        audio = self._arena.name_side(battle.id, side, "excerpt")
+        whole = self._arena.name_side(battle.id, side, "whole") if battle.excerpt.get("rule") != "whole" else ""
+        return Revealed(system, known.title, known.kind, rating, battle.item, audio, whole)
 
     def _renew(self) -> None:
         began, first = time.monotonic(), self._ranking is None
@@ -195,13 +242,25 @@ class Rankings:
 
     def _make(self) -> Ranking:
         table = self._arena.battles()
-        standings: dict[str, Standings] = {}
-        if not table.empty:
-            first, second, outcome, voter = (list(table[name]) for name in ("system_a", "system_b", "outcome", "voter"))
-            battles = Battles.of(first, second, outcome, voter)
-            standings = standings_by_dimension(battles, list(table["dimension"]))
-            if len(standings) == 2:
-                del standings[POOLED]
+        protocols = {
+            protocol: rate_dimensions(part)
+            for protocol in PROTOCOLS
+            if not (part := table[table["protocol"] == protocol]).empty
+        }
         with self._arena.database.reading() as session:
             systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
-        return Ranking(standings, systems, self._arena.status())
+        return Ranking(protocols, systems, self._arena.status())
+
+
+def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
+    """Rate the systems by some votes of one protocol: pooled, where there are several dimensions, and by dimension.
+
+    Args:
+        votes: with the columns of `vote_table`, at least one.
+    """
+    first, second, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
+    battles = Battles.of(first, second, outcome, voter, slight=list(votes["preference"] == "slight"))
+    standings = standings_by_dimension(battles, list(votes["dimension"]))
+    if len(standings) == 2:
+        del standings[POOLED]
+    return standings

@@ -29,12 +29,17 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Standings:
-    """The ranking of one dimension, with the data it rests on."""
+    """The ranking of one dimension, with the data it rests on.
+
+    `by_strength` is the same ranking where a slight preference counts as half a preference and half a tie; None where
+    no vote says how clear it is.
+    """
 
     ratings: Ratings
     elo: Mapping[str, Elo]
     tally: Tally
     undecided: tuple[Undecided, ...]
+    by_strength: Ratings | None = None
 
     @property
     def coverage(self) -> float:
@@ -71,7 +76,9 @@ def standings(
         for better, worse in neighbours
         if (needed := votes_needed(ratings, better.system, worse.system)) != 0
     )
-    return Standings(ratings, elo(battles), counted, undecided)
+    said = battles.slight is not None and bool(battles.slight.any())
+    by_strength = rate(battles, position=position, intervals=intervals, seed=seed, strength=True) if said else None
+    return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 
 def standings_by_dimension(
@@ -113,4 +120,5 @@ def _without_absent(battles: Battles) -> Battles:
         battles.outcome,
         battles.voter,
         battles.covariates,
+        battles.slight,
     )

@@ -18,6 +18,7 @@ from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioToken
 from podeval.arena.battle_view import BattleView, make_view
 from podeval.arena.matchmaking import Matchmaker
 from podeval.arena.open_battles import find_unjudged, keep_battle, reopen_battle
+from podeval.arena.protocols import PROTOCOLS
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
@@ -131,11 +132,14 @@ class Arena:
         """Return the keyed hash of a network address, for comparing origins; the address is not stored."""
         return self._secret.mark("origin", address) if address else ""
 
-    def serve(self, voter: str, *, dimension: str | None = None, seed: int | None = None) -> BattleView:
+    def serve(
+        self, voter: str, *, protocol: str | None = None, dimension: str | None = None, seed: int | None = None
+    ) -> BattleView:
         """Serve a new battle to a voter; where none is left, one that they were given and did not judge.
 
         Args:
             voter: a pseudonym.
+            protocol: `excerpts` or `whole`; by default excerpts, whole recordings where no excerpts are left.
             dimension: dimension to judge; a random one by default.
             seed: seed of all random choices; random by default.
 
@@ -144,17 +148,19 @@ class Arena:
         """
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(refusal.CLOSED, reason)
-        now = self._clock()
+        if protocol not in (None, *PROTOCOLS):
+            raise ArenaRefused(refusal.INVALID, f"{protocol!r:.40} is no protocol; there are {', '.join(PROTOCOLS)}")
+        now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
             # Chosen beside the others, so that only the record of it waits for its turn to write.
             with self.database.reading() as session:
                 try:
-                    battle = self._matchmaker.new_battle(session, voter, now, dimension=dimension, seed=seed)
+                    battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)
                 except ArenaRefused as error:
                     if (
                         error.reason != refusal.NOTHING_LEFT
-                        or (left := find_unjudged(session, voter, dimension, self._matchmaker.shows)) is None
+                        or (left := find_unjudged(session, voter, **wish, is_playable=self._matchmaker.shows)) is None
                     ):
                         raise
                     break
@@ -211,6 +217,10 @@ class Arena:
                 self._objects.write(session, done.vote)
         return done
 
+    def name_side(self, battle: str, side: str, extent: str) -> str:
+        """Make the opaque name of a side's audio, for someone who may know whose it is."""
+        return self._sounds.name_side(battle, side, extent)
+
     def audio(self, name: str) -> Audio:
         """Return the sound behind the opaque name of a side's audio.
 
@@ -226,6 +236,10 @@ class Arena:
 
     def dimensions(self) -> list[str]:
         """Return the open dimensions that have an item with outputs of at least two systems."""
+        return sorted({name for names in self.dimensions_by_protocol().values() for name in names})
+
+    def dimensions_by_protocol(self) -> dict[str, list[str]]:
+        """Return, by protocol, the open dimensions that can be judged by it; a protocol without any is left out."""
         with self.database.reading() as session:
             return dimensions_of(session)
 
@@ -315,10 +329,12 @@ class Arena:
         with self.database.reading() as session:
             return review.status(session, self.settings)
 
-    def battles(self, *, dimension: str | None = None, excluded: bool = False) -> pd.DataFrame:
+    def battles(
+        self, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False
+    ) -> pd.DataFrame:
         """Return the votes that ratings are computed from; see `vote_table.rating_table`."""
         with self.database.reading() as session:
-            return rating_table(session, dimension=dimension, excluded=excluded)
+            return rating_table(session, protocol=protocol, dimension=dimension, excluded=excluded)
 
     def _view(self, session: Session, battle: Battle) -> BattleView:
         return make_view(session, battle, self._sounds, self._secret.sign("battle", battle.id), self.settings)

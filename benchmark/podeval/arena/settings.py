@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from podeval.arena.integrity import IntegrityLimits
 from podeval.arena.pairing import RULES
+from podeval.arena.protocols import EXCERPTS
 from podeval.errors import BadInput
 
 
@@ -18,12 +19,14 @@ class ArenaSettings:
 
     pairing: str = "closest"
     """The rule of `arena.pairing`."""
-    excerpt_seconds: float = 60.0
-    """Longest excerpt of one side."""
+    excerpt_seconds: float = 30.0
+    """Longest excerpt of one side; the shortest of a long recording is two thirds of it."""
     vote_within: float = 3600.0
     """Seconds after which a battle lapses."""
     heard_share: float = 0.9
-    """Share of each excerpt that has to be heard before a judgement; a skip needs none."""
+    """Share of each whole recording that has to be heard before a judgement; a skip needs none."""
+    heard_seconds: float = 10.0
+    """Seconds of each excerpt that have to be heard, less where `heard_share` of it is less."""
     fastest_playback: float = 2.0
     """Fastest playback rate; a vote that is sooner than it allows is refused."""
     comment_required: bool = False
@@ -48,12 +51,30 @@ class ArenaSettings:
         for name in ("heard_share", "gold_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it is a share, 0 to 1")
-        for name in ("excerpt_seconds", "vote_within", "fastest_playback", "most_open", "most_an_hour"):
+        for name in (
+            "excerpt_seconds",
+            "vote_within",
+            "heard_seconds",
+            "fastest_playback",
+            "most_open",
+            "most_an_hour",
+        ):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be more than 0")
         if self.loudness is not None and not -60 <= self.loudness <= 0:
             raise BadInput(f"loudness is {self.loudness} LUFS; it is between -60 and 0, or None")
 
-    def needed_seconds(self, length_a: float, length_b: float) -> float:
-        """Return the fewest seconds in which the required share of both excerpts can be heard."""
-        return self.heard_share * (length_a + length_b) / self.fastest_playback
+    def asked_seconds(self, length: float, protocol: str) -> float:
+        """Return how many seconds of a side have to be heard.
+
+        Args:
+            length: of the side as it is played, seconds.
+            protocol: `excerpts` or `whole`.
+        """
+        share = self.heard_share * length
+        return min(self.heard_seconds, share) if protocol == EXCERPTS else share
+
+    def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
+        """Return the fewest seconds in which what has to be heard of both sides can be heard."""
+        asked = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
+        return asked / self.fastest_playback

@@ -28,8 +28,9 @@ class _Record(BaseModel):
 
 
 class VoteRecord(_Record):
-    """One vote with its battle."""
+    """One vote with its battle; records of the first schema say nothing of protocol, preference and seconds heard."""
 
+    schema_version: Literal[1, 2] = Field(2, alias="schema")  # type: ignore[assignment]
     record: Literal["vote"] = "vote"
     id: _Key
     number: Annotated[int, Field(ge=0)]
@@ -51,6 +52,7 @@ class VoteRecord(_Record):
     output_sha256_b: Annotated[str, Field(max_length=64)] = ""
     excerpt: str
     """JSON."""
+    protocol: Literal["", "excerpts", "whole"] = ""
     purpose: Literal["rating", "gold"] = "rating"
     repeats: Annotated[str, Field(max_length=32)] | None = None
     seed: int
@@ -63,6 +65,9 @@ class VoteRecord(_Record):
     heard_b: _Share
     seconds_a: _Seconds
     seconds_b: _Seconds
+    heard_seconds_a: _Seconds | None = None
+    heard_seconds_b: _Seconds | None = None
+    preference: Literal["", "clear", "slight"] = ""
     comment: Annotated[str, Field(max_length=2000)] = ""
     comment_cut: bool = False
     standing: Literal["counted", "excluded"] = "counted"
@@ -152,6 +157,7 @@ def vote_records(session: Session, ids: Iterable[str] | None = None, *, private:
             "output_sha256_a": left.sha256,
             "output_sha256_b": right.sha256,
             "excerpt": json.dumps(battle.excerpt, ensure_ascii=False, allow_nan=False),
+            "protocol": battle.protocol,
             "purpose": battle.purpose,
             "repeats": battle.repeats,
             "seed": battle.seed,
@@ -164,6 +170,9 @@ def vote_records(session: Session, ids: Iterable[str] | None = None, *, private:
             "heard_b": vote.heard_b,
             "seconds_a": vote.seconds_a,
             "seconds_b": vote.seconds_b,
+            "heard_seconds_a": vote.heard_seconds_a,
+            "heard_seconds_b": vote.heard_seconds_b,
+            "preference": vote.preference,
             "comment": vote.comment if private else "",
             "comment_cut": vote.comment_cut,
             "standing": vote.standing,

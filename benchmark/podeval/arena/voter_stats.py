@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,24 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
+from podeval.arena.quick_ratings import strengths
 from podeval.arena.service import Arena
 from podeval.stats.bias import wilson
-from podeval.store.tables import ArenaOutput, Battle, Vote
+from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
+
+BOARD_FROM = 5
+"""Judgements from which a voter has a board of their own."""
+
+
+@dataclass(frozen=True)
+class PersonalRow:
+    """One system by one voter's choices: its battles, wins (a tie counts half), and strength on Elo's scale."""
+
+    system: str
+    title: str
+    battles: int
+    wins: float
+    strength: float
 
 
 @dataclass(frozen=True)
@@ -21,7 +36,8 @@ class Personal:
 
     `judged` leaves out skipped battles. `compared` counts the voter's choices of a side in meetings of two systems
     where most other voters prefer one of them (same dimension, counted votes); `agreed` those that prefer the same one.
-    `low` and `high` are Wilson's 95 % bounds of the share agreed, None where nothing is compared.
+    `low` and `high` are Wilson's 95 % bounds of the share agreed, None where nothing is compared. `board` ranks the
+    systems by this voter's choices alone, best first, from `BOARD_FROM` judgements on; empty before.
     """
 
     judged: int
@@ -30,15 +46,25 @@ class Personal:
     agreed: int
     low: float | None
     high: float | None
+    board: tuple[PersonalRow, ...] = ()
 
 
 _NOTHING = 0.003
 """Seconds of counting up to which it is done at every request."""
 
-_Preferences = Counter[tuple[str, str, str, str]]
-"""How often each system of a pair was preferred: `(dimension, low, high, preferred)`."""
+_Preferences = Counter[tuple[str, str, str, str, str]]
+"""How often each system of a pair was preferred: `(protocol, dimension, low, high, preferred)`."""
 
-_WHAT = (Battle.purpose, Vote.standing, Battle.dimension, Battle.low, Battle.high, ArenaOutput.system, Vote.outcome)
+_WHAT = (
+    Battle.purpose,
+    Vote.standing,
+    Battle.protocol,
+    Battle.dimension,
+    Battle.low,
+    Battle.high,
+    ArenaOutput.system,
+    Vote.outcome,
+)
 _COUNTS = (
     select(*_WHAT, func.count().label("votes"))
     .join(Vote, Vote.battle == Battle.id)
@@ -83,8 +109,8 @@ class Personals:
             preferences[side] += count if standing == "counted" else 0
         compared = agreed = 0
         for side, count in mine.items():
-            dimension, low, high, preferred = side
-            opposite = (dimension, low, high, high if preferred == low else low)
+            *kind, low, high, preferred = side
+            opposite = (kind[0], kind[1], low, high, high if preferred == low else low)
             # What was counted a moment ago may not hold this voter's newest.
             others, against = (max(0, everybody[one] - preferences[one]) for one in (side, opposite))
             compared += count if others != against else 0
@@ -92,7 +118,31 @@ class Personals:
         share = wilson(agreed, compared)
         skipped = sum(row.votes for row in rows if row.outcome == "skip")
         judged = sum(row.votes for row in rows) - skipped
-        return Personal(judged, skipped, compared, agreed, share.low, share.high)
+        board = self._rank(rows) if judged >= BOARD_FROM else ()
+        return Personal(judged, skipped, compared, agreed, share.low, share.high, board)
+
+    def _rank(self, rows: Iterable[Any]) -> tuple[PersonalRow, ...]:
+        """Rank the systems by the rows of one voter; nothing where the arena does not tell whom they heard."""
+        if not self._arena.settings.reveal:
+            return ()
+        results = [
+            (row.system, row.high if row.system == row.low else row.low, row.outcome, row.votes)
+            for row in rows
+            if row.purpose == "rating" and row.outcome != "skip"
+        ]
+        battles: dict[str, int] = defaultdict(int)
+        wins: dict[str, float] = defaultdict(float)
+        for a, b, outcome, count in results:
+            share = {"a": 1.0, "b": 0.0}.get(outcome, 0.5)
+            for system, part in ((a, share), (b, 1 - share)):
+                battles[system] += count
+                wins[system] += part * count
+        strength = strengths(battles, results)
+        with self._arena.database.reading(one_state=False) as session:
+            named = select(ArenaSystem.id, ArenaSystem.title).where(ArenaSystem.id.in_(list(battles)))
+            titles = {id: title for id, title in session.execute(named)}
+        order = sorted(battles, key=lambda system: (-strength[system], titles[system]))
+        return tuple(PersonalRow(s, titles[s], battles[s], float(wins[s]), strength[s]) for s in order)
 
     def _everybody(self, session: Session) -> "_Preferences":
         with self._lock:
@@ -106,8 +156,9 @@ class Personals:
             return self._all
 
 
-def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str], int]]:
+def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str, str], int]]:
     """Yield standing, preferred side and count of those rows that are about a rating and prefer a side."""
-    for purpose, standing, dimension, low, high, on_a, outcome, count in rows:
+    for purpose, standing, protocol, dimension, low, high, on_a, outcome, count in rows:
         if purpose == "rating" and outcome in ("a", "b"):
-            yield standing, (dimension, low, high, on_a if outcome == "a" else high if on_a == low else low), count
+            preferred = on_a if outcome == "a" else high if on_a == low else low
+            yield standing, (protocol, dimension, low, high, preferred), count

@@ -10,12 +10,13 @@ from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal
+from podeval.arena.audio_tokens import played_seconds
 from podeval.arena.comments import clean_comment
-from podeval.arena.excerpt_choice import Span, heard_share
+from podeval.arena.excerpt_choice import Span, heard_seconds, heard_share
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
 
 _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MOST_STRETCHES = 5_000
@@ -34,7 +35,8 @@ class Ballot:
 
     `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
     excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
-    playing. `origin`: keyed hash of the network address.
+    playing. `preference`: where a side is better, whether it is so clearly, `clear` or `slight`; empty where the
+    voter does not say. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Ballot:
     played_b: Sequence[Span] = ()
     seconds_a: float = 0.0
     seconds_b: float = 0.0
+    preference: str = ""
     origin: str = field(default="", repr=False)
 
 
@@ -74,6 +77,11 @@ def validate_ballot(ballot: Ballot) -> Ballot:
         )
     if ballot.outcome not in OUTCOMES:
         raise ArenaRefused(refusal.INVALID, f"{ballot.outcome!r:.40} is no outcome; there are {', '.join(OUTCOMES)}")
+    if ballot.preference not in ("", *PREFERENCES) or (ballot.preference and ballot.outcome not in ("a", "b")):
+        raise ArenaRefused(
+            refusal.INVALID,
+            f"{ballot.preference!r:.40} is no preference; where A or B is better, it is {' or '.join(PREFERENCES)}",
+        )
     if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
         raise ArenaRefused(refusal.INVALID, "this comment cannot be read; write up to 2,000 characters")
     for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
@@ -127,7 +135,12 @@ def record(
         raise ArenaRefused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
-    shares = [_share(*side) for side in zip("AB", (ballot.played_a, ballot.played_b), lengths, strict=True)]
+    heard = [
+        _measure_heard(side, played, length, played_seconds(length, other, battle.protocol))
+        for side, played, length, other in zip(
+            "AB", (ballot.played_a, ballot.played_b), lengths, reversed(lengths), strict=True
+        )
+    ]
     # A clock that was set back says nothing about how long the voter took.
     elapsed = (now - battle.served_at).total_seconds() if now >= battle.served_at else None
     if ballot.outcome != "skip":
@@ -135,7 +148,7 @@ def record(
         if free is not None and judged_before is not None:
             # Battles that are open side by side are heard one after another.
             free = min(free, (now - judged_before).total_seconds())
-        _refuse_unheard(shares, lengths, free, settings)
+        _refuse_unheard(heard, lengths, free, battle.protocol, settings)
         if settings.comment_required and not comment:
             raise ArenaRefused(refusal.NO_COMMENT, "please say in a few words why; a judgement needs a reason here")
     vote = Vote(
@@ -145,8 +158,11 @@ def record(
         outcome=ballot.outcome,
         comment=comment,
         comment_cut=was_cut,
-        heard_a=shares[0],
-        heard_b=shares[1],
+        preference=ballot.preference,
+        heard_a=heard[0].share,
+        heard_b=heard[1].share,
+        heard_seconds_a=heard[0].seconds,
+        heard_seconds_b=heard[1].seconds,
         seconds_a=float(ballot.seconds_a),
         seconds_b=float(ballot.seconds_b),
         elapsed=elapsed,
@@ -171,8 +187,10 @@ def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettin
     """
     if not settings.reveal or vote.outcome != "skip":
         return settings.reveal
-    if min(vote.heard_a, vote.heard_b) + _HAIR < settings.heard_share:
-        return False
+    lengths = [end - begin for begin, end in read_spans(battle)]
+    for seconds, length in zip((vote.heard_seconds_a, vote.heard_seconds_b), lengths, strict=True):
+        if seconds + _HAIR < settings.asked_seconds(length, battle.protocol):
+            return False
     # Battles that were open side by side were heard one after another.
     before = session.scalar(
         select(func.max(Vote.recorded_at)).where(
@@ -180,7 +198,7 @@ def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettin
         )
     )
     free = [vote.elapsed] if before is None else [vote.elapsed, (vote.recorded_at - before).total_seconds()]
-    needed = settings.needed_seconds(*(end - begin for begin, end in read_spans(battle)))
+    needed = settings.needed_seconds(lengths[0], lengths[1], battle.protocol)
     return all(seconds is None or seconds >= needed for seconds in free)
 
 
@@ -188,15 +206,26 @@ def _acknowledge(vote: Vote, title_a: str | None, title_b: str | None) -> Acknow
     return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, title_a, title_b)
 
 
-def _refuse_unheard(shares: list[float], lengths: list[float], free: float | None, settings: ArenaSettings) -> None:
-    for name, share in zip("AB", shares, strict=True):
-        if share + _HAIR < settings.heard_share:
+@dataclass(frozen=True)
+class _Heard:
+    """How much of a side was played at least once: seconds, and as a share."""
+
+    seconds: float
+    share: float
+
+
+def _refuse_unheard(
+    heard: list[_Heard], lengths: list[float], free: float | None, protocol: str, settings: ArenaSettings
+) -> None:
+    for name, side, length in zip("AB", heard, lengths, strict=True):
+        asked = settings.asked_seconds(length, protocol)
+        if side.seconds + _HAIR < asked:
             raise ArenaRefused(
                 refusal.NOT_HEARD,
-                f"please listen to more of side {name}: {share:.0%} of it was played, "
-                f"{settings.heard_share:.0%} is asked for",
+                f"please listen to more of side {name}: {side.seconds:.0f} s of it were played, "
+                f"{math.ceil(round(asked, 3))} s are asked for",
             )
-    needed = settings.needed_seconds(*lengths)
+    needed = settings.needed_seconds(lengths[0], lengths[1], protocol)
     if free is not None and free < needed:
         raise ArenaRefused(
             refusal.TOO_SOON,
@@ -204,19 +233,27 @@ def _refuse_unheard(shares: list[float], lengths: list[float], free: float | Non
         )
 
 
-def _share(side: str, played: Sequence[Span], length: float) -> float:
-    """Return the share of an excerpt that was played, after checking that the played spans are possible."""
+def _measure_heard(side: str, played: Sequence[Span], length: float, container: float) -> _Heard:
+    """Return how much of a side was played, after checking that the played spans are possible.
+
+    Args:
+        side: its name, for the error.
+        played: the spans.
+        length: of its sound, seconds.
+        container: of the sound with the silence after it, seconds.
+    """
     if len(played) > _MOST_STRETCHES:
         raise ArenaRefused(
             refusal.INVALID, f"side {side} reports {len(played)} stretches played, more than a person makes"
         )
     for stretch in played:
         possible = isinstance(stretch, Sequence) and len(stretch) == 2 and all(_is_number(value) for value in stretch)
-        if not possible or not -_BEYOND <= stretch[0] <= stretch[1] <= length + _BEYOND:
+        if not possible or not -_BEYOND <= stretch[0] <= stretch[1] <= container + _BEYOND:
             raise ArenaRefused(
-                refusal.INVALID, f"side {side} of {length:.1f} s cannot have been played from {stretch!r:.60}"
+                refusal.INVALID, f"side {side} of {container:.0f} s cannot have been played from {stretch!r:.60}"
             )
-    return heard_share([(float(begin), float(end)) for begin, end in played], (0.0, length))
+    spans = [(float(begin), float(end)) for begin, end in played]
+    return _Heard(heard_seconds(spans, (0.0, length)), heard_share(spans, (0.0, length)))
 
 
 def _is_number(value: object) -> bool:

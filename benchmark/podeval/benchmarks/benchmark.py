@@ -223,7 +223,10 @@ class _ItemsFile(FactSheet):
 
 
 class Benchmark(FactSheet):
-    """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`."""
+    """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
+
+    `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is no dialogue.
+    """
 
     name: Name
     title: str
@@ -236,6 +239,7 @@ class Benchmark(FactSheet):
     splits: tuple[Split, ...] = Field(min_length=1)
     dimensions: tuple[Dimension, ...] = Field(min_length=1)
     wer_ceiling: float | None = Field(default=None, gt=0, le=1)
+    whole_battles: bool = False
     controls: tuple[Name, ...] = ()
     breakdowns: tuple[Breakdown, ...]
     composites: tuple[Composite, ...] = ()

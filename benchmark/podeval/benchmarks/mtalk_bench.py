@@ -120,6 +120,7 @@ BENCHMARK = Benchmark(
         Breakdown(name="scenario", title="Scenario", groups=SCENARIOS),
         Breakdown(name="turns", title="Turns"),
     ),
+    whole_battles=True,
     aggregation=Aggregation(cluster="id"),
 )
 

@@ -155,10 +155,13 @@ def ratings(
 ) -> None:
     """The ranking by the votes that count: Bradley-Terry with 95 % intervals by voter, and ranges of ranks.
 
+    Votes on excerpts and votes on whole recordings are rated apart.
+
     Example: podeval arena ratings --dimension semantic
 
     Example: podeval arena ratings --position --covariate length --covariate loudness
     """
+    from podeval.arena.protocols import PROTOCOLS
     from podeval.arena.ratings import standings_by_dimension
     from podeval.stats.battles import Battles
 
@@ -166,15 +169,21 @@ def ratings(
         table = opened.battles(dimension=dimension)
     if table.empty:
         raise BadInput("there are no votes to rate" + (f" on {dimension}" if dimension else "") + " yet")
-    a, b, outcome, voter = (list(table[name]) for name in ("system_a", "system_b", "outcome", "voter"))
-    battles = Battles.of(a, b, outcome, voter, _differences(table, covariate or []))
-    by_dimension = standings_by_dimension(battles, list(table["dimension"]), position=position)
+    rated: dict[str, dict[str, Standings]] = {}
+    for protocol in PROTOCOLS:
+        votes = table[table["protocol"] == protocol]
+        if len(votes):
+            a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
+            slight = list(votes["preference"] == "slight")
+            battles = Battles.of(a, b, outcome, voter, _differences(votes, covariate or []), slight)
+            rated[protocol] = standings_by_dimension(battles, list(votes["dimension"]), position=position)
     if as_json:
-        emit({name: _plain(part) for name, part in by_dimension.items()})
+        emit({protocol: {name: _plain(part) for name, part in parts.items()} for protocol, parts in rated.items()})
         return
-    printed = {name: part for name, part in by_dimension.items() if len(by_dimension) != 2 or name != "pooled"}
-    for name, part in printed.items():
-        _show(name, part)
+    for protocol, parts in rated.items():
+        for name, part in parts.items():
+            if len(parts) != 2 or name != "pooled":
+                _show(f"{protocol}, {name}", part)
 
 
 def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str, list[float]]:

@@ -76,9 +76,11 @@ def _of_database(location: str) -> "list[AnalysisLine]":
     with Database(location) as opened:
         with opened.reading() as session:
             table = rating_table(session)
-        for dimension, part in table.groupby("dimension") if len(table) else ():
+        for (protocol, dimension), part in table.groupby(["protocol", "dimension"]) if len(table) else ():
             rows = part.rename(columns={"system_a": "first", "system_b": "second"}).to_dict("records")
-            lines += of_votes(str(dimension), [{str(name): str(v) for name, v in row.items()} for row in rows])
+            lines += of_votes(
+                f"{dimension} ({protocol})", [{str(name): str(v) for name, v in row.items()} for row in rows]
+            )
         for measure, marks in by_measure(marks_by_test(opened)).items():
             lines += of_marks(measure, marks)
     return lines

@@ -51,6 +51,7 @@ _LONGEST_PAGE = 24 * 3600.0
 class Shown:
     """A page as its listener sees it; `stimuli` holds by letter a text, or the name by which the sound is requested."""
 
+    kind: str
     number: int
     of: int
     page: str
@@ -233,6 +234,7 @@ class Listening:
             text = stimulus.text
             stimuli[letter] = {"text": text} if text is not None else {"audio": letter, "seconds": stimulus.seconds}
         return Shown(
+            kind=design.kind,
             number=number,
             of=count,
             page=page.id,

@@ -26,7 +26,8 @@ class Battles:
     """The judged battles (n of them) in the order in which they were recorded.
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
-    `covariates` holds, by name, the first side's value minus the second's (seconds, LU).
+    `covariates` holds, by name, the first side's value minus the second's (seconds, LU). `slight` says which outcomes
+    the voter called a slight preference; None where nobody was asked.
     """
 
     systems: tuple[str, ...]
@@ -36,6 +37,7 @@ class Battles:
     outcome: Codes
     voter: Codes
     covariates: Mapping[str, NDArray[np.float64]]
+    slight: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return int(self.outcome.size)
@@ -48,6 +50,7 @@ class Battles:
         outcome: Sequence[str],
         voter: Sequence[str] | None = None,
         covariates: Mapping[str, Sequence[float]] | None = None,
+        slight: Sequence[bool] | None = None,
     ) -> "Battles":
         """Create battles from columns; `skip` is left out, and without voters each vote counts as a different voter's.
 
@@ -59,7 +62,7 @@ class Battles:
 
         # Columns of equal length.
         n = len(outcome)
-        columns = {"first": first, "second": second, "voter": voter, **(covariates or {})}
+        columns = {"first": first, "second": second, "voter": voter, "slight": slight, **(covariates or {})}
         for name, column in columns.items():
             if column is not None and len(column) != n:
                 raise BadInput(f"there are {n} outcomes and {len(column)} entries of {name}; give one a battle")
@@ -88,6 +91,7 @@ class Battles:
             covariates={
                 name: np.asarray(values, dtype=np.float64)[kept] for name, values in (covariates or {}).items()
             },
+            slight=None if slight is None else np.asarray(slight, dtype=np.bool_)[kept],
         )
         # Battles that cannot be rated.
         if (battles.first == battles.second).any():
@@ -133,6 +137,7 @@ class Battles:
             self.outcome[kept],
             self.voter[kept],
             {name: values[kept] for name, values in self.covariates.items()},
+            None if self.slight is None else self.slight[kept],
         )
 
 

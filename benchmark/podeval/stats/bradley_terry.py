@@ -112,6 +112,7 @@ def rate(
     rounds: int = ROUNDS,
     seed: int = 0,
     prior: float = PRIOR,
+    strength: bool = False,
 ) -> Ratings:
     """Rate the systems of some battles; tie and both bad count as ties.
 
@@ -123,6 +124,7 @@ def rate(
         rounds: number of bootstrap draws.
         seed: seed of the bootstrap.
         prior: wins and losses against a system of average strength that are added for each system.
+        strength: count a slight preference as half a preference and half a tie.
 
     Raises:
         BadInput: there are no battles, or they do not differ in a covariate.
@@ -136,7 +138,7 @@ def rate(
     if not len(battles):
         raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
     # Fit, and bring the strengths to Elo's scale.
-    rows = group_into_rows(battles, position)
+    rows = group_into_rows(battles, position, strength)
     fitted = fit(rows, prior)
     size = len(rows.systems)
     strengths = POINTS * (fitted[:size] - fitted[:size].mean())

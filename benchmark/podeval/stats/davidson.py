@@ -56,26 +56,42 @@ class Rows:
         return bool(self.weight[self.outcome == 2].any())
 
 
-def group_into_rows(battles: Battles, position: bool) -> Rows:
-    """Group the votes by voter, pair and outcome; votes with their own covariates stay separate."""
+def group_into_rows(battles: Battles, position: bool, strength: bool = False) -> Rows:
+    """Group the votes by voter, pair and outcome; votes with their own covariates stay separate.
+
+    Args:
+        battles: the votes.
+        position: whether being shown first is a covariate.
+        strength: whether a slight preference counts as half a preference and half a tie.
+    """
     systems, sides = _number_present(np.concatenate([battles.first, battles.second]))
     first, second = sides[: len(battles)], sides[len(battles) :]
     people, voter = _number_present(battles.voter)
-    outcome = np.minimum(battles.outcome, 2)
+    outcome, weight = np.minimum(battles.outcome, 2), np.ones(len(battles))
+    rows = np.arange(len(battles))
+    if strength and battles.slight is not None:
+        # The half that is a tie is one more row of the same voter.
+        halved = np.flatnonzero(battles.slight & (outcome < 2))
+        weight[halved] = 0.5
+        rows = np.concatenate([rows, halved])
+        outcome = np.concatenate([outcome, np.full(len(halved), 2, dtype=outcome.dtype)])
+        weight = np.concatenate([weight, np.full(len(halved), 0.5)])
+        first, second, voter = first[rows], second[rows], voter[rows]
     size, voters = len(systems), len(people)
     names = (*(("position",) if position else ()), *battles.covariates)
     # Battles with covariates stay separate.
     if battles.covariates:
         first_side = [np.ones(len(battles))] if position else []
-        x = np.stack([*first_side, *battles.covariates.values()], axis=1)
-        return Rows(systems, voters, names, first, second, outcome, voter, x, np.ones(len(battles)))
+        x = np.stack([*first_side, *battles.covariates.values()], axis=1)[rows]
+        return Rows(systems, voters, names, first, second, outcome, voter, x, weight)
     # If the position has no effect, each pair is counted in one order.
     if not position:
         turned = first > second
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         outcome = np.where(turned & (outcome < 2), 1 - outcome, outcome)
     # Count equal votes: each is one number, which is taken apart again afterwards.
-    cells, counts = np.unique(((voter * size + first) * size + second) * 3 + outcome, return_counts=True)
+    cells, cell = np.unique(((voter * size + first) * size + second) * 3 + outcome, return_inverse=True)
+    counts = np.bincount(cell, weights=weight, minlength=len(cells))
     rest, outcome = np.divmod(cells, 3)
     rest, b = np.divmod(rest, size)
     voter, a = np.divmod(rest, size)

@@ -30,6 +30,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
 """Outcomes of a battle: the better side, no difference, neither acceptable, or not judged."""
 
+PREFERENCES = ("clear", "slight")
+"""How clear a preference is."""
+
 PLAYED_AFTER = timedelta(hours=12)
 """How long a battle's recordings can still be played after it has lapsed."""
 
@@ -153,6 +156,8 @@ class Battle(TableBase):
     pairing: Mapped[str] = mapped_column(String(40))
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
+    """`excerpts` or `whole`: what is heard, and how much of it has to be; votes of the two are never rated together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
 
@@ -185,6 +190,11 @@ class Vote(TableBase):
     seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
     """Seconds that this side was playing."""
     seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
+    heard_seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
+    """Seconds of this side's sound that were played at least once."""
+    heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
+    preference: Mapped[str] = mapped_column(String(10), default="")
+    """How clear the difference is to the voter, `clear` or `slight`; empty where they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds from serving to voting; null if the clock was set back between them."""
     origin: Mapped[str] = mapped_column(String(40), default="")

@@ -15,6 +15,11 @@ from podeval.systems.submission import LANGUAGE, REPO, Task
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+_ADDRESS = re.compile(
+    r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
+)
+"""A model's page on the Hub, or a page below it."""
+
 _DESCRIPTION = 600
 """Characters of the card that describe a system where its submitter writes nothing else."""
 
@@ -25,7 +30,7 @@ def draft_document(
     """Return the document that submits a model repo at its newest commit, as plain data.
 
     Args:
-        repo: as `owner/name`.
+        repo: as `owner/name`, or the address of its page on the Hub.
         benchmark: name of the benchmark it takes part in.
         track: of the benchmark; its first by default.
         task: what the model does; by default what its card says, else text-to-speech.
@@ -35,6 +40,7 @@ def draft_document(
         BadInput: this is no repo's name, the repo is not there, or there is no such benchmark.
         HubUnavailable: the Hub does not answer.
     """
+    repo = read_repo_name(repo)
     if not re.fullmatch(REPO, repo):
         raise BadInput(f"{repo[:100]!r} is no repo of the Hub; write owner/name")
     tracks = (track or benchmarks.get(benchmark).tracks[0].name,)
@@ -62,6 +68,12 @@ def draft_document(
             "task": task or (tag if tag in get_args(Task) else "text-to-speech"),
         },
     }
+
+
+def read_repo_name(text: str) -> str:
+    """Return the name of a repo that is given by its name or by the address of one of its pages on the Hub."""
+    match = _ADDRESS.fullmatch(text.strip())
+    return match["repo"] if match else text.strip()
 
 
 def _make_id(name: str) -> str:
