@@ -33,7 +33,7 @@ FILLERS = (
 FILLERS_LEAST = 8
 _HESITATIONS = re.compile(r"\b(?:um|uh|er|erm|hm|mm|mm-hm)\b", re.IGNORECASE)
 _FILLER = re.compile(rf"\b(?:{'|'.join(FILLERS)})\b", re.IGNORECASE)
-_TWICE = re.compile(r"\b([\w']+) \1(?![\w'])")
+_TWICE = re.compile(r"\b([\w']+) \1(?![\w'])", re.IGNORECASE)
 _UNREADABLE = re.compile(r"[^A-Za-z ',.!?:;-]")
 
 _CONTRACTIONS = (
