@@ -116,7 +116,7 @@ def test_the_sample_is_an_excerpt_and_says_so(tmp_path: Path) -> None:
     assert read_lock(sample)["sample"]
     assert "sample of podeval's own making" in (sample / "README.md").read_text("utf-8")
     assert [row["id"] for row in read(sample, "topics")] == [item.id for item in BENCHMARK.items("topics")[:2]]
-    assert [speaker["name"] for speaker in list(read(sample, "scripts"))[1]["speakers"]] == ["Tariq", "Agnes", "Harold"]
+    assert [speaker["name"] for speaker in list(read(sample, "scripts"))[1]["speakers"]] == ["Agnes", "Tariq", "Harold"]
     assert "voices" not in read_lock(sample)["configs"]
     (script,) = read(sample, "demo")
     assert Script.parse(script["turns"]) == BENCHMARK.items("demo")[0].script
@@ -185,6 +185,7 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
             "readable",
             "turn 3 (spontaneous) has '['; write it out",
         ),
+        (lambda s, o: with_turn(s, 2, text="It's it's true."), "said twice", 'turn 3 says "It\'s" twice in a row'),
         (lambda s, o: with_turn(s, 2, text="Um, true."), "fillers", "turn 3 hesitates as written: 'Um'"),
         (
             lambda s, o: s | {"turns": [turn | {"spontaneous": turn["text"]} for turn in s["turns"]]},
@@ -203,7 +204,7 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
         ),
         (lambda s, o: with_turn(s, 18, spontaneous=""), "turns.words", "turn 19 lacks its speaker or its words"),
         (
-            lambda s, o: with_turn(s, 2, text=o["turns"][0]["text"], spontaneous=o["turns"][0]["spontaneous"]),
+            lambda s, o: with_turn(s, 2, text=o["turns"][1]["text"], spontaneous=o["turns"][1]["spontaneous"]),
             "phrases",
             "shares words with Society_and_Culture_2: ",
         ),

@@ -45,7 +45,7 @@ def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> Non
     script = tuple(item.script.to_json()) if item.script else ()
     inputs = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")
     voices = inputs["reference_voices"]
-    assert list(voices) == ["Tariq", "Agnes", "Harold"]
+    assert list(voices) == ["Agnes", "Tariq", "Harold"]
     assert inputs["reference_voices"] is voices
     assert voices["Tariq"].duration > 3
 

@@ -42,7 +42,7 @@ CATEGORIES = (
 
 SCRIPTS = PinnedFile(
     file="real_pod_scripts.jsonl",
-    revision="sha256:e6fa10ae4c39830c66b62cdc135203d71b58895469ad4b5b264dce3f02fdcf26",
+    revision="sha256:544bf02a52a4f2e9b99c33d3cbff3ecbb4b53abb8220b990e40f9195eadc7b3d",
 )
 """A script for each topic, in two versions."""
 

@@ -26,7 +26,7 @@ RESPONSIBLE_USE = ResponsibleUse(
         "English, 17 categories, three topics each. Voices are of readers of audiobooks, most of them "
         "American, whatever the region of a speaker; they are not matched with a speaker's age. Of the 51 "
         "scripts 13 are of two women, 13 of two men, 12 of a woman and a man (either is host in six), eight of "
-        "three and five of four speakers; 26 hosts are women. British speech prevails. Scripts of one language "
+        "three and five of four speakers; 25 hosts are women, 26 men. British speech prevails. Scripts of one language "
         "model share habits of it; a writer or a judge of the same family may fit them better than others."
     ),
     personal_information=(

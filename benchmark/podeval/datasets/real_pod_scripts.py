@@ -33,6 +33,7 @@ FILLERS = (
 FILLERS_LEAST = 8
 _HESITATIONS = re.compile(r"\b(?:um|uh|er|erm|hm|mm|mm-hm)\b", re.IGNORECASE)
 _FILLER = re.compile(rf"\b(?:{'|'.join(FILLERS)})\b", re.IGNORECASE)
+_TWICE = re.compile(r"\b([\w']+) \1(?![\w'])", re.IGNORECASE)
 _UNREADABLE = re.compile(r"[^A-Za-z ',.!?:;-]")
 
 _CONTRACTIONS = (
@@ -69,8 +70,8 @@ ENDING = 3
 ASKED_AT_ONCE = 10
 """Most scripts whose first turn calls another speaker by name and ends with a question."""
 
-CALLED_BACK = 10
-"""Most scripts whose last turn takes up a word of the first."""
+CALLED_BACK = 12
+"""Most scripts whose last two turns take up a word of the first."""
 _LONG_WORD = re.compile(r"[a-z']{5,}")
 _EVERYDAY = frozenset(
     "there that's there's about would could think which where their right okay what's don't didn't people you've every"  # noqa: SIM905
@@ -118,6 +119,7 @@ def make_script_rules() -> Sequence[RowRule]:
         RowRule("turns", _wrong_turns),
         RowRule("length", _wrong_length),
         RowRule("readable", _unreadable),
+        RowRule("said twice", _says_word_twice),
         RowRule("fillers", _wrong_fillers),
         RowRule("versions", _versions_differ),
         RowRule("stands alone", _lacks_joint),
@@ -126,7 +128,7 @@ def make_script_rules() -> Sequence[RowRule]:
         RowRule("phrases", _forbid_repeats(_list_phrases, "shares words with")),
         RowRule("ending", _forbid_same_endings()),
         RowRule("asked at once", _allow(ASKED_AT_ONCE, _asks_by_name, "that begin with a name and a question")),
-        RowRule("called back", _allow(CALLED_BACK, _calls_back, "whose last turn takes up a word of the first")),
+        RowRule("called back", _allow(CALLED_BACK, _calls_back, "whose end takes up a word of its beginning")),
         RowRule("pairs", _balance_voices({voice.id: voice.gender for voice in read_voices(VOICES).values()})),
     )
 
@@ -191,6 +193,14 @@ def _unreadable(row: Row) -> str | None:
         for version in ("text", "spontaneous"):
             if match := _UNREADABLE.search(turn[version]):
                 return f"turn {number} ({version}) has {match[0]!r}; write it out"
+    return None
+
+
+def _says_word_twice(row: Row) -> str | None:
+    """Report a word that stands twice in a row as written, as a restart does that lost its comma."""
+    for number, turn in enumerate(row["turns"], 1):
+        if (match := _TWICE.search(turn["text"])) and match[1] not in ("had", "that", "twenty"):
+            return f"turn {number} says {match[1]!r} twice in a row as written"
     return None
 
 
@@ -343,8 +353,9 @@ def _asks_by_name(row: Row) -> bool:
 
 
 def _calls_back(row: Row) -> bool:
-    """Tell whether the last turn repeats a longer word of the first that is neither everyday nor a name."""
-    first, last = (set(_LONG_WORD.findall(row["turns"][place]["text"].lower())) for place in (0, -1))
+    """Tell whether the last two turns repeat a longer word of the first that is neither everyday nor a name."""
+    texts = [turn["text"].lower() for turn in row["turns"]]
+    first, last = (set(_LONG_WORD.findall(text)) for text in (texts[0], " ".join(texts[1:][-2:])))
     return bool((first & last) - _EVERYDAY - {speaker["name"].lower() for speaker in row["speakers"]})
 
 
