@@ -45,6 +45,10 @@ def pages(checkout: Path) -> dict[Path, str]:
     return contents
 
 
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+"""The pages of the checkout, whose studies have a picture of what moves a metric."""
+
+
 def _fill_tables(page: str, tables: dict[str, str]) -> str:
     """A page with its marked tables as they should be."""
     for name, table in tables.items():
@@ -75,6 +79,9 @@ def _section(metric: Metric) -> str:
     lines = [f"## {metric.title} (`{metric.name}`)\n", metric.documentation, ""]
     if metric.caution:
         lines += [f"**Caution.** {metric.caution}", ""]
+    picture_of_bias = f"studies/bias-{metric.name}.svg"
+    if (DOCS / picture_of_bias).exists():
+        lines += [f"![What moves {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
     lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
     for k in metric.keys:
         people, systems = (span_text(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")

@@ -261,7 +261,7 @@ def _average(errors: Iterable[WordErrors], rate: str, averaging: Averaging) -> f
     if averaging == "mean over items":
         return _mean({str(n): getattr(one, rate) for n, one in enumerate(kept)})
     weights = [one.reference_length for one in kept]
-    return sum(getattr(one, rate) * weight for one, weight in zip(kept, weights, strict=True)) / sum(weights)
+    return float(sum(getattr(one, rate) * weight for one, weight in zip(kept, weights, strict=True)) / sum(weights))
 
 
 def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...], int]:

@@ -131,12 +131,9 @@ def _within(ours: Outputs, people: Mapping[str, float]) -> Interval | None:
     by_category: dict[str, list[tuple[float, float]]] = {}
     for (system, category), value in ours.items():
         by_category.setdefault(category, []).append((value, people[system]))
-    figures = [
-        value
-        for pairs in by_category.values()
-        if (value := srcc([one for one, _ in pairs], [other for _, other in pairs]).value) is not None
-    ]
-    return mean_ci(figures, bounds=(-1, 1)) if figures else None
+    figures = [srcc([one for one, _ in pairs], [other for _, other in pairs]).value for pairs in by_category.values()]
+    known = [value for value in figures if value is not None]
+    return mean_ci(known, bounds=(-1, 1)) if known else None
 
 
 def _mean_of(system: str, values: Outputs) -> float:
