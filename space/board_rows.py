@@ -140,7 +140,9 @@ def _render_cell(cell: table.Cell, row: table.Row | None, words: Words) -> str:
         best = " best" if cell.standing == "#1" or cell.standing.startswith("#1–") else ""
         return f'<td class="n{best}">{number}\n<b>{cell.standing}</b>{small}</td>'
     word = str(words["standings"].get(cell.standing, cell.standing))
-    return f'<td class="n">{number}{small}{_behind(word, why) if word else ""}</td>'
+    behind = _behind(word, why) if word else ""
+    line = "\n" if behind and not behind.startswith("<") else ""
+    return f'<td class="n">{number}{small}{line}{behind}</td>'
 
 
 def _behind(text: str, why: str) -> str:

@@ -132,7 +132,7 @@ def test_letters_typed_in_a_field_and_keys_turned_off_switch_nothing(reader: Rea
     page.keyboard.press("b")
     assert page.get_attribute("#deck", "data-heard") == "a"
     page.get_by_text("Keyboard shortcuts", exact=True).click()
-    page.get_by_label("Use single keys").uncheck()
+    page.get_by_label("Use single-key shortcuts").uncheck()
     page.locator("h1").click()
     page.keyboard.press("b")
     assert page.get_attribute("#deck", "data-heard") == "a"
