@@ -133,13 +133,16 @@ def _render_cell(cell: table.Cell, row: table.Row | None, words: Words) -> str:
         return f'<td class="n quiet">{_behind(number, why)}</td>'
     alike = ALIKE.fullmatch(cell.interval)
     interval = str(words["alike"]).format(alike[1]) if alike else cell.interval
-    small = f"<small>{escape(interval)}</small>" if interval else ""
-    number = f'<span class="v">{escape(cell.number)}</span>'
+    # As few elements as can be, and lines by line feeds: a large board has thousands of cells.
+    small = f"\n<small>{escape(interval)}</small>" if interval else ""
+    number = escape(cell.number)
     if cell.standing.startswith("#"):
-        best = " best" if cell.standing in ("#1",) or cell.standing.startswith("#1–") else ""
-        return f'<td class="n{best}">{number}<small class="rank">{cell.standing}</small>{small}</td>'
+        best = " best" if cell.standing == "#1" or cell.standing.startswith("#1–") else ""
+        return f'<td class="n{best}">{number}\n<b>{cell.standing}</b>{small}</td>'
     word = str(words["standings"].get(cell.standing, cell.standing))
-    return f'<td class="n">{number}{small}{_behind(word, why) if word else ""}</td>'
+    behind = _behind(word, why) if word else ""
+    line = "\n" if behind and not behind.startswith("<") else ""
+    return f'<td class="n">{number}{small}{line}{behind}</td>'
 
 
 def _behind(text: str, why: str) -> str:

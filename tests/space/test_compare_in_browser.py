@@ -116,7 +116,7 @@ def test_seeking_by_turn_bar_and_key_moves_both_and_what_is_over_is_said(reader:
     page.keyboard.press("b")
     page.keyboard.press("ArrowRight")
     page.locator("#play").click()
-    until(page, "document.getElementById('said').textContent.includes('B is over')")
+    until(page, "document.getElementById('said').textContent.includes('B has ended')")
     page.keyboard.press("a")
     assert page.evaluate(PLACES)[0][0] > 16.9
     page.evaluate("document.querySelector('.lane-a audio').playbackRate = 4")
@@ -131,8 +131,8 @@ def test_letters_typed_in_a_field_and_keys_turned_off_switch_nothing(reader: Rea
     page.focus("#choose-a")
     page.keyboard.press("b")
     assert page.get_attribute("#deck", "data-heard") == "a"
-    page.get_by_text("Keys", exact=True).click()
-    page.get_by_label("Use single keys").uncheck()
+    page.get_by_text("Keyboard shortcuts", exact=True).click()
+    page.get_by_label("Use single-key shortcuts").uncheck()
     page.locator("h1").click()
     page.keyboard.press("b")
     assert page.get_attribute("#deck", "data-heard") == "a"

@@ -182,7 +182,7 @@ def test_missing_audio_is_said_and_the_other_side_plays(
         known = json.loads((runs / "hibari" / "outputs" / "arts-1.json").read_text())
         removed = json.dumps(known | {"audio": None, "audio_removed": "2026-11-22"})
         (runs / "hibari" / "outputs" / "arts-1.json").write_text(removed)
-        assert "was removed on 2026-11-22" in client.get(compared(item="arts-1"), headers=PAGE).text
+        assert "was deleted on 2026-11-22" in client.get(compared(item="arts-1"), headers=PAGE).text
         assert "该输出没有音频" not in client.get(compared(item="arts-1", lang="zh"), headers=PAGE).text
 
 

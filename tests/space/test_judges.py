@@ -71,7 +71,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
 def test_without_records_the_page_says_how_they_come_and_shows_the_papers(client: TestClient) -> None:
     page = client.get("/judges").text
-    assert "No judge has left records on this site yet." in page
+    assert "No judge records on this site yet." in page
     assert "MTalk-Bench, table 3" in page
     assert client.get("/api/v1/judges").json() == []
 
@@ -82,7 +82,7 @@ def test_a_judge_that_prefers_a_place_is_unfit_with_the_reason_and_the_papers_be
     (tmp_path / "judges").mkdir()
     (tmp_path / "judges/biased.json").write_text(json.dumps(document(True)))
     page = client.get("/judges").text
-    assert "unfit for publication" in page
+    assert "not fit for publication" in page
     assert "whose lower bound is not above 0.5" in page
     # Wilson, 0 of 60: 0 and z^2 / (n + z^2) = 3.8415 / 63.8415 = 0.060.
     assert "0.000 [0.000, 0.060]" in page
@@ -117,5 +117,5 @@ def test_records_are_audited_by_the_functions_of_the_command(client: TestClient,
     folder.mkdir(parents=True)
     (folder / FILE).write_text("this is no record\n")
     page = client.get("/judges").text
-    assert "This audit cannot be shown." in page
+    assert "This audit could not be read." in page
     assert str(tmp_path) not in page, "no folders of ours"

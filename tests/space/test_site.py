@@ -361,7 +361,7 @@ def test_the_page_for_programs_documents_every_path_under_the_strict_policy(loca
     assert all(f"<code>{path}</code>" in page.text for path in documented)
     assert "Every result of one system, item by item." in page.text
     assert "/api/openapi.json" in page.text
-    assert "供程序使用" in local.get("/api/docs?lang=zh").text
+    assert "以 JSON 形式读取" in local.get("/api/docs?lang=zh").text
     local.cookies.clear()
 
 
@@ -404,10 +404,10 @@ def test_requests_at_the_same_time_do_not_disturb_one_another(local: TestClient)
 
 def test_the_method_page_has_rules_papers_figures_and_what_changed(local: TestClient) -> None:
     page = local.get("/method").text
-    assert "is ranked only against numbers of the same protocol" in page
+    assert "is ranked only against numbers with the same protocol" in page
     assert "MTalk-Bench, table 3" in page
     assert "46.35 – 51.89" in page
-    assert "No listening test on this site shares 5 outputs or more" in page
+    assert "No listening test on this site shares at least 5 outputs" in page
     assert "Piper" in page
     assert "<img src=x" not in page
 
