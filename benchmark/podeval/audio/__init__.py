@@ -12,6 +12,7 @@ __all__ = [
     "resample",
     "sample_buffer",
     "srmr",
+    "streamed",
     "transcode",
     "windows",
 ]
