@@ -13,12 +13,17 @@ from components.part import answer_part
 from podeval.leaderboard.table import decimals, number_or_none, value_text
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.declaration import Metric
+from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.description import own_profile, range_text
 from podeval.metrics.inputs import MetricInputs
+from podeval.scoring.standing import reach_text, word_for
 
-HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Reason")
-WIDTHS = (160, 160, 110, 90, 130, 120, 320)
+HEADERS = (
+    "Metric", "Key", "Value", "Unit", "Beside people", "People reach", "Good systems reach", "Range", "Better",
+    "Reason",
+)  # fmt: skip
+_MARKS = {"low": "▼", "usual": "●", "high": "▲"}
+WIDTHS = (160, 160, 110, 90, 130, 130, 160, 130, 120, 320)
 """Pixels: so wide that no word breaks; on a phone the table scrolls."""
 
 SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
@@ -48,7 +53,17 @@ def measure_item(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]]
     (item,) = result["items"]
     why = item.get("unscored", "")
     rows = [
-        (metric.title, key.name, _text(item.get(key.name)), key.unit, range_text(key), key.better, why)
+        (
+            metric.title,
+            key.name,
+            _text(item.get(key.name)),
+            key.unit,
+            _stand(key, item.get(key.name)),
+            *reach_text(key),
+            range_text(key),
+            key.better,
+            why,
+        )
         for key in metric.keys
     ]
     return rows, result
@@ -67,6 +82,13 @@ def place_of_problem(name: str) -> gr.HTML:
 def problem(sentence: str) -> str:
     """A sentence as the place shows it."""
     return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
+
+
+def _stand(key: Key, value: Any) -> str:
+    """How a value stands to what people and good systems reach, as a word and a mark; empty where nobody knows."""
+    number = number_or_none(value)
+    word = word_for(key, number)
+    return f"{_MARKS[word]} {word}" if word else ""
 
 
 def _text(value: Any) -> str:

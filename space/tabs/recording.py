@@ -12,13 +12,23 @@ from typing import Any
 
 import gradio as gr
 import pandas as pd
+from gradio_routes import LARGEST_UPLOAD
 
 from podeval.audio import transcode
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.inputs import MetricInputs
 from podeval.submissions import sandbox
-from tabs.measuring import SINGLE, choices, measure_item, place_of_problem, problem, table_of_values, timeline
+from tabs.measuring import (
+    SINGLE,
+    choices,
+    list_offered,
+    measure_item,
+    place_of_problem,
+    problem,
+    table_of_values,
+    timeline,
+)
 
 SECONDS = 300
 """The longest recording: the machine is that of the board."""
@@ -32,19 +42,21 @@ its copy is refused."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 INPUTS = ("recording", "reference_text")
-FIRST = ["loudness", "dnsmos"]
+NEEDS_WORDS = tuple(metric.name for metric in list_offered(INPUTS) if "reference_text" in metric.inputs)
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 def build() -> None:
     """Put the tab's components where they are called for."""
     gr.Markdown(
-        f"Measure a recording of your own, up to {SECONDS // 60} minutes, with the models this machine has. It is "
-        "measured here, sent nowhere, and deleted within the hour."
+        f"Measure a recording of your own, up to {SECONDS // 60} minutes and {LARGEST_UPLOAD // 2**20} MB (a longer or "
+        "larger one: `podeval score FILE` on your own machine), with the models this machine has. It is measured here, "
+        "sent nowhere, and deleted within the hour."
     )
     audio = gr.Audio(sources=["upload"], type="filepath", buttons=[], label="Recording")
     words = gr.Textbox(lines=4, max_length=20_000, label="Words that should be heard (for WER and CER)")
-    names = gr.CheckboxGroup(choices(INPUTS), value=FIRST, label="Metrics")
+    offered = choices(INPUTS)
+    names = gr.CheckboxGroup(offered, value=[name for _, name in offered if name not in NEEDS_WORDS], label="Metrics")
     run = gr.Button("Measure", variant="primary")
     wrong = place_of_problem("recording-problem")
     values = table_of_values()

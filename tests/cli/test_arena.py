@@ -73,7 +73,7 @@ def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Pa
     found = json.loads(podeval("arena", "status", "--json").out)
     assert (found["votes"], found["voters"], found["excluded"]) == (24, 8, 0)
     rated = json.loads(podeval("arena", "ratings", "--json", "--position").out)
-    assert [row["system"] for row in rated["semantic"]["systems"]] == ["s2", "s1", "s0"]
+    assert [row["system"] for row in rated["excerpts"]["semantic"]["systems"]] == ["s2", "s1", "s0"]
     assert "24 votes by 8 voters" in podeval("arena", "ratings").out
     alike = podeval("arena", "ratings", "--covariate", "length")
     assert (alike.code, "the same length, so its effect cannot be told" in alike.err) == (2, True)

@@ -66,7 +66,7 @@ def test_the_best_system_for_wer_in_arts_a_check_of_a_repo_and_battles_of_a_syst
     assert refused["refusals"][0]["message"]
 
     ratings = program.ask("ratings by public votes", "battles")
-    assert (ratings["votes"], ratings["dimensions"]) == (0, {})
+    assert (ratings["votes"], ratings["protocols"]) == (0, {})
     assert program.ask("submissions, newest first") == []
 
 

@@ -50,6 +50,7 @@ def test_a_recording_is_measured_metric_by_metric_with_its_course(board_app: Mod
     assert re.fullmatch(r"−\d\d\.\d\d", values["integrated"][2]), "rounded as elsewhere on the site"
     assert float(values["integrated"][2].replace("−", "-")) == pytest.approx(-20.0, abs=0.1)
     assert values["integrated"][3] == "LUFS"
+    assert values["integrated"][4].endswith(" low"), "beside what is best, in a word and not in a colour"
     assert which.constructor_args["value"] == "loudness"
     assert course.constructor_args["visible"] is True
     assert protocols["loudness"]["metric"] == "loudness"
@@ -282,7 +283,12 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     page.wait_for_selector("text=Measure a recording of your own")
     upload(page, tone)
     page.wait_for_function("document.body.innerText.includes('0:06')")
-    page.get_by_label("DNSMOS").uncheck()
+    chosen = page.get_by_role("group", name="Metrics").first.get_by_role("checkbox")
+    offered = [box.is_checked() for box in chosen.all()]
+    assert offered.count(False) < len(offered) / 2, "all but what needs words is chosen"
+    for box in chosen.all():
+        box.set_checked(False)
+    page.get_by_label("Loudness").first.check()
     page.get_by_role("button", name="Measure").first.click()
     page.wait_for_function("document.body.innerText.includes('LUFS')")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -26,6 +26,7 @@ __all__ = [
     "heard_ratings",
     "manifest",
     "moderation",
+    "protocols",
     "public_log",
     "ranking",
     "rating_plots",

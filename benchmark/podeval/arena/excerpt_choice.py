@@ -84,12 +84,12 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
     while last + 1 < count and all(side.turns[last + 1][1] - side.turns[first][0] <= seconds for side in (a, b)):
         last += 1
 
-    def said(side: RecordingLength, turn: int) -> float:
+    def measure(side: RecordingLength, turn: int) -> float:
         return side.turns[turn][1] - side.turns[first][0]
 
     # What is said in the last turn is the same on both sides, also where it is cut.
     share = _fitting_share(a, b, first, last, seconds)
-    if last + 1 < count and share == 1 and max(said(a, last), said(b, last)) < SHORTEST_SHARE * seconds:
+    if last + 1 < count and share == 1 and max(measure(a, last), measure(b, last)) < SHORTEST_SHARE * seconds:
         begun = _fitting_share(a, b, first, last + 1, seconds)
         last, share = (last + 1, begun) if begun > 0 else (last, share)
 

@@ -50,12 +50,12 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
         part = votes[votes["protocol"] == protocol]
         if part.empty:
             continue
-        heard = part[["heard_seconds_a", "heard_seconds_b"]]
+        seconds = part[["heard_seconds_a", "heard_seconds_b"]]
         if protocol == EXCERPTS:
-            measure, bounds = heard.min(axis=1), SECONDS
+            measure, bounds = seconds.min(axis=1), SECONDS
         else:
             lengths = part[["seconds_a", "seconds_b"]].clip(lower=1e-9).to_numpy()
-            measure, bounds = (heard / lengths).min(axis=1), SHARES
+            measure, bounds = (seconds / lengths).min(axis=1), SHARES
         groups = []
         for least, most in bounds:
             group = part[(measure >= least) & (measure < most)]

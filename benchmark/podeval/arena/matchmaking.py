@@ -104,8 +104,8 @@ class Matchmaker:
         """
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
         settings = self._settings
-        asked = _BattleWish(voter, seed, protocol, dimension)
-        battle = self._repeated(session, asked) or self._fresh_battle(session, asked)
+        wish = _BattleWish(voter, seed, protocol, dimension)
+        battle = self._repeated(session, wish) or self._fresh_battle(session, wish)
         battle.id = secrets.token_hex(16)
         battle.served_at = now
         battle.expires_at = now + time_open(battle, settings)
@@ -126,10 +126,10 @@ class Matchmaker:
         with self._lock:
             self._snapshot.made_at = -1e9
 
-    def _fresh_battle(self, session: Session, asked: "_BattleWish") -> Battle:
-        snapshot, seed = self._current(session), asked.seed
-        judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": asked.voter})}
-        fields = {kind: compared for kind, compared in snapshot.fields.items() if asked.covers(*kind)}
+    def _fresh_battle(self, session: Session, wish: "_BattleWish") -> Battle:
+        snapshot, seed = self._current(session), wish.seed
+        judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
+        fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
         # A vote is answered with who was who: what it named comes again only where there is nothing else.
         heard_on = _collect_heard(judged)
         avoided = judged | {
@@ -171,7 +171,7 @@ class Matchmaker:
         )
         low, high = meeting.pair
         return Battle(
-            voter=asked.voter,
+            voter=wish.voter,
             protocol=protocol,
             item=item.id,
             output_a=a.id,
@@ -186,9 +186,9 @@ class Matchmaker:
             excerpt=excerpt.document(),
         )
 
-    def _repeated(self, session: Session, asked: "_BattleWish") -> Battle | None:
+    def _repeated(self, session: Session, wish: "_BattleWish") -> Battle | None:
         """Return, now and then, the voter's earlier battle with the clearest difference, sides exchanged."""
-        settings, seed, voter = self._settings, asked.seed, asked.voter
+        settings, seed, voter = self._settings, wish.seed, wish.voter
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None
         again = aliased(Battle)
@@ -199,7 +199,7 @@ class Matchmaker:
             .where(~select(again.id).where(again.repeats == Battle.id).exists())
             .order_by(Vote.number)
         )
-        played = [battle for battle in session.scalars(decided) if asked.covers(*_kind(battle))]
+        played = [battle for battle in session.scalars(decided) if wish.covers(*_kind(battle))]
         earlier = [battle for battle in played if self._current(session).shows(battle)]
         if len(earlier) < settings.gold_after:
             return None

@@ -83,8 +83,8 @@ def find_unjudged(
 ) -> str | None:
     """Find the first battle that a voter opened and left, in another tab or on another day, and that can be played."""
     battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
-    asked = (each for each in battles if protocol in (None, each.protocol) and dimension in (None, each.dimension))
-    playable = (each for each in asked if is_playable(session, each))
+    fitting = (each for each in battles if protocol in (None, each.protocol) and dimension in (None, each.dimension))
+    playable = (each for each in fitting if is_playable(session, each))
     return next((battle.id for battle in playable), None)
 
 

@@ -196,7 +196,7 @@ class Rankings:
             judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
             if judged is None or not may_tell(session, *judged[:2], self._arena.settings):
                 return None
-        given, battle, *sides = judged
+        vote_row, battle, *sides = judged
         part = self.current().protocols.get(battle.protocol, {}).get(battle.dimension)
         rated = {row.system: row for row in part.ratings.systems} if part else {}
         a, b = (
@@ -205,7 +205,7 @@ class Rankings:
         )
         both_rated = part is not None and a.rating is not None and b.rating is not None
         needed = votes_needed(part.ratings, a.system, b.system) if part is not None and both_rated else None
-        return RevealedBattle(a, b, battle.protocol, battle.dimension, given.outcome, needed == 0, needed)
+        return RevealedBattle(a, b, battle.protocol, battle.dimension, vote_row.outcome, needed == 0, needed)
 
     def _reveal_side(
         self, battle: Battle, side: str, system: str, known: Known, rating: SystemRating | None

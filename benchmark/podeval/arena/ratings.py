@@ -76,8 +76,9 @@ def standings(
         for better, worse in neighbours
         if (needed := votes_needed(ratings, better.system, worse.system)) != 0
     )
-    said = battles.slight is not None and bool(battles.slight.any())
-    by_strength = rate(battles, position=position, intervals=intervals, seed=seed, strength=True) if said else None
+    by_strength = None
+    if battles.slight is not None and battles.slight.any():
+        by_strength = rate(battles, position=position, intervals=intervals, seed=seed, strength=True)
     return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 

@@ -80,10 +80,10 @@ def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
     rows = []
     for vote, battle, name_a, name_b, kind_a, kind_b, before in session.execute(query).yield_per(10_000):
         lengths = [end - begin for begin, end in read_spans(battle)]
-        asked = [settings.asked_seconds(length, battle.protocol) for length in lengths]
-        heard = [
+        needed_seconds = [settings.asked_seconds(length, battle.protocol) for length in lengths]
+        heard_shares = [
             min(1.0, seconds / least) if least > 0 else 1.0
-            for seconds, least in zip((vote.heard_seconds_a, vote.heard_seconds_b), asked, strict=True)
+            for seconds, least in zip((vote.heard_seconds_a, vote.heard_seconds_b), needed_seconds, strict=True)
         ]
         rows.append({
             "vote": vote.id,
@@ -92,7 +92,7 @@ def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
             "at": vote.recorded_at.timestamp(),
             "elapsed": float("nan") if vote.elapsed is None else vote.elapsed,
             "needed": settings.needed_seconds(lengths[0], lengths[1], battle.protocol),
-            "heard": min(heard),
+            "heard": min(heard_shares),
             "outcome": vote.outcome,
             "a": name_a,
             "b": name_b,

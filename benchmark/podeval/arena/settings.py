@@ -76,5 +76,5 @@ class ArenaSettings:
 
     def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
         """Return the fewest seconds in which what has to be heard of both sides can be heard."""
-        asked = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
-        return asked / self.fastest_playback
+        seconds = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
+        return seconds / self.fastest_playback

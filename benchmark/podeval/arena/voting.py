@@ -135,7 +135,7 @@ def record(
         raise ArenaRefused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
-    heard = [
+    amounts = [
         _measure_heard(side, played, length, played_seconds(length, other, battle.protocol))
         for side, played, length, other in zip(
             "AB", (ballot.played_a, ballot.played_b), lengths, reversed(lengths), strict=True
@@ -148,7 +148,7 @@ def record(
         if free is not None and judged_before is not None:
             # Battles that are open side by side are heard one after another.
             free = min(free, (now - judged_before).total_seconds())
-        _refuse_unheard(heard, lengths, free, battle.protocol, settings)
+        _refuse_unheard(amounts, lengths, free, battle.protocol, settings)
         if settings.comment_required and not comment:
             raise ArenaRefused(refusal.NO_COMMENT, "please say in a few words why; a judgement needs a reason here")
     vote = Vote(
@@ -159,10 +159,10 @@ def record(
         comment=comment,
         comment_cut=was_cut,
         preference=ballot.preference,
-        heard_a=heard[0].share,
-        heard_b=heard[1].share,
-        heard_seconds_a=heard[0].seconds,
-        heard_seconds_b=heard[1].seconds,
+        heard_a=amounts[0].share,
+        heard_b=amounts[1].share,
+        heard_seconds_a=amounts[0].seconds,
+        heard_seconds_b=amounts[1].seconds,
         seconds_a=float(ballot.seconds_a),
         seconds_b=float(ballot.seconds_b),
         elapsed=elapsed,
@@ -215,15 +215,15 @@ class _Heard:
 
 
 def _refuse_unheard(
-    heard: list[_Heard], lengths: list[float], free: float | None, protocol: str, settings: ArenaSettings
+    amounts: list[_Heard], lengths: list[float], free: float | None, protocol: str, settings: ArenaSettings
 ) -> None:
-    for name, side, length in zip("AB", heard, lengths, strict=True):
-        asked = settings.asked_seconds(length, protocol)
-        if side.seconds + _HAIR < asked:
+    for name, side, length in zip("AB", amounts, lengths, strict=True):
+        least = settings.asked_seconds(length, protocol)
+        if side.seconds + _HAIR < least:
             raise ArenaRefused(
                 refusal.NOT_HEARD,
                 f"please listen to more of side {name}: {side.seconds:.0f} s of it were played, "
-                f"{math.ceil(round(asked, 3))} s are asked for",
+                f"{math.ceil(round(least, 3))} s are asked for",
             )
     needed = settings.needed_seconds(lengths[0], lengths[1], protocol)
     if free is not None and free < needed:

@@ -13,6 +13,7 @@ __all__ = [
     "same_sound",
     "sample_buffer",
     "srmr",
+    "streamed",
     "transcode",
     "windows",
 ]

@@ -66,10 +66,10 @@ def _find_class(adapter: Adapter, source: Model, gate: Gate) -> str:
     config = configs.get("config.json")
     if "adapter_config.json" in configs or not adapter.models:
         return adapter.title
-    type = config.get("model_type") if isinstance(config, dict) else None
-    match: ModelClass | None = next((model for model in adapter.models if model.type == type), None)
+    model_type = config.get("model_type") if isinstance(config, dict) else None
+    match: ModelClass | None = next((model for model in adapter.models if model.type == model_type), None)
     if match is None:
         titles = ", ".join(model.title for model in adapter.models)
-        told = f"of type {type!r:.60}" if isinstance(type, str) else "without a model_type in config.json"
-        raise BadInput(f"{source.repo} is a model {told}; models for {source.task} that run here are {titles}")
+        kind = f"of type {model_type!r:.60}" if isinstance(model_type, str) else "without a model_type in config.json"
+        raise BadInput(f"{source.repo} is a model {kind}; models for {source.task} that run here are {titles}")
     return match.title

@@ -49,12 +49,12 @@ def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
 
         for item in items:
             turns = item.script.turns if item.script is not None else ()
-            told = {
+            script_data = {
                 "id": item.id,
                 "language": item.language,
                 "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in turns],
             }
-            put(f"{item.id}.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+            put(f"{item.id}.json", json.dumps(script_data, ensure_ascii=False, indent=1) + "\n")
             put(f"{item.id}.txt", "".join(f"{turn.speaker}: {turn.text}\n" for turn in turns))
         put(
             "README.txt",
