@@ -18,7 +18,7 @@ from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.inputs import MetricInputs
 from podeval.submissions import sandbox
-from tabs.measuring import SINGLE, choices, measure_item, place_of_problem, problem, table_of_values, timeline
+from tabs.measuring import SINGLE, choose_metrics, measure_item, place_of_problem, problem, table_of_values, timeline
 
 SECONDS = 300
 """The longest recording: the machine is that of the board."""
@@ -31,7 +31,6 @@ LIMITS = sandbox.SandboxLimits(
 its copy is refused."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-INPUTS = ("recording", "reference_text")
 FIRST = ["loudness", "dnsmos"]
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
@@ -44,7 +43,7 @@ def build() -> None:
     )
     audio = gr.Audio(sources=["upload"], type="filepath", buttons=[], label="Recording")
     words = gr.Textbox(lines=4, max_length=20_000, label="Words that should be heard (for WER and CER)")
-    names = gr.CheckboxGroup(choices(INPUTS), value=FIRST, label="Metrics")
+    names = choose_metrics("recording", FIRST)
     run = gr.Button("Measure", variant="primary")
     wrong = place_of_problem("recording-problem")
     values = table_of_values()
