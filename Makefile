@@ -125,6 +125,8 @@ newest: test-environment
 	@$(VENV)/share/podeval/newest/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
 	@$(VENV)/share/podeval/newest/bin/python -m pip install --quiet --editable ".[$(EXTRAS),dev]" --upgrade $(NEWEST)
 	@$(VENV)/share/podeval/newest/bin/python -m pip list --format freeze | grep -iE '^(gradio|transformers|datasets|huggingface_hub)='
+	@echo "Held back by a bound of ours or of another package:"
+	-@$(VENV)/share/podeval/newest/bin/python -m pip list --outdated | grep -iE '^(gradio|transformers|datasets|huggingface_hub) ' || echo "none"
 	PODEVAL_MODELS=$(CURDIR)/$(VENV)/share/podeval/models $(VENV)/share/podeval/newest/bin/pytest tests/packaging/test_private_parts.py tests/space tests/datasets tests/hub
 
 clean:

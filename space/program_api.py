@@ -125,10 +125,10 @@ class ProgramApi:
             metrics: names of metrics; empty for loudness and dnsmos of a recording, for all that read of a script.
         """
         if recording_file is None:
-            return _score_inputs(dict.fromkeys(script.INPUTS, text), metrics or _offered(script.INPUTS), script.INPUTS)
+            return _score_inputs(dict.fromkeys(script.INPUTS, text), metrics or _offered("script"), "script")
         with recording.decoded(_uploaded(recording_file)) as copy:
             sources = {"recording": copy, **({"reference_text": text} if text.strip() else {})}
-            return _score_inputs(sources, metrics or list(recording.FIRST), recording.INPUTS)
+            return _score_inputs(sources, metrics or list(recording.FIRST), "recording")
 
     def submit_check(
         self,
@@ -242,13 +242,13 @@ def _uploaded(file: Any) -> Path:
     return path
 
 
-def _offered(inputs: tuple[str, ...]) -> list[str]:
-    return [metric.name for metric in list_offered(inputs)]
+def _offered(part: str) -> list[str]:
+    return [metric.name for metric in list_offered(part)]
 
 
-def _score_inputs(sources: dict[str, Any], names: list[str], inputs: tuple[str, ...]) -> dict[str, Any]:
+def _score_inputs(sources: dict[str, Any], names: list[str], part: str) -> dict[str, Any]:
     """Values or reasons by metric, with protocols."""
-    offered = _offered(inputs)
+    offered = _offered(part)
     if wrong := [name for name in names if name not in offered]:
         raise BadInput(f"{wrong[0][:60]!r} is not measured here from this; there are {', '.join(offered)}")
     given = MetricInputs(sources, keep=True)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from content_policy import GRADIO_PAGE, header_value
 from fastapi import Request
 from fastapi.responses import HTMLResponse
+from tabs.score import PARTS_ID
+
+from podeval.metrics.description import VISITOR_INPUTS
 
 if TYPE_CHECKING:
     from website import Site
@@ -48,7 +51,7 @@ class TabsFrame:
         self._site.limit(request, PAGE_RATE, "tabs")
         head, header = self._site.frame(request)
         language = self._site.language(request)
-        page = _select(page, tab)
+        page = _select(page, tab, request.query_params.get("metric", ""))
         page = _replace(page, 'lang="en"', f'lang="{language}"')
         page = _replace(page, "</head>", f"{head}</head>")
         start = page.index(">", page.index("<body")) + 1
@@ -65,13 +68,18 @@ class TabsFrame:
         return answer
 
 
-def _select(page: str, tab: str) -> str:
-    """The page whose tabs begin with one."""
+def _select(page: str, tab: str, metric: str) -> str:
+    """The page whose tabs begin with one, and whose Score tab begins with a metric where it offers it."""
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])
-    (tabs,) = (part for part in config["components"] if part["props"].get("elem_id") == TABS_ID)
-    tabs["props"]["selected"] = tab
+    components = {part["props"].get("elem_id"): part["props"] for part in config["components"]}
+    components[TABS_ID]["selected"] = tab
+    for part in VISITOR_INPUTS:
+        offered = components.get(f"score-{part}-metrics", {"choices": []})
+        if metric in [name for _, name in offered["choices"]]:
+            offered["value"] = [metric]
+            components[PARTS_ID]["selected"] = part
     # As Gradio writes it: nothing in it ends the script.
     written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return page[:start] + written + page[end:]

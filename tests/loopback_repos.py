@@ -46,6 +46,8 @@ class Repo:
     """Titles of pull requests by number; their files are at `refs/pr/<number>`."""
     closed: set[int] = field(default_factory=set)
     """Numbers of pull requests that were closed."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Of a Space that was duplicated: hardware, secrets, variables and volumes, as they were asked for."""
 
     def propose(self, files: dict[str, bytes], title: str = "") -> str:
         """Make a commit as a pull request; its id."""
@@ -158,6 +160,8 @@ class LoopbackRepos:
         if repo.gated and not headers.get("Authorization") and "resolve" in rest:
             return Answer.error("GatedRepo", 403)
         match method, rest[2:]:
+            case "POST", ["duplicate"]:
+                return self._duplicate(repo, json.loads(body), headers)
             case "GET", []:
                 return self._info(repo, "main")
             case "GET", ["revision", revision]:
@@ -204,6 +208,17 @@ class LoopbackRepos:
         if not repo.commits:
             repo.commit({".gitattributes": b"*.parquet filter=lfs diff=lfs merge=lfs -text\n"}, "initial commit")
         return Answer.json({"url": f"{self._url()}/{KINDS[kind]}{repo_id}"}, 409 if there else 200)
+
+    def _duplicate(self, repo: Repo, asked: dict[str, Any], headers: Any) -> Answer:
+        if not headers.get("Authorization"):
+            return Answer.error("Unauthorized", 401)
+        copy_id = asked.pop("repository")
+        if (repo.kind, copy_id) in self.repos:
+            return Answer.error("Conflict", 409)
+        copy = Repo(repo.kind, copy_id, private=asked.pop("visibility", "") == "private", settings=asked)
+        copy.commit(repo.at("main")[1], f"Duplicate from {repo.id}")
+        self.repos[repo.kind, copy_id] = copy
+        return Answer.json({"url": f"{self._url()}/{KINDS[repo.kind]}{copy_id}", "filesCopyPending": False})
 
     def _info(self, repo: Repo, revision: str) -> Answer:
         found = repo.at(revision)

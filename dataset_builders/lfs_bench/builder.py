@@ -51,7 +51,8 @@ class LfsBench(Builder):
             "  title     = {Comprehensive Benchmarking of Long-Form Speech Generation in Diverse Scenarios},\n"
             "  author    = {Changhao Pan and Rui Yang and Han Wang and others},\n"
             "  booktitle = {Findings of ACL 2026},\n"
-            "  year      = {2026}\n"
+            "  year      = {2026},\n"
+            "  note      = {LFS-Bench, published as SwanBench-Speech}\n"
             "}"
         ),
         licence="other",

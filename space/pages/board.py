@@ -9,6 +9,7 @@ import re
 import threading
 from typing import Any
 
+import pandas as pd
 from board_view import describe_view
 from board_words import Words
 from fastapi import APIRouter, Request
@@ -18,7 +19,7 @@ from website import Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
-from podeval.leaderboard import table
+from podeval.leaderboard import reported_elsewhere, table
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import BoardView, ResolvedView, resolve_view
 
@@ -26,6 +27,8 @@ _LOG = logging.getLogger("podeval.site")
 
 RATE = "120/minute"
 PAGE_RATE = "300/minute"
+PAPER = "paper"
+"""The profile of figures as printed."""
 SMALLEST_PACKED = 4_096
 
 
@@ -52,7 +55,12 @@ def router(site: Site) -> APIRouter:
             _LOG.error("the board cannot be shown: %s", error)
             problem = str(error) if operates else words["in_the_log"]
         answer = site.render(
-            request, "board_view.html", shown=shown, problem=problem, folder=str(folder.path) if operates else ""
+            request,
+            "board_view.html",
+            shown=shown,
+            problem=problem,
+            folder=str(folder.path) if operates else "",
+            elsewhere=_elsewhere(shown.view) if shown else (),
         )
         answer.status_code = 503 if problem else 200
         answer.headers["Vary"] = f"{PART}, accept-encoding, accept-language"
@@ -76,6 +84,16 @@ def router(site: Site) -> APIRouter:
         table.tidy(settled).to_parquet(buffer, index=False)
         return _file(buffer.getvalue(), settled, "parquet", "application/vnd.apache.parquet")
 
+    @routes.get("/reported-elsewhere.csv", response_class=Response)
+    def elsewhere(request: Request) -> Response:
+        """The figures that others print of systems on benchmarks not ours, one a row, with source and protocol."""
+        site.limit(request, RATE)
+        # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
+        content = pd.DataFrame(reported_elsewhere.list_rows()).to_csv(index=False)
+        headers = {"Content-Disposition": 'attachment; filename="podeval-reported-elsewhere.csv"'}
+        answer = Response("\ufeff" + content, media_type="text/csv; charset=utf-8", headers=headers)
+        return _compress(request, answer)
+
     @routes.get("/board", include_in_schema=False)
     def other_name(request: Request) -> Response:
         return RedirectResponse(f"/?{request.url.query}", status_code=307)
@@ -88,6 +106,11 @@ def _view(request: Request) -> BoardView:
     """The view of an address; a form without a script says a name once for each of its values."""
     query = request.query_params
     return BoardView.from_query({name: ",".join(query.getlist(name)) for name in query})
+
+
+def _elsewhere(view: BoardView) -> list[reported_elsewhere.PrintedTable]:
+    """The figures of other benchmarks that stand below a board; below those of papers alone."""
+    return reported_elsewhere.tables_beside(view.board.partition("/")[0]) if view.profile == PAPER else []
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:

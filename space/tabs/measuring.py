@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -14,7 +14,7 @@ from podeval.leaderboard.table import decimals, number_or_none, value_text
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.description import own_profile, range_text
+from podeval.metrics.description import find_score_part, range_text
 from podeval.metrics.inputs import MetricInputs
 from podeval.scoring.standing import reach_text, word_for
 
@@ -30,19 +30,21 @@ SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 """One recording and one script at a time, whoever asks: the board and its votes share the machine."""
 
 
-def list_offered(inputs: Iterable[str]) -> list[Metric]:
-    """Metrics of the embedded profile that these inputs suffice for."""
-    names = set(inputs)
-    return [
-        metric
-        for metric in catalogue.all_metrics()
-        if set(metric.inputs) <= names and not metric.asks and own_profile(metric) == "embedded"
-    ]
+def list_offered(part: str) -> list[Metric]:
+    """Metrics of the embedded profile that what is given in a part of the tab suffices for."""
+    return [metric for metric in catalogue.all_metrics() if find_score_part(metric) == part]
 
 
-def choices(inputs: Iterable[str]) -> list[tuple[str, str]]:
-    """The same as what a reader chooses from: title and name."""
-    return [(metric.title, metric.name) for metric in list_offered(inputs)]
+def choose_metrics(part: str, chosen: list[str] | None = None) -> gr.CheckboxGroup:
+    """The component that offers the metrics of a part; links to the tab choose one by its element id.
+
+    Args:
+        part: of the tab.
+        chosen: at first; all of them by default.
+    """
+    choices = [(metric.title, metric.name) for metric in list_offered(part)]
+    value = [name for _, name in choices] if chosen is None else chosen
+    return gr.CheckboxGroup(choices, value=value, label="Metrics", elem_id=f"score-{part}-metrics")
 
 
 def measure_item(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:

@@ -21,7 +21,7 @@ from podeval.metrics.inputs import MetricInputs
 from podeval.submissions import sandbox
 from tabs.measuring import (
     SINGLE,
-    choices,
+    choose_metrics,
     list_offered,
     measure_item,
     place_of_problem,
@@ -41,8 +41,7 @@ LIMITS = sandbox.SandboxLimits(
 its copy is refused."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-INPUTS = ("recording", "reference_text")
-NEEDS_WORDS = tuple(metric.name for metric in list_offered(INPUTS) if "reference_text" in metric.inputs)
+NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
@@ -55,8 +54,8 @@ def build() -> None:
     )
     audio = gr.Audio(sources=["upload"], type="filepath", buttons=[], label="Recording")
     words = gr.Textbox(lines=4, max_length=20_000, label="Words that should be heard (for WER and CER)")
-    offered = choices(INPUTS)
-    names = gr.CheckboxGroup(offered, value=[name for _, name in offered if name not in NEEDS_WORDS], label="Metrics")
+    without = [metric.name for metric in list_offered("recording") if metric.name not in NEEDS_WORDS]
+    names = choose_metrics("recording", without)
     run = gr.Button("Measure", variant="primary")
     wrong = place_of_problem("recording-problem")
     values = table_of_values()

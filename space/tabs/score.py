@@ -8,6 +8,9 @@ import gradio as gr
 
 from tabs import recording, script
 
+PARTS_ID = "score-tabs"
+"""The element id of the parts in Gradio's configuration."""
+
 
 def build(texts: dict[str, Any], measuring: bool) -> None:
     """Put the tab's components where they are called for.
@@ -19,8 +22,8 @@ def build(texts: dict[str, Any], measuring: bool) -> None:
     gr.Markdown(f"# {texts['title']}\n\n{texts['intro'] if measuring else texts['shut']}", elem_id="score-about")
     if not measuring:
         return
-    with gr.Tabs(elem_id="score-tabs"):
-        with gr.Tab(texts["recording"]):
+    with gr.Tabs(elem_id=PARTS_ID):
+        with gr.Tab(texts["recording"], id="recording"):
             recording.build()
-        with gr.Tab(texts["script"]):
+        with gr.Tab(texts["script"], id="script"):
             script.build()

@@ -7,10 +7,11 @@ from typing import Any
 import gradio as gr
 
 from podeval.errors import PodevalError
+from podeval.metrics.description import VISITOR_INPUTS
 from podeval.metrics.inputs import MetricInputs
-from tabs.measuring import SINGLE, choices, measure_item, place_of_problem, problem, table_of_values
+from tabs.measuring import SINGLE, choose_metrics, measure_item, place_of_problem, problem, table_of_values
 
-INPUTS = ("text", "passage")
+INPUTS = VISITOR_INPUTS["script"]
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
 
 
@@ -18,8 +19,7 @@ def build() -> None:
     """Put the tab's components where they are called for."""
     gr.Markdown("Measure a script: lines of `Name: words`, plain text, or a list of turns as JSON.")
     text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label="Script")
-    metric_choices = choices(INPUTS)
-    names = gr.CheckboxGroup(metric_choices, value=[name for _, name in metric_choices], label="Metrics")
+    names = choose_metrics("script")
     run = gr.Button("Measure", variant="primary")
     wrong = place_of_problem("script-problem")
     values = table_of_values()

@@ -13,7 +13,7 @@ from podeval.analysis.cache import Cache
 from podeval.hub_sources import hub_source
 from podeval.metrics import catalogue
 from podeval.metrics.description import own_profile
-from podeval.metrics.space_files import extras, sources
+from podeval.metrics.space_files import THUMBNAIL, extras, sources
 from podeval.models import registry
 
 SPACES = Path(__file__).parents[2] / "hf_metrics"
@@ -50,6 +50,11 @@ def test_the_front_matter_is_that_of_a_static_space(name: str) -> None:
     front, _ = card_of(name)
     assert front["sdk"] == "static"
     assert {"evaluate", "metric"} <= set(front["tags"])
+    assert len({"modality:audio", "modality:text"} & set(front["tags"])) == 1
+    assert front["thumbnail"] == THUMBNAIL
+    jobs = catalogue.get(name).needs
+    hub = {repo.id for card in registry.CARDS if card.job in jobs and card.profiles for repo in card.hub}
+    assert set(front.get("models", ())) == hub
     assert front["license"] == "apache-2.0"
     assert front["title"] == catalogue.get(name).title
     assert front["description"] == catalogue.get(name).about

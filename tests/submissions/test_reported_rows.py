@@ -181,6 +181,10 @@ def test_the_board_has_every_reported_value_unchanged(board: pd.DataFrame) -> No
     assert Counter(places) == expected
 
 
+def test_figures_of_benchmarks_that_are_not_ours_are_on_no_board(board: pd.DataFrame) -> None:
+    assert set(board["source"].str.partition(", ")[0]) == {"podeval", "lfs", "podbench", "mtalk"}
+
+
 def test_a_paper_s_spread_count_and_note_go_with_the_value(board: pd.DataFrame) -> None:
     rows = board[(board["system"] == "elevenlabs_multilingual_v2") & (board["protocol"] == "lfs-single_speaker")]
     (row,) = rows[(rows["metric"] == "timbre_consistency") & (rows["slice"] == "")].to_dict("records")

@@ -45,14 +45,16 @@ BENCHMARK = Benchmark(
     title="LFS-Bench",
     description=(
         "Long texts for one to eleven voices in 17 scenarios, Chinese and English: whether voice and room stay the "
-        "same to the end, whether every word is there and said with sense, and whether the performance lives."
+        "same to the end, whether every word is there and said with sense, and whether the performance lives. "
+        "Published on the Hub as SwanBench-Speech."
     ),
     paper="https://arxiv.org/abs/2605.28618",
     citation="""@inproceedings{pan2026lfsbench,
   title     = {Comprehensive Benchmarking of Long-Form Speech Generation in Diverse Scenarios},
   author    = {Changhao Pan and Rui Yang and Han Wang and others},
   booktitle = {Findings of ACL 2026},
-  year      = {2026}
+  year      = {2026},
+  note      = {LFS-Bench, published as SwanBench-Speech}
 }""",
     dataset=Dataset(
         path="podeval/lfs_bench",

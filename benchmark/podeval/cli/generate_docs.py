@@ -17,6 +17,7 @@ from podeval.metrics.declaration import Metric
 from podeval.metrics.description import range_text
 from podeval.metrics.prompts import PROTOCOLS
 from podeval.metrics.space_files import sources
+from podeval.models.registry import CARDS
 from podeval.scoring.standing import span_text
 from podeval.systems.adapters.tables import adapters_table, presets_table
 
@@ -37,6 +38,8 @@ def pages(checkout: Path) -> dict[Path, str]:
     contents[adapters] = _fill_tables(
         adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
     )
+    board = checkout / "space" / "README.md"
+    contents[board] = _list_models(board.read_text(encoding="utf-8"))
     contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
     contents[checkout / "docs" / "architecture.svg"] = picture(checkout)
     contents[checkout / ".agents" / "skills" / "podeval" / "SKILL.md"] = write_skill()
@@ -56,6 +59,12 @@ def _fill_tables(page: str, tables: dict[str, str]) -> str:
         if marked_table:
             page = f"{page[: marked_table.start(1)]}\n{table}\n{page[marked_table.end(1) :]}"
     return page
+
+
+def _list_models(card: str) -> str:
+    """The card of the Space with the models of the Hub that measure in some profile."""
+    names = sorted({repo.id for model in CARDS if model.profiles for repo in model.hub})
+    return re.sub(r"(?<=\nmodels:\n)(  - \S+\n)*", "".join(f"  - {name}\n" for name in names), card, count=1)
 
 
 def summary_table() -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "report_plots",
     "report_runs",
     "report_scores",
+    "reported_elsewhere",
     "result_forms",
     "results_dataset",
     "runs_folder",

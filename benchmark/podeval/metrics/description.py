@@ -87,6 +87,17 @@ def facts(metric: Metric) -> dict[str, Any]:
     }
 
 
+VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text", "passage")}
+"""What visitors of the site give in the parts of its Score tab."""
+
+
+def find_score_part(metric: Metric) -> str:
+    """Return the part of the site's Score tab that offers a metric; empty where that needs a judge or a download."""
+    if metric.asks or own_profile(metric) != "embedded":
+        return ""
+    return next((part for part, given in VISITOR_INPUTS.items() if set(metric.inputs) <= set(given)), "")
+
+
 def own_profile(metric: Metric) -> Profile:
     """Return the default profile of a metric: `embedded`, or the first that has a model for every job of the metric."""
     return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])

@@ -13,9 +13,15 @@ from typing import Any
 from podeval.hub_sources import hub_source
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
-from podeval.metrics.description import arguments, facts, own_profile
+from podeval.metrics.description import arguments, facts, find_score_part, own_profile
+from podeval.models import registry
 from podeval.models.card import PROFILES
 from podeval.version import __version__
+
+BOARD_SPACE = "podeval/leaderboard"
+BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
+"""Where the Space of the board itself answers, outside the Hub's frame, which passes no paths on."""
+THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"
 
 _PREDICTION = {
     "system": '"aria"',
@@ -111,10 +117,31 @@ def front_page(metric: Metric) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<style>:root { color-scheme: light dark } pre { overflow-x: auto }"
         " body { font: 1rem/1.5 system-ui; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }</style>\n"
-        f"<h1>{title}</h1>\n<p>{about}</p>\n<pre><code>{escape(example(metric))}</code></pre>\n"
+        f"<h1>{title}</h1>\n<p>{about}</p>\n<pre><code>{escape(example(metric))}</code></pre>\n{_try_it(metric)}"
         f'<p><a href="https://huggingface.co/spaces/podeval/{metric.name}/blob/main/README.md">The metric card</a> '
         "says how it is computed, from what, and what it refuses.</p>\n</html>\n"
     )
+
+
+def score_address(metric: Metric) -> str:
+    """Return the address of the site's Score tab with the metric chosen; empty where the tab does not offer it."""
+    return f"{BOARD_SITE}/score?metric={metric.name}" if find_score_part(metric) else ""
+
+
+def _try_it(metric: Metric) -> str:
+    """Write the line of the page that leads to the Score tab."""
+    if not (address := score_address(metric)):
+        return ""
+    thing = "recording" if find_score_part(metric) == "recording" else "script"
+    return (
+        f'<p><a href="{address}" target="_blank" rel="noopener">Measure a {thing} of your own</a> on the board.</p>\n'
+    )
+
+
+def hub_models(metric: Metric) -> list[str]:
+    """Return the model repos of the Hub that measure it in some profile."""
+    cards = (card for card in registry.CARDS if card.job in metric.needs and card.profiles)
+    return sorted({repo.id for card in cards for repo in card.hub})
 
 
 def card(metric: Metric) -> str:
@@ -153,10 +180,14 @@ The dict that `compute` returns holds these keys (mean over the scored items), a
 
 
 def _front_matter(metric: Metric) -> str:
+    modality = "text" if metric.inputs[0] in ("text", "passage", "script") else "audio"
+    models = "".join(f"- {name}\n" for name in hub_models(metric))
     return (
         f"---\ntitle: {metric.title}\nemoji: {metric.group.emoji}\ncolorFrom: indigo\n"
         "colorTo: gray\nsdk: static\npinned: false\nlicense: apache-2.0\ntags:\n- evaluate\n- metric\n- speech\n"
-        f"- podeval\ndescription: >-\n  {metric.about}\n---\n"
+        f"- podeval\n- modality:{modality}\n"
+        + (f"models:\n{models}" if models else "")
+        + f"thumbnail: {THUMBNAIL}\ndescription: >-\n  {metric.about}\n---\n"
     )
 
 
@@ -173,7 +204,13 @@ def _use(metric: Metric) -> str:
         commands.append(f"podeval models install --profile {own_profile(metric)}")
     commands.append("podeval metrics install  # optional: the example then needs no network")
     shell = "\n".join(commands)
-    return f"```bash\n{shell}\n```\n\n```python\n{example(metric)}```"
+    site = score_address(metric)
+    tried = (
+        f"\n\nWithout installing anything: [the Score tab of the board, with this metric chosen]({site})."
+        if site
+        else ""
+    )
+    return f"```bash\n{shell}\n```\n\n```python\n{example(metric)}```{tried}"
 
 
 def example(metric: Metric) -> str:
