@@ -204,6 +204,58 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.networks.squim:Squim",
         extra="reference",
     ),
+    _make_hub_card(
+        HubRepo(
+            "k2-fsa/TTS_eval_models",
+            "e876de7154845cd668b599bd4866f1d354c723df",
+            ("mos/utmos22_strong_step7459_v1.pt",),
+            sha256={
+                "mos/utmos22_strong_step7459_v1.pt": "38aa51ab79e2a4e09a1449758a4b37e9cbb2e8235a49662a732d33a9ba1e9bff"
+            },
+        ),
+        job="utmos22",
+        title="UTMOS22 strong learner (SpeechMOS)",
+        licence="MIT",
+        megabytes=411,
+        rate=16_000,
+        profiles=("reference",),
+        packages=("torch", "transformers"),
+        options={"weights": "mos/utmos22_strong_step7459_v1.pt"},
+        build="podeval.models.networks.utmos22:Utmos22",
+    ),
+    ModelCard(
+        id="gabrielmittag/NISQA-TTS",
+        job="nisqa_tts",
+        title="NISQA-TTS",
+        revision="fe84f0f252abec382b24367d5b22498a7ce34dbb",
+        licence="CC BY-NC-SA 4.0, not for commercial use (code: MIT)",
+        megabytes=1.2,
+        rate=16_000,
+        profiles=("reference",),
+        packages=("torch", "transformers"),
+        weights="nisqa-tts",
+        build="podeval.models.networks.nisqa:NisqaTts",
+        extra="reference",
+    ),
+    _make_hub_card(
+        HubRepo(
+            "facebook/audiobox-aesthetics",
+            "9b1dd8e5df9af7216e836a98974fe3b82c56ded6",
+            ("config.json", "model.safetensors"),
+            sha256={
+                "config.json": "0b8eabc5ced92cefed116a3aca8f1e59d2a33dc4d376b9e86dfb9c072e1d280d",
+                "model.safetensors": "a5a3c2412649cc2384ec525ffd5180ce6c4778f43bed6108e0a1303de04d014e",
+            },
+        ),
+        job="aesthetics",
+        title="Audiobox Aesthetics",
+        licence="CC BY 4.0",
+        megabytes=415,
+        rate=16_000,
+        profiles=("reference",),
+        packages=("torch", "transformers", "safetensors"),
+        build="podeval.models.networks.audiobox:AudioboxAesthetics",
+    ),
     # No commit of this repo is publicly known; its checkpoint is read as tensors only.
     _make_hub_card(
         HubRepo("wonderfuluuuuuuuuuuu/DualDub", "main", ("podcast-10s.ckpt",)),
