@@ -30,14 +30,23 @@ class PredictedWindows:
     left_out: int
 
 
-def start_windows(frames: int, size: int) -> list[int]:
-    """Return the first sample of windows side by side; the last one ends with the recording, and so may overlap."""
+def start_windows(frames: int, size: int, most: int | None = None) -> list[int]:
+    """Return the first sample of windows side by side; the last one ends with the recording, and so may overlap.
+
+    Where there would be more than `most`, so many are spread evenly from beginning to end.
+    """
     last = max(0, frames - size)
-    return [*range(0, last, size), last]
+    starts = [*range(0, last, size), last]
+    return starts if most is None or len(starts) <= most else [int(s) for s in np.linspace(0, last, most)]
 
 
 def predict_windows(
-    track: Recording, job: str, seconds: float, rate: int, ask: Callable[[Any, list[Samples]], NDArray[Any]]
+    track: Recording,
+    job: str,
+    seconds: float,
+    rate: int,
+    ask: Callable[[Any, list[Samples]], NDArray[Any]],
+    most: int | None = None,
 ) -> PredictedWindows:
     """Have a model rate windows of `seconds` side by side that hold speech.
 
@@ -50,13 +59,14 @@ def predict_windows(
         seconds: length of a window.
         rate: sample rate of the windows.
         ask: takes the model and the windows and returns its scores, windows first.
+        most: how many windows are taken at most; all where it is None.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
     samples = track.mono(rate)
     size = round(seconds * rate)
-    starts = start_windows(len(samples), size)
+    starts = start_windows(len(samples), size, most)
     clips = [(Span(start / rate, min(start + size, len(samples)) / rate),) for start in starts]
     sounding = find_sounding(clips, track.speech())
     chosen = np.flatnonzero(sounding) if sounding.any() else np.arange(len(starts))

@@ -20,7 +20,14 @@ SHORTEST = 0.5
 
 
 def rate_speech(
-    recording: Recording, key: str, job: str, *, source: str, seconds: float, highest_rate: int | None = None
+    recording: Recording,
+    key: str,
+    job: str,
+    *,
+    source: str,
+    seconds: float,
+    highest_rate: int | None = None,
+    most: int | None = None,
 ) -> Score:
     """Return the mean of a predictor over windows of speech, with the course.
 
@@ -32,6 +39,7 @@ def rate_speech(
         seconds: length of a window.
         highest_rate: for a model whose values depend on the sample rate, which is given the recording's own up to this
             one; other models have the rate of their card.
+        most: how many windows are rated at most, spread evenly; all where it is None.
     """
     recording.require_sound(SHORTEST)
     # Nothing is separated where there is no model for what follows.
@@ -44,7 +52,7 @@ def rate_speech(
         scores: NDArray[Any] = model.score(windows) if highest_rate is None else model.score(windows, rate)
         return scores
 
-    predicted = predict_windows(track, job, seconds, rate, ask)
+    predicted = predict_windows(track, job, seconds, rate, ask, most)
     return Score(
         values={key: float(predicted.scores.mean())},
         notes={"windows": len(predicted.scores), "windows_left_out": predicted.left_out, **track.notes},

@@ -22,6 +22,7 @@ JOBS = {
     "speech_quality": "speech quality as listeners would rate it",
     "naturalness": "how natural speech sounds to listeners",
     "utmos22": "how natural synthetic speech sounds to listeners, by UTMOS22",
+    "utmosv2": "how natural synthetic speech sounds to listeners, by UTMOSv2",
     "nisqa_tts": "how natural synthetic speech sounds to listeners, by NISQA-TTS",
     "aesthetics": "how pleasant, useful, complex and well made sound is",
     "loss_quality": "how well listeners hear no lost packets",

@@ -110,7 +110,7 @@ class MusicDetector(Protocol):
 
 
 class WindowScorer(Protocol):
-    """Rates a window of speech with one number; the jobs `naturalness`, `pesq_estimator` and `utmos22` have it."""
+    """Rates a window of speech with one number; of `naturalness`, `pesq_estimator`, `utmos22` and `utmosv2`."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one value per window, shape (windows,)."""

@@ -223,6 +223,23 @@ CARDS: tuple[ModelCard, ...] = (
         options={"weights": "mos/utmos22_strong_step7459_v1.pt"},
         build="podeval.models.networks.utmos22:Utmos22",
     ),
+    _make_hub_card(
+        HubRepo(
+            "sarulab-speech/UTMOSv2",
+            "506474f2b33dc77c234d668cc419be1861899cad",
+            ("fold0_s42_best_model.pth",),
+            sha256={"fold0_s42_best_model.pth": "c8149d988e4bbf3f347e6966b5d769de347a5f8c59ffca1dc4bd4bf5b8585e57"},
+        ),
+        job="utmosv2",
+        title="UTMOSv2 (fusion, stage 3, fold 0)",
+        licence="MIT",
+        megabytes=819,
+        rate=16_000,
+        profiles=("reference",),
+        packages=("torch", "transformers"),
+        options={"weights": "fold0_s42_best_model.pth", "domain": "sarulab"},
+        build="podeval.models.networks.utmosv2:UtmosV2",
+    ),
     ModelCard(
         id="gabrielmittag/NISQA-TTS",
         job="nisqa_tts",

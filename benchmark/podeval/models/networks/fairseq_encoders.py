@@ -1,7 +1,8 @@
-"""Speech encoders of wav2vec 2.0's family whose weights have fairseq's names, run by transformers.
+"""Speech encoders of wav2vec 2.0's family within other checkpoints, run by transformers.
 
-Several published predictors keep such an encoder within their checkpoint under the names of the code it was trained
-with. Names are translated and sizes read from the weights, so that no configuration is needed beside them.
+Several published predictors keep such an encoder among their weights, under the names of fairseq, the code it was
+trained with, or of transformers. Names are translated and sizes read from the weights, so that no configuration is
+needed beside them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     Weights = dict[str, Tensor]
 
-FEWEST_SAMPLES = 400
-"""Samples that the convolutions need for one frame."""
-
 _STRIDES = (5, 2, 2, 2, 2, 2, 2)
 _HEAD = 64
 """Dimensions of an attention head where the weights do not tell how many heads there are."""
@@ -28,9 +26,9 @@ _NAMES = (
     (r"^feature_extractor\.conv_layers\.0\.2\.", "feature_extractor.conv_layers.0.layer_norm."),
     (r"^layer_norm\.", "feature_projection.layer_norm."),
     (r"^post_extract_proj\.", "feature_projection.projection."),
-    (r"^encoder\.pos_conv\.0\.weight_g$", "encoder.pos_conv_embed.conv.parametrizations.weight.original0"),
-    (r"^encoder\.pos_conv\.0\.weight_v$", "encoder.pos_conv_embed.conv.parametrizations.weight.original1"),
     (r"^encoder\.pos_conv\.0\.", "encoder.pos_conv_embed.conv."),
+    (r"^encoder\.pos_conv_embed\.conv\.weight_g$", "encoder.pos_conv_embed.conv.parametrizations.weight.original0"),
+    (r"^encoder\.pos_conv_embed\.conv\.weight_v$", "encoder.pos_conv_embed.conv.parametrizations.weight.original1"),
     (r"\.self_attn\.relative_attention_bias\.", ".attention.rel_attn_embed."),
     (r"\.self_attn\.grep_linear\.", ".attention.gru_rel_pos_linear."),
     (r"\.self_attn\.grep_a$", ".attention.gru_rel_pos_const"),
@@ -40,32 +38,27 @@ _NAMES = (
     (r"\.fc2\.", ".feed_forward.output_dense."),
     (r"^mask_emb$", "masked_spec_embed"),
 )
-_RELATIVE = "encoder.layers.0.self_attn.relative_attention_bias.weight"
+_RELATIVE = "encoder.layers.0.attention.rel_attn_embed.weight"
 
 
-def build_encoder(kind: Literal["Wav2Vec2", "WavLM"], weights: Weights, **sizes: Any) -> Any:
+def build_encoder(kind: Literal["Wav2Vec2", "WavLM"], weights: Weights) -> Any:
     """Build the encoder in transformers, in evaluation mode, on the device that models run on.
 
     Args:
-        kind: the architecture.
-        weights: every weight of the encoder, by its name in fairseq.
-        sizes: what cannot be read from the weights and differs from transformers' default.
+        kind: the architecture, of the size called base or another of its form.
+        weights: every weight of the encoder, by its name in fairseq or transformers.
 
     Raises:
-        KeyError, RuntimeError: the weights are not those of such an encoder.
+        KeyError, RuntimeError: the weights are not those of such an encoder: nothing stays at random.
     """
+    import torch
     import transformers
 
-    return build_transformer(kind, _translate_names(weights), transformers, **_read_sizes(weights), **sizes)
-
-
-def build_transformer(kind: str, weights: Weights, transformers: Any, **sizes: Any) -> Any:
-    """Build a model of transformers of these sizes with weights under its own names; raises as `build_encoder`."""
-    config = getattr(transformers, f"{kind}Config")(**sizes)
-    # Weights that are there twice under any name, or absent, are an error: nothing stays at random.
+    weights = _translate_names(weights)
+    # What hides frames in training; some checkpoints leave it out.
+    weights.setdefault("masked_spec_embed", torch.zeros(_read_sizes(weights)["hidden_size"]))
+    config = getattr(transformers, f"{kind}Config")(**_read_sizes(weights))
     network = getattr(transformers, f"{kind}Model")(config)
-    if getattr(network, "masked_spec_embed", None) is None:
-        weights = {name: value for name, value in weights.items() if name != "masked_spec_embed"}
     network.load_state_dict(weights)
     return network.float().to(device()).eval()
 
@@ -73,7 +66,8 @@ def build_transformer(kind: str, weights: Weights, transformers: Any, **sizes: A
 def _translate_names(weights: Weights) -> Weights:
     """Return the weights by transformers' names."""
     translated = {}
-    for name, value in weights.items():
+    for original, value in weights.items():
+        name = original
         for pattern, new in _NAMES:
             name = re.sub(pattern, new, name)
         translated[name] = value
@@ -81,10 +75,10 @@ def _translate_names(weights: Weights) -> Weights:
 
 
 def _read_sizes(weights: Weights) -> dict[str, Any]:
-    convolutions = [weights[f"feature_extractor.conv_layers.{layer}.0.weight"] for layer in range(len(_STRIDES))]
-    position = weights["encoder.pos_conv.0.weight_v"]
+    convolutions = [weights[f"feature_extractor.conv_layers.{layer}.conv.weight"] for layer in range(len(_STRIDES))]
+    position = weights["encoder.pos_conv_embed.conv.parametrizations.weight.original1"]
     layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layers.")}
-    wide, size = weights["encoder.layers.0.fc1.weight"].shape
+    wide, size = weights["encoder.layers.0.feed_forward.intermediate_dense.weight"].shape
     heads = size // _HEAD
     relative: dict[str, Any] = {}
     if _RELATIVE in weights:
