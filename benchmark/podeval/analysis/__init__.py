@@ -11,6 +11,7 @@ __all__ = [
     "diarised_transcript",
     "overlapping_turns",
     "playback",
+    "predicted_windows",
     "recording",
     "reference_voices",
     "second_look",

@@ -37,12 +37,12 @@ class _IgnoredArray:
         pass
 
 
-def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
+def read_tensors(path: Path, entry: str | None, prefix: str = "") -> dict[str, Tensor]:
     """Read the tensors whose names begin with `prefix` into CPU memory, by the rest of their names.
 
     Args:
         path: a file written by `torch.save`.
-        entry: the key of the checkpoint that holds the weights.
+        entry: the key of the checkpoint that holds the weights; None where the checkpoint is the weights.
         prefix: beginning of the names, `model.` for instance.
 
     Raises:
@@ -63,9 +63,9 @@ def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
             f"{path} is damaged, or holds code beside its weights, so it was not opened; "
             "delete it and install the model again"
         ) from error
-    state = checkpoint.get(entry) if isinstance(checkpoint, dict) else None
+    state = checkpoint.get(entry) if isinstance(checkpoint, dict) and entry is not None else checkpoint
     if not isinstance(state, dict):
-        raise ModelMissing(f"{path.name} has no weights under {entry!r}; please report it")
+        raise ModelMissing(f"{path.name} has no weights{f' under {entry!r}' if entry else ''}; please report it")
     return select_part(
         {str(n): value.detach() for n, value in state.items() if isinstance(value, torch.Tensor)}, prefix
     )

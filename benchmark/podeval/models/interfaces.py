@@ -110,10 +110,24 @@ class MusicDetector(Protocol):
 
 
 class WindowScorer(Protocol):
-    """Rates a window of speech with one number; the jobs `naturalness` and `pesq_estimator` use this interface."""
+    """Rates a window of speech with one number; of `naturalness`, `pesq_estimator`, `utmos22` and `utmosv2`."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one value per window, shape (windows,)."""
+
+
+class RateAwareScorer(Protocol):
+    """Rates a window of speech with one number that depends on the sample rate; the job `nisqa_tts`."""
+
+    def score(self, windows: Sequence[Samples], rate: int) -> NDArray[np.float32]:
+        """Return one value per window of samples at `rate`, shape (windows,)."""
+
+
+class AestheticsScorer(Protocol):
+    """Rates a window of any sound in four ways; the job `aesthetics`."""
+
+    def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
+        """Return enjoyment, usefulness, complexity and quality of each window, shape (windows, 4)."""
 
 
 class SentenceEncoder(Protocol):

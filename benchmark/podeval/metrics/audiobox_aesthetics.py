@@ -1,0 +1,67 @@
+"""Audiobox Aesthetics: how well made, complex, enjoyable and useful sound is to listeners, whether speech or music.
+
+Four marks of about 1 to 10 by one network, at 16 kHz, channels averaged: production quality (PQ, technical: clean,
+balanced, faithful), content enjoyment (CE) and content usefulness (CU, for whoever makes audio), where higher is
+better, and production complexity (PC, how many kinds of sound there are), which is neither good nor bad: speech alone
+has little of it. The mean over windows of 10 s side by side, of which the last, shorter one counts by its length. The
+recording is rated as it is, music included.
+
+Not run on real weights: those could not be had where podeval was built. The loading code was run on tiny models that
+the authors' package saved, and the values compared with those of the package.
+
+Source: Tjandra et al., "Meta Audiobox Aesthetics: Unified Automatic Quality Assessment for Speech, Music, and Sound",
+2025 (arXiv 2502.05139); package `audiobox_aesthetics` 0.0.4. Used by papers on speech synthesis of Interspeech 2025
+and later.
+
+Differs from the package in how it resamples other rates to 16 kHz, and in how many windows it takes at once: the
+package takes all of a file, and those of an hour fill the memory.
+"""
+
+import numpy as np
+
+from podeval.analysis import Recording
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+
+RATE = 16_000
+WINDOW = 10
+SHORTEST = 0.5
+_ORDER = ("ce", "cu", "pc", "pq")
+
+
+@metric(
+    name="audiobox_aesthetics",
+    title="Audiobox Aesthetics",
+    version="1.0",
+    dimension="audio.quality",
+    keys=(
+        Key("pq", "higher", "", (1, 10), about="production quality", zh="制作质量"),
+        Key("ce", "higher", "", (1, 10), about="content enjoyment", zh="内容愉悦度"),
+        Key("cu", "higher", "", (1, 10), about="content usefulness", zh="内容实用性"),
+        Key("pc", "informative", "", (1, 10), about="production complexity", zh="制作复杂度"),
+    ),
+    needs=("aesthetics",),
+    paper="ours",
+)
+def audiobox_aesthetics(recording: Recording) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: any sound, 16 kHz.
+    """
+    recording.require_sound(SHORTEST)
+    samples, size = recording.mono(RATE), WINDOW * RATE
+    windows = [samples[start : start + size] for start in range(0, len(samples), size)]
+    marks = recording.array_from("aesthetics", lambda model: model.score(windows), window=size)
+    weights = [len(window) for window in windows]
+    columns = dict(zip(_ORDER, np.asarray(marks, dtype=np.float64).T, strict=True))
+    keys = ("pq", "ce", "cu", "pc")
+    return Score(
+        values={key: float(np.average(columns[key], weights=weights)) for key in keys},
+        notes={"windows": len(windows)},
+        timeline=Timeline(
+            starts=[float(number * WINDOW) for number in range(len(windows))],
+            window=min(float(WINDOW), round(recording.duration, 3)),
+            values={key: [round(float(mark), 4) for mark in columns[key]] for key in keys},
+        ),
+    )

@@ -1,0 +1,48 @@
+"""NISQA-TTS: how natural synthetic speech would sound to listeners, by the network of that name.
+
+A mean opinion score of about 1 to 5, on the mel spectrogram up to 8 kHz at the recording's own rate (48 kHz at most),
+channels averaged. The mean over windows of 10 s side by side, the last one ending with the recording; higher is better.
+It learnt from the sentences of 16 listening tests, such as those of the Blizzard and Voice Conversion Challenges. The
+last step of its recurrent network decides, so that its mark depends on where in a window a fault lies; and on the rate:
+equal speech stored at another rate has another mark, so compare recordings of one rate. The weights are not for
+commercial use (CC BY-NC-SA 4.0).
+
+Compared with the package on the real weights, which lie in its repository: three recordings, within 1e-5. Not tried
+against listeners.
+
+Source: Mittag and Möller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020; package
+`nisqa` 2.0 with `nisqa_tts.tar`.
+
+Differs from the package, which takes the whole file at once and up to 60 s, in windows: a recording of up to 10 s has
+its value. Windows with more than 60 % of silence are left out and counted. Where there is music the speech stem is
+rated. The package reads one channel of several where it is told which, and their mean otherwise, as here.
+"""
+
+from typing import Literal
+
+from podeval.analysis import Recording
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
+from podeval.metrics.score import Score
+
+WINDOW = 10.0
+HIGHEST_RATE = 48_000
+
+
+@metric(
+    name="nisqa_tts",
+    title="NISQA-TTS",
+    version="1.0",
+    dimension="speech.naturalness",
+    keys=(Key("nisqa_tts", "higher", "MOS", (1, 5), about="naturalness of the speech, by NISQA-TTS"),),
+    needs=(*SPEECH_NEEDS, "nisqa_tts"),
+    paper="ours",
+)
+def nisqa_tts(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz and more.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+    """
+    return rate_speech(recording, "nisqa_tts", "nisqa_tts", source=source, seconds=WINDOW, highest_rate=HIGHEST_RATE)

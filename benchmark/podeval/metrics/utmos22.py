@@ -1,0 +1,43 @@
+"""UTMOS22: how natural synthetic speech would sound to listeners, as many papers on speech synthesis print it.
+
+A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
+16 kHz, channels averaged. The mean over windows of 10 s side by side, the last one ending with the recording; higher is
+better. It learnt from single sentences, in English, of synthetic voices up to 2020 and of people, and so says little of
+turn-taking, of other languages, or of voices better than those. It may leave the range by a little.
+
+Not run on real weights: those could not be had where podeval was built. The loading code was run on tiny models, and
+the network compared with a direct evaluation of the architecture and, once, with SpeechMOS's code (the same).
+
+Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022; SpeechMOS 1.2.0.
+
+Differs from SpeechMOS, which takes the whole file at once, in windows: a recording of up to 10 s has its value. Windows
+with more than 60 % of silence are left out and counted. Where there is music the speech stem is rated.
+"""
+
+from typing import Literal
+
+from podeval.analysis import Recording
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
+from podeval.metrics.score import Score
+
+WINDOW = 10.0
+
+
+@metric(
+    name="utmos22",
+    title="UTMOS22",
+    version="1.0",
+    dimension="speech.naturalness",
+    keys=(Key("utmos22", "higher", "MOS", (1, 5), about="naturalness of the speech, by UTMOS22's strong learner"),),
+    needs=(*SPEECH_NEEDS, "utmos22"),
+    paper="ours",
+)
+def utmos22(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+    """
+    return rate_speech(recording, "utmos22", "utmos22", source=source, seconds=WINDOW)

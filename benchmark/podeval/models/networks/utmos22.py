@@ -1,0 +1,92 @@
+"""UTMOS22's strong learner: how natural listeners find synthetic speech, as its public packaging SpeechMOS runs it.
+
+A wav2vec 2.0 encoder, whose frames together with one vector for the kind of data and one for the listener pass through
+a bidirectional LSTM and two dense layers; the mean over frames, mapped from -1..1 to 1..5. Without the original's
+phoneme encoder, like the packaging. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022",
+Interspeech 2022. The encoder is run by transformers; equal within 1e-5 to a direct evaluation of the architecture
+(tests/models/test_utmos22.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.models.batches import batch_equal_lengths
+from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
+from podeval.models.device import device
+from podeval.models.interfaces import Samples, WindowScorer
+from podeval.models.networks.fairseq_encoders import build_encoder
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+_GPU_BATCH, _CPU_BATCH = 32, 2
+_HALF_RANGE, _MIDDLE = 2, 3
+
+
+class Utmos22(WindowScorer):
+    """The predictor.
+
+    Args:
+        files: the folder of the repo on the Hub, by its id.
+        weights: path of the checkpoint within it.
+    """
+
+    def __init__(self, files: dict[str, Path], weights: str) -> None:
+        (folder,) = files.values()
+        state = read_tensors(folder / weights, None)
+        try:
+            self._encoder = build_encoder("Wav2Vec2", select_part(state, "wav2vec2."))
+            head = {name: value.to(device()) for name, value in state.items() if not name.startswith("wav2vec2.")}
+            self._context = head["domain_emb"], head["judge_emb"]
+            self._recurrent = _build_recurrent(select_part(head, "blstm."))
+            self._dense = [(head[f"projection.{layer}.weight"], head[f"projection.{layer}.bias"]) for layer in (0, 2)]
+        except (KeyError, RuntimeError, IndexError) as error:
+            raise explain_wrong_weights(weights, "UTMOS22's strong learner", error) from error
+        self._batch = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
+
+    def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
+        """Return the predicted MOS of each window of speech at 16 kHz, shape (windows,).
+
+        Only windows of equal length share a batch, so that none is padded, which would change its value.
+        """
+        import torch
+
+        scores = np.empty(len(windows), dtype=np.float32)
+        done = 0
+        with torch.inference_mode():
+            for batch in batch_equal_lengths([len(window) for window in windows], self._batch):
+                stacked = torch.from_numpy(np.stack([windows[number] for number in batch]).astype(np.float32))
+                scores[batch] = self._predict(stacked.to(self._context[0].device)).cpu().numpy()
+                done += len(batch)
+                progress.report("predicting UTMOS22", done, len(windows))
+        return scores
+
+    def _predict(self, samples: Tensor) -> Tensor:
+        """Return the MOS, (windows,), of samples, (windows, frames)."""
+        import torch
+        import torch.nn.functional as nn
+
+        frames = self._encoder(samples).last_hidden_state
+        context = [vector.unsqueeze(1).expand(*frames.shape[:2], -1) for vector in self._context]
+        values = self._recurrent(torch.cat([frames, *context], dim=2))[0]
+        (first, first_bias), (last, last_bias) = self._dense
+        marks = nn.linear(nn.relu(nn.linear(values, first, first_bias)), last, last_bias)
+        return marks.mean(dim=1).squeeze(1) * _HALF_RANGE + _MIDDLE
+
+
+def _build_recurrent(weights: Weights) -> Any:
+    import torch
+
+    size, hidden = weights["weight_ih_l0"].shape[1], weights["weight_hh_l0"].shape[1]
+    network: Any = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True)
+    network.load_state_dict(weights)
+    return network.to(weights["weight_ih_l0"].device).eval()

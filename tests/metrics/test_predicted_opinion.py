@@ -1,0 +1,177 @@
+"""Predictors of listeners' opinion on long recordings: which windows are rated, at which rate; refusals."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.analysis import Recording
+from podeval.analysis.cache import Cache
+from podeval.audio.windows import Span
+from podeval.metrics import catalogue
+from podeval.metrics.score import Score, Unscored
+from podeval.models import registry
+
+RATE = 16_000
+
+Vector = np.ndarray[Any, Any]
+
+
+class Models:
+    """Every model at once: a mark is a window's mean plus 3; speech and music are as set."""
+
+    def __init__(self) -> None:
+        self.windows: list[int] = []
+        self.rates: list[int | None] = []
+        self.spans: tuple[Span, ...] = (Span(0, 3600),)
+        self.tunes: tuple[Span, ...] = ()
+
+    def score(self, windows: Sequence[Vector], rate: int | None = None) -> Vector:
+        self.windows += [len(window) for window in windows]
+        self.rates.append(rate)
+        return np.array([window.mean() + 3 for window in windows], np.float32)
+
+    def music(self, samples: Vector) -> tuple[Span, ...]:
+        return self.tunes
+
+    def speech(self, samples: Vector) -> tuple[Span, ...]:
+        return self.spans
+
+    def separate(self, samples: Vector) -> tuple[Vector, Vector]:
+        return samples / 2, samples / 2
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Models:
+    every = Models()
+    monkeypatch.setattr(registry, "load", lambda job, profile: every)
+    return every
+
+
+@pytest.fixture
+def cache(tmp_path: Any) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+def measure(
+    name: str, samples: Vector, cache: Cache, rate: int = RATE, profile: str = "reference", **parameters: Any
+) -> Any:
+    recording = Recording.from_samples(samples, rate, profile=profile, cache=cache)
+    return catalogue.get(name)({"recording": recording}, parameters)
+
+
+@pytest.mark.parametrize("name", ["utmos22", "nisqa_tts"])
+def test_windows_of_10_s_are_averaged_and_the_last_ends_with_the_recording(
+    name: str, models: Models, cache: Cache
+) -> None:
+    sound = np.linspace(0.1, 1, 24 * RATE, dtype=np.float32)
+    score = measure(name, sound, cache)
+    starts = (0, 10 * RATE, 14 * RATE)
+    expected = [sound[start : start + 10 * RATE].mean() + 3 for start in starts]
+    assert models.windows == [10 * RATE] * 3
+    assert score.values[name] == pytest.approx(np.mean(expected), abs=1e-5)
+    assert (score.timeline.starts, score.timeline.window) == ([0, 10, 14], 10)
+    assert score.timeline.values[name] == pytest.approx(expected, abs=1e-4)
+    assert score.notes == {"windows": 3, "windows_left_out": 0}
+
+
+def test_a_recording_of_whole_windows_has_none_twice_and_a_short_one_is_rated_whole(
+    models: Models, cache: Cache
+) -> None:
+    assert measure("utmos22", np.full(20 * RATE, 0.5), cache).notes["windows"] == 2
+    models.windows.clear()
+    score = measure("utmos22", np.full(4 * RATE, 0.5), cache)
+    assert models.windows == [4 * RATE]
+    assert (score.timeline.starts, score.timeline.window) == ([0], 4)
+
+
+def test_utmosv2_has_windows_of_3_s_and_of_a_long_recording_60_spread_or_all(models: Models, cache: Cache) -> None:
+    assert measure("utmosv2", np.full(10 * RATE, 0.5), cache).timeline.starts == [0, 3, 6, 7]
+    sound = np.full(240 * RATE, 0.5)
+    spread = measure("utmosv2", sound, cache).timeline.starts
+    assert (len(spread), spread[0], spread[-1]) == (60, 0, 237)
+    assert np.ptp(np.diff(spread)) < 0.002
+    assert len(measure("utmosv2", sound, cache, windows="all").timeline.starts) == 80
+
+
+def test_pauses_are_left_out_and_counted_unless_all_is_pause(models: Models, cache: Cache) -> None:
+    sound = np.full(30 * RATE, 0.5)
+    models.spans = (Span(0, 8), Span(19, 21), Span(23, 30))
+    score = measure("utmos22", sound, cache)
+    assert (score.timeline.starts, score.notes["windows_left_out"]) == ([0, 20], 1)
+    models.spans = (Span(2, 5), Span(13, 14))
+    assert measure("utmos22", 0.9 * sound, cache).notes == {"windows": 3, "windows_left_out": 0}
+
+
+def test_what_is_kept_is_of_the_windows_that_were_rated(models: Models, cache: Cache) -> None:
+    sound = np.linspace(0.1, 1, 20 * RATE, dtype=np.float32)
+    values = []
+    for span in (Span(0, 9), Span(11, 20)):
+        models.spans = (span,)
+        # As another model of speech would have it; only its own answer is forgotten.
+        recording = Recording.from_samples(sound, RATE, profile="reference", cache=cache)
+        recording.speech = lambda span=span: (span,)  # type: ignore[method-assign,misc]
+        values.append(catalogue.get("utmos22")({"recording": recording}, {"source": "mix"}).values["utmos22"])
+    assert values[1] - values[0] == pytest.approx(0.45, abs=1e-3)
+
+
+@pytest.mark.parametrize(("rate", "asked"), [(16_000, 16_000), (22_050, 22_050), (96_000, 48_000)])
+def test_nisqa_has_the_rate_of_the_recording_and_utmos_its_own(
+    rate: int, asked: int, models: Models, cache: Cache
+) -> None:
+    sound = np.full(2 * rate, 0.5)
+    measure("nisqa_tts", sound, cache, rate)
+    measure("utmos22", sound, cache, rate)
+    assert models.rates == [asked, None]
+    assert models.windows == [2 * asked, 2 * RATE]
+
+
+def test_the_speech_stem_is_rated_where_there_is_music_and_the_mix_on_request(models: Models, cache: Cache) -> None:
+    models.tunes = (Span(0, 9),)
+    sound = np.full(10 * RATE, 0.5, np.float32)
+    stem = measure("utmos22", sound, cache)
+    assert stem.values["utmos22"] == pytest.approx(3.25, abs=1e-3)
+    assert stem.notes["scored"] == "speech stem"
+    assert measure("utmos22", sound, cache, source="mix").values["utmos22"] == pytest.approx(3.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["utmos22", "nisqa_tts"])
+@pytest.mark.parametrize(
+    ("samples", "rate", "reason"),
+    [
+        (np.zeros(5 * RATE), RATE, "digital silence"),
+        (np.full(RATE // 4, 0.5), RATE, "0.25 s; at least 0.5 s"),
+        (np.full(8000 * 5, 0.5), 8000, "8000 Hz, below the 16000 Hz"),
+    ],
+)
+def test_what_cannot_be_rated_says_why(
+    name: str, samples: Vector, rate: int, reason: str, models: Models, cache: Cache
+) -> None:
+    unscored = measure(name, samples, cache, rate)
+    assert isinstance(unscored, Unscored)
+    assert unscored.cause == "system"
+    assert reason in unscored.reason
+
+
+def test_noise_without_speech_is_unscored(models: Models, cache: Cache) -> None:
+    models.spans = ()
+    assert measure("utmos22", np.full(10 * RATE, 0.5), cache) == Unscored(
+        "no speech is heard in the recording", "system"
+    )
+    assert not models.windows
+
+
+@pytest.mark.parametrize("name", ["utmos22", "utmosv2", "nisqa_tts", "audiobox_aesthetics"])
+def test_the_embedded_profile_says_which_has_the_model(name: str, models: Models, cache: Cache) -> None:
+    unscored = measure(name, np.full(2 * RATE, 0.5), cache, profile="embedded")
+    assert unscored.cause == "ours"
+    assert "--profile reference has " in unscored.reason
+
+
+def test_a_second_look_asks_no_model(models: Models, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = np.linspace(0.1, 1, 11 * RATE, dtype=np.float32)
+    first = measure("nisqa_tts", sound, cache)
+    monkeypatch.setattr(models, "score", None)
+    assert isinstance(first, Score)
+    assert measure("nisqa_tts", sound, cache) == first

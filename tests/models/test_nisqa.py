@@ -1,0 +1,128 @@
+"""NISQA-TTS against its package's own forward pass, spectrogram included, loaded as users load it."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.errors import ModelMissing
+from podeval.models import download, installing, registry, weights
+
+FILE = "nisqa_tts.tar"
+
+# The package's network at its published sizes, with random weights that tell inputs apart, on files of two rates.
+REFERENCE = """
+import importlib.util, sys, types
+import numpy as np, soundfile, torch
+
+references, folder = {references!r}, {folder!r}
+sys.modules["matplotlib"] = types.ModuleType("matplotlib")
+sys.modules["matplotlib.pyplot"] = sys.modules["matplotlib"].pyplot = types.ModuleType("matplotlib.pyplot")
+spec = importlib.util.spec_from_file_location("nisqa_lib", references + "/nisqa/NISQA_lib.py")
+package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+torch.manual_seed(0)
+network = package.NISQA(
+    cnn_model="standard", cnn_kernel_size=(3, 3), cnn_fc_out_h=20, td="lstm", td_2="skip", pool="last_step_bi"
+)
+inputs = {{}}
+for name, samples in np.load(folder + "/windows.npz").items():
+    rate = int(name.split()[1])
+    soundfile.write(folder + "/window.wav", samples, rate, subtype="FLOAT")
+    levels = package.get_librosa_melspec(
+        folder + "/window.wav", sr=None, n_fft=4096, hop_length=0.01, win_length=0.02, n_mels=48, fmax=8000
+    )
+    segments, count = package.segment_specs("window.wav", levels, 15, 1, 600)
+    inputs[name] = segments[None].float(), torch.tensor([int(count)])
+# One look at each in training brings the normalisation to the range of spectrograms.
+with torch.no_grad():
+    for pair in inputs.values():
+        network(*pair)
+    for layer in (network.cnn.model.fc_out, network.time_dependency, network.pool):
+        for value in layer.parameters():
+            value.mul_(4)
+network.eval()
+torch.save({{"args": {{"name": "NISQA_TTS_v1"}}, "model_state_dict": network.state_dict()}}, folder + "/nisqa_tts.tar")
+with torch.inference_mode():
+    answers = {{name: network(*pair).item() for name, pair in inputs.items()}}
+np.savez(folder + "/answers.npz", **answers)
+"""
+
+Install = Callable[[Path], Any]
+
+
+@pytest.fixture(scope="module")
+def reference(
+    run_with_torch: Any, reference_packages: Path, tiny_models: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    if not (reference_packages / "nisqa").is_dir():
+        pytest.skip("no package nisqa among the reference packages; `make reference-packages` gets it")
+    folder = tmp_path_factory.mktemp("nisqa")
+    voices = {f"{seed} {rate}": tiny_models.voice(0.6 + 0.17 * seed, seed, rate) for seed, rate in RATES}
+    # A click after silence: most of it lies 80 dB below the loudest.
+    click = np.zeros(16_000, dtype=np.float32)
+    click[12_000] = 0.9
+    np.savez(folder / "windows.npz", **voices, **{"click 16000": click})
+    run_with_torch(REFERENCE.format(references=str(reference_packages), folder=str(folder)))
+    return folder
+
+
+RATES = ((0, 16_000), (1, 44_100), (2, 24_000))
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install a file as if its address held it, and load the reference profile's model from it."""
+    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
+    pinned = weights.lock()["nisqa-tts"]
+
+    def install_and_load(path: Path) -> Any:
+        content = path.read_bytes()
+        file = replace(pinned.files[0], size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        monkeypatch.setattr(weights, "lock", lambda: {"nisqa-tts": replace(pinned, files=(file,))})
+        monkeypatch.setattr(download, "fetch", lambda url, to, size, sha256: to.write_bytes(content))
+        assert installing.install("reference", ["nisqa_tts"], print) == {}
+        return registry.load("nisqa_tts", "reference")
+
+    registry.build_model.cache_clear()
+    yield install_and_load
+    registry.build_model.cache_clear()
+
+
+def test_every_window_has_the_package_s_value_at_any_rate(install: Install, reference: Path) -> None:
+    """Reference: the package nisqa 2.0.post2, on the file that librosa reads, 1e-4."""
+    model = install(reference / FILE)
+    windows, answers = dict(np.load(reference / "windows.npz")), np.load(reference / "answers.npz")
+    for name, window in windows.items():
+        rate = int(name.split()[1])
+        assert model.score([window], rate)[0] == pytest.approx(float(answers[name]), abs=1e-4), name
+    assert np.ptp([float(answers[name]) for name in windows]) > 0.01
+
+
+def test_several_windows_have_the_values_of_each(install: Install, reference: Path) -> None:
+    model = install(reference / FILE)
+    windows = [window for name, window in np.load(reference / "windows.npz").items() if name.endswith("16000")]
+    np.testing.assert_array_equal(model.score(windows, 16_000), [model.score([w], 16_000)[0] for w in windows])
+
+
+def test_other_weights_are_refused_with_a_reason(install: Install, reference: Path, tmp_path: Path) -> None:
+    import torch
+
+    checkpoint = torch.load(reference / FILE, weights_only=True)
+    del checkpoint["model_state_dict"]["cnn.model.bn4.running_var"]
+    torch.save(checkpoint, tmp_path / "other.tar")
+    with pytest.raises(ModelMissing, match=r"does not hold NISQA-TTS .*bn4.*; please report it"):
+        install(tmp_path / "other.tar")
+
+
+def test_the_published_weights_are_pinned_and_their_licence_is_on_the_card() -> None:
+    (file,) = weights.lock()["nisqa-tts"].files
+    card = registry.card("nisqa_tts", "reference")
+    assert f"/{card.revision}/" in file.url
+    assert (file.size, len(file.sha256)) == (1_237_159, 64)
+    assert card.identity["sha256"] == {FILE: file.sha256[:16]}
+    assert "not for commercial use" in card.licence

@@ -1,0 +1,151 @@
+"""UTMOS22's strong learner against a direct evaluation of its architecture, on weights named as SpeechMOS names them.
+
+SpeechMOS is on no package index, so that its own code cannot run here; what it computes was compared once by hand
+(the same to the last digit, at the published sizes). Weights are random and small, and reach the model as a user's do.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.errors import ModelMissing
+from podeval.models import registry
+
+REPO = "k2-fsa/TTS_eval_models"
+FILE = "mos/utmos22_strong_step7459_v1.pt"
+FRAMES, WIDE, SIZE, HEAD, GROUPS, LAYERS, HIDDEN = 24, 96, 128, 64, 16, 2, 12
+KERNELS, STRIDES = (10, 3, 3, 3, 3, 2, 2), (5, 2, 2, 2, 2, 2, 2)
+
+State = dict[str, Any]
+
+
+def make_state() -> State:
+    """Random weights under the names of SpeechMOS's checkpoint, 13 times smaller in the layers' sizes."""
+    import torch
+
+    torch.manual_seed(0)
+    inputs = 1
+    shapes: dict[str, tuple[int, ...]] = {"wav2vec2.mask_emb": (SIZE,)}
+    for layer, kernel in enumerate(KERNELS):
+        shapes[f"wav2vec2.feature_extractor.conv_layers.{layer}.0.weight"] = (FRAMES, inputs, kernel)
+        inputs = FRAMES
+    norms = {"wav2vec2.feature_extractor.conv_layers.0.2": FRAMES, "wav2vec2.layer_norm": FRAMES}
+    linear = {"wav2vec2.post_extract_proj": (SIZE, FRAMES), "projection.0": (20, 2 * HIDDEN), "projection.2": (1, 20)}
+    norms["wav2vec2.encoder.layer_norm"] = SIZE
+    for layer in range(LAYERS):
+        name = f"wav2vec2.encoder.layers.{layer}"
+        norms |= {f"{name}.self_attn_layer_norm": SIZE, f"{name}.final_layer_norm": SIZE}
+        linear |= {f"{name}.self_attn.{part}_proj": (SIZE, SIZE) for part in ("q", "k", "v", "out")}
+        linear |= {f"{name}.fc1": (WIDE, SIZE), f"{name}.fc2": (SIZE, WIDE)}
+    shapes |= {
+        "wav2vec2.encoder.pos_conv.0.weight_g": (1, 1, 128),
+        "wav2vec2.encoder.pos_conv.0.weight_v": (SIZE, SIZE // GROUPS, 128),
+        "wav2vec2.encoder.pos_conv.0.bias": (SIZE,),
+        "domain_emb": (1, 6),
+        "judge_emb": (1, 6),
+    }
+    shapes |= {f"{name}.weight": shape for name, shape in linear.items()}
+    shapes |= {f"{name}.bias": shape[:1] for name, shape in linear.items()}
+    for way in ("", "_reverse"):
+        shapes[f"blstm.weight_ih_l0{way}"], shapes[f"blstm.weight_hh_l0{way}"] = (48, SIZE + 12), (48, HIDDEN)
+        shapes[f"blstm.bias_ih_l0{way}"] = shapes[f"blstm.bias_hh_l0{way}"] = (48,)
+    state = {n: 1.5 * torch.randn(s) / np.sqrt(np.prod(s[1:]) if len(s) > 1 else 9) for n, s in shapes.items()}
+    for name, size in norms.items():
+        state |= {f"{name}.weight": 1 + 0.2 * torch.randn(size), f"{name}.bias": 0.2 * torch.randn(size)}
+    return state
+
+
+def evaluate_directly(state: State, window: Any) -> float:
+    """The architecture step by step, with torch's functions alone."""
+    import torch
+    import torch.nn.functional as nn
+
+    def norm(x: Any, name: str) -> Any:
+        return nn.layer_norm(x, x.shape[-1:], state[f"{name}.weight"], state[f"{name}.bias"])
+
+    def dense(x: Any, name: str) -> Any:
+        return x @ state[f"{name}.weight"].T + state[f"{name}.bias"]
+
+    x = torch.from_numpy(window)[None, None]
+    for layer, stride in enumerate(STRIDES):
+        name = f"wav2vec2.feature_extractor.conv_layers.{layer}"
+        x = nn.conv1d(x, state[f"{name}.0.weight"], stride=stride)
+        if layer == 0:
+            x = (x - x.mean(2, keepdim=True)) / (x.var(2, unbiased=False, keepdim=True) + 1e-5).sqrt()
+            x = x * state[f"{name}.2.weight"][:, None] + state[f"{name}.2.bias"][:, None]
+        x = nn.gelu(x)
+    x = dense(norm(x[0].T, "wav2vec2.layer_norm"), "wav2vec2.post_extract_proj")
+
+    direction = state["wav2vec2.encoder.pos_conv.0.weight_v"]
+    kernel = state["wav2vec2.encoder.pos_conv.0.weight_g"] * direction / direction.norm(dim=(0, 1), keepdim=True)
+    bias = state["wav2vec2.encoder.pos_conv.0.bias"]
+    position = nn.conv1d(x.T[None], kernel, bias, padding=64, groups=GROUPS)[0, :, :-1]
+    x = norm(x + nn.gelu(position).T, "wav2vec2.encoder.layer_norm")
+
+    for layer in range(LAYERS):
+        name = f"wav2vec2.encoder.layers.{layer}"
+        parts = [dense(x, f"{name}.self_attn.{part}_proj").unflatten(1, (-1, HEAD)) for part in ("q", "k", "v")]
+        query, key, value = (part.transpose(0, 1) for part in parts)
+        heads = torch.softmax(query @ key.transpose(1, 2) / HEAD**0.5, dim=2) @ value
+        x = norm(
+            x + dense(heads.transpose(0, 1).flatten(1), f"{name}.self_attn.out_proj"), f"{name}.self_attn_layer_norm"
+        )
+        x = norm(x + dense(nn.gelu(dense(x, f"{name}.fc1")), f"{name}.fc2"), f"{name}.final_layer_norm")
+
+    x = torch.cat([x, *(state[name].expand(len(x), -1) for name in ("domain_emb", "judge_emb"))], dim=1)
+    both = torch.cat([run_recurrent(state, x, ""), run_recurrent(state, x.flip(0), "_reverse").flip(0)], dim=1)
+    marks = dense(torch.relu(dense(both, "projection.0")), "projection.2")
+    return float(marks.mean() * 2 + 3)
+
+
+def run_recurrent(state: State, x: Any, way: str) -> Any:
+    """One direction of the LSTM, moment by moment."""
+    import torch
+
+    hidden, cell, outputs = torch.zeros(HIDDEN), torch.zeros(HIDDEN), []
+    for moment in x:
+        gates = state[f"blstm.weight_ih_l0{way}"] @ moment + state[f"blstm.bias_ih_l0{way}"]
+        gates = gates + state[f"blstm.weight_hh_l0{way}"] @ hidden + state[f"blstm.bias_hh_l0{way}"]
+        take, keep, new, give = gates.chunk(4)
+        cell = torch.sigmoid(keep) * cell + torch.sigmoid(take) * torch.tanh(new)
+        hidden = torch.sigmoid(give) * torch.tanh(cell)
+        outputs.append(hidden)
+    return torch.stack(outputs)
+
+
+def publish(state: State, folder: Path) -> Path:
+    import torch
+
+    (folder / FILE).parent.mkdir(parents=True)
+    torch.save(state, folder / FILE)
+    return folder
+
+
+def test_every_window_has_the_value_of_the_architecture(
+    load_reference: Callable[..., Any], tiny_models: Any, tmp_path: Path
+) -> None:
+    state = make_state()
+    windows = [tiny_models.voice(seconds, seed) for seed, seconds in enumerate((0.5, 0.3, 0.5, 0.5))]
+    scores = load_reference("utmos22", {REPO: publish(state, tmp_path / "repo")}).score(windows)
+    expected = [evaluate_directly(state, window) for window in windows]
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    assert np.ptp(expected) > 0.01
+
+
+@pytest.mark.parametrize("absent", ["judge_emb", "wav2vec2.encoder.layers.1.fc2.weight"])
+def test_other_weights_are_refused_with_a_reason(
+    load_reference: Callable[..., Any], tmp_path: Path, absent: str
+) -> None:
+    state = {name: value for name, value in make_state().items() if name != absent}
+    with pytest.raises(ModelMissing, match=r"does not hold UTMOS22's strong learner .*please report it"):
+        load_reference("utmos22", {REPO: publish(state, tmp_path / "repo")})
+
+
+def test_the_published_weights_are_pinned_and_their_licence_is_on_the_card() -> None:
+    card = registry.card("utmos22", "reference")
+    assert card.licence == "MIT"
+    assert card.identity["sha256"] == {FILE: "38aa51ab79e2a4e0"}
+    assert len(card.hub[0].revision) == 40
