@@ -14,6 +14,7 @@ datasets = pytest.importorskip("datasets")
 from podeval.analysis import recording  # noqa: E402
 from podeval.analysis.cache import Cache  # noqa: E402
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES  # noqa: E402
+from podeval.benchmarks.real_pod_splits import SPLITS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
@@ -62,7 +63,7 @@ def test_the_benchmarks_items_are_rows(whole: Path, streaming: bool) -> None:
     assert (lock["sample"], lock["source"]["pinned"], list(lock["configs"])) == (
         False,
         True,
-        ["topics", "scripts", "voices", "demo"],
+        ["topics", "scripts", "voices", "demo", *(split.name for split in SPLITS if split.version == "written")],
     )
 
 

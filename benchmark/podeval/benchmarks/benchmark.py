@@ -21,8 +21,9 @@ from pydantic import (
 
 from podeval.benchmarks.records import FactSheet, PinnedFile
 from podeval.benchmarks.records import content_revision as content_revision
-from podeval.benchmarks.spoken import ReferenceVoice, Version, read_scripts, read_voices
+from podeval.benchmarks.spoken import ReferenceVoice, SourcedClaim, Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
+from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
 from podeval.text.script import Script
 
 Language = Literal["en", "zh"]
@@ -78,7 +79,8 @@ class Split(FactSheet):
     for rows that could not be looked up here, in which case every protocol names their content instead.
 
     Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
-    each from a pinned file. The spontaneous version is for listening tests and not open to entries.
+    each from a pinned file. The spontaneous version is for listening tests and not open to entries. With `readings`,
+    its items say how their lines may be read, and protocols of metrics that compare with the text name that.
     """
 
     name: Name
@@ -93,6 +95,7 @@ class Split(FactSheet):
     scripts: PinnedFile | None = None
     voices: PinnedFile | None = None
     version: Version = "written"
+    readings: bool = False
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -131,12 +134,14 @@ class Breakdown(FactSheet):
     """A property of items by which scores are broken down, and its groups in order; none if the source defines them.
 
     `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
+    `within` means that groups are parts of items, such as the words of a tag, by which the metrics that say so count.
     """
 
     name: Name
     title: str
     groups: tuple[str, ...] = ()
     robustness: bool = False
+    within: bool = False
 
 
 class Composite(FactSheet):
@@ -179,13 +184,21 @@ class UserTurn(FactSheet):
     criteria: tuple[str, ...] = ()
 
 
+class HardLine(FactSheet):
+    """What is hard about one line of an item's script, and how it may be read; see `podeval.text.accepted_readings`."""
+
+    tags: tuple[Name, ...] = ()
+    readings: tuple[ReadingStretch, ...] = ()
+
+
 class Item(FactSheet):
     """One task for a system.
 
     The task is to speak `script`, with its speakers in their `reference_voices` if there are any (`spontaneous` is the
     same script in spontaneous speech); or to write a script, on a topic or as the `instruction` says, from its
     `sources`; or to answer the `user` turn by turn. `properties` are what scores are broken down by, beside category
-    and language.
+    and language. `lines`, one a turn, say how the script may be read, and `claims` where its facts are from: no system
+    is shown either.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -201,6 +214,20 @@ class Item(FactSheet):
     spontaneous: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     reference_voices: dict[str, ReferenceVoice] = Field(default_factory=dict)
     properties: dict[str, str] = Field(default_factory=dict)
+    lines: tuple[HardLine, ...] = ()
+    claims: tuple[SourcedClaim, ...] = ()
+
+    @property
+    def readings(self) -> AcceptedReadings | None:
+        """The readings that count as right; None where the script is to be read as it is written.
+
+        Raises:
+            BadInput: a reading does not stand in its turn.
+        """
+        if not self.lines or self.script is None:
+            return None
+        turns = zip(self.script.turns, self.lines, strict=True)
+        return AcceptedReadings(tuple(ReadLine(turn.text, line.readings, line.tags) for turn, line in turns))
 
     def group(self, breakdown: str) -> str:
         """Return the item's group in a breakdown; "" if the source does not say."""
@@ -341,7 +368,7 @@ def _add_script(item: Item, split: Split) -> Item:
     return item.model_copy(
         update={
             "script": script.script(split.version),
-            "spontaneous": script.script("spontaneous"),
+            "spontaneous": script.script("spontaneous") if "spontaneous" in script.versions else None,
             "reference_voices": reference_voices,
         }
     )

@@ -17,6 +17,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
+from podeval.benchmarks.real_pod_splits import SPLITS, TAG_BREAKDOWN
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -118,6 +119,7 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             licence="MIT and CC-BY-4.0",
         ),
+        *SPLITS,
     ),
     dimensions=(
         Dimension(
@@ -169,7 +171,7 @@ BENCHMARK = Benchmark(
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
             # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
-            splits=("demo", "topics"),
+            splits=("demo", "topics", "hard"),
         ),
         Dimension(
             name="fidelity",
@@ -238,6 +240,6 @@ BENCHMARK = Benchmark(
     # own errors on hard voices; controls without the right words are near 1.
     wer_ceiling=0.30,
     controls=("silence", "repeated_sentence", "shuffled_voices"),
-    breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES),),
+    breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES), TAG_BREAKDOWN),
     aggregation=Aggregation(cluster="topic"),
 )

@@ -206,10 +206,13 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
 def _values(run: Run, protocol: str, slice_: str, key: str) -> dict[str, float]:
     """Return the key's values on the items of a slice, by item."""
     field, _, group = slice_.partition("=")
+    within = any(breakdown.name == field and breakdown.within for breakdown in run.benchmark.breakdowns)
     values = {}
     for item in run.items:
         result = run.results.get((item.id, protocol))
-        if slice_ and item.group(field) != group:
+        if within and isinstance(result, Score):
+            result = result.part(field, group)
+        elif slice_ and item.group(field) != group:
             continue
         if isinstance(result, Score) and (value := result.values.get(key)) is not None:
             values[item.id] = value

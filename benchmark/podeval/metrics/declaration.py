@@ -29,6 +29,7 @@ INPUTS = {
     "text": "a script or plain text",
     "passage": "a script or plain text",
     "reference_text": "the words that should be heard",
+    "readings": "the same text by lines, with every reading of its stretches that counts as right",
     "script": "a script with its speakers; beside audio it tells who speaks when",
     "reference_voices": "a recording of the voice each speaker should have",
     "reference_script": "the script it is compared with, which counts as zero",
