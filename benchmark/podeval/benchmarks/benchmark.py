@@ -135,6 +135,7 @@ class Breakdown(FactSheet):
 
     `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
     `within` means that groups are parts of items, such as the words of a tag, by which the metrics that say so count.
+    If it names `splits`, the items of others have no group.
     """
 
     name: Name
@@ -142,6 +143,7 @@ class Breakdown(FactSheet):
     groups: tuple[str, ...] = ()
     robustness: bool = False
     within: bool = False
+    splits: tuple[Name, ...] = ()
 
 
 class Composite(FactSheet):
@@ -276,8 +278,12 @@ class Benchmark(FactSheet):
         if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
             raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
         splits = {split.name for split in self.splits}
-        if unknown := {name for dimension in self.dimensions for name in dimension.splits} - splits:
-            raise ValueError(f"a dimension names splits that are not declared: {', '.join(sorted(unknown))}")
+        parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
+        references = {name for part in parts_with_splits for name in part.splits}
+        if unknown := references - splits:
+            raise ValueError(
+                f"a dimension or breakdown names splits that are not declared: {', '.join(sorted(unknown))}"
+            )
         # Columns that composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
         for composite in self.composites:

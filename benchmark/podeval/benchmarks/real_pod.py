@@ -3,6 +3,7 @@
 The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
 track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
 them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
+Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
 Differs from the paper: the benchmark has two separate tasks (write, voice), whereas the paper compares whole systems;
 music metrics are left to systems that make music.
 """
@@ -17,7 +18,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.real_pod_splits import SPLITS, TAG_BREAKDOWN
+from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, TAG_BREAKDOWN, make_splits
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -52,6 +53,9 @@ VOICES = PinnedFile(
 )
 """The reference voices to speak them with."""
 
+SPLITS = make_splits(VOICES)
+"""The splits beyond the paper's topics."""
+
 BENCHMARK = Benchmark(
     name="real_pod",
     title="Real-Pod",
@@ -76,7 +80,7 @@ BENCHMARK = Benchmark(
             "Topics and links: Real-Pod, Xiao et al. (MIT). Scripts: podeval; voices: LibriTTS-R (CC BY 4.0)."
         ),
     ),
-    languages=("en",),
+    languages=("en", "zh"),
     tracks=(
         Track(
             name="voice",
@@ -163,7 +167,7 @@ BENCHMARK = Benchmark(
             description="Whether every word is there, how clean it sounds, and whose voice says it.",
             tracks=("voice",),
             metrics=(
-                MetricUse(name="wer", keys=("wer",)),
+                MetricUse(name="wer", keys=("wer", "cer")),
                 MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808")),
                 MetricUse(name="sptd", keys=("sptd",)),
                 MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
@@ -171,7 +175,7 @@ BENCHMARK = Benchmark(
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
             # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
-            splits=("demo", "topics", "hard"),
+            splits=("demo", "topics", "hard", "long", "demo_zh", "zh", "long_zh"),
         ),
         Dimension(
             name="fidelity",
@@ -181,7 +185,8 @@ BENCHMARK = Benchmark(
             metrics=(MetricUse(name="sim", keys=("sim",)), MetricUse(name="wsim", keys=("wsim",))),
             main="sim.sim",
             needs_accurate_speech=True,
-            splits=("topics",),
+            # The others have no reference voices.
+            splits=("topics", "long"),
         ),
         Dimension(
             name="audio",
@@ -219,7 +224,7 @@ BENCHMARK = Benchmark(
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
             # The scripts of the demo are too short for either.
-            splits=("topics",),
+            splits=("topics", "long", "zh", "long_zh"),
         ),
         Dimension(
             name="defects",
@@ -233,13 +238,14 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            splits=("demo", "topics"),
+            # Hard lines have readings of their own, which WER knows and these do not.
+            splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
     # own errors on hard voices; controls without the right words are near 1.
     wer_ceiling=0.30,
     controls=("silence", "repeated_sentence", "shuffled_voices"),
-    breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES), TAG_BREAKDOWN),
+    breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES), MINUTES_BREAKDOWN, TAG_BREAKDOWN),
     aggregation=Aggregation(cluster="topic"),
 )

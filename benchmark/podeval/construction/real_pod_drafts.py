@@ -15,10 +15,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 from podeval.benchmarks.spoken import ReferenceVoice
 from podeval.errors import BadInput
+from podeval.store.files import write_whole
 from podeval.text.accepted_readings import PLAIN
 
 VERSIONS = " ||| "
@@ -200,3 +202,45 @@ def lay_out_items(items: Sequence[Mapping[str, Any]], attribution: str) -> str:
 def lay_out_scripts(scripts: Sequence[Mapping[str, Any]]) -> str:
     """Return the content of a file of scripts, as JSON lines."""
     return "".join(json.dumps(script, ensure_ascii=False) + "\n" for script in scripts)
+
+
+def convert_folder(
+    folder: Path, into: Path, name: str, attribution: str, voices: Sequence[ReferenceVoice] = ()
+) -> list[Path]:
+    """Convert every draft of a folder and write `NAME.json`, with `NAME_scripts.jsonl` where scripts stand apart.
+
+    They stand apart where a draft states its minutes or has two versions; shorter ones are part of their items.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        BadInput: there is no draft, or one has another form; the message names it.
+    """
+    drafts = sorted(folder.glob("*.txt"))
+    if not drafts:
+        raise BadInput(f"{folder} holds no drafts (*.txt)")
+    into.mkdir(parents=True, exist_ok=True)
+    texts = {draft: draft.read_text(encoding="utf-8") for draft in drafts}
+    items_file, scripts_file = into / f"{name}.json", into / f"{name}_scripts.jsonl"
+    if all(text.startswith("# ") for text in texts.values()):
+        hard = [item for text in texts.values() for item in parse_hard_items(text)]
+        write_whole(items_file, lay_out_items(hard, attribution).encode())
+        return [items_file]
+    episodes = [_parse_named(path, text) for path, text in texts.items()]
+    apart = any("minutes" in episode.head or len(episode.turns[0]) > 2 for episode in episodes)
+    items = [make_item(episode, inline=not apart) for episode in episodes]
+    write_whole(items_file, lay_out_items(items, attribution).encode())
+    if not apart:
+        return [items_file]
+    orders = rotate_voices(voices, episodes) if voices else [[] for _ in episodes]
+    scripts = [make_script(episode, order) for episode, order in zip(episodes, orders, strict=True)]
+    write_whole(scripts_file, lay_out_scripts(scripts).encode())
+    return [items_file, scripts_file]
+
+
+def _parse_named(path: Path, text: str) -> EpisodeDraft:
+    try:
+        return parse_episode(text)
+    except (BadInput, ValueError) as error:
+        raise BadInput(f"{path.name}: {error}") from None
