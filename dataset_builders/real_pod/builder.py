@@ -15,11 +15,11 @@ from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, SPLITS, 
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
 from podeval.datasets.data_files import read_object_lines, read_objects
-from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
+from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
 from podeval.datasets.real_pod_scripts import count_words, make_script_rules
-from podeval.datasets.real_pod_splits import SplitTable, features_of, make_split_rows, make_split_rules
+from podeval.datasets.real_pod_splits import RESPONSIBLE_USE, SplitTable, features_of, make_split_rows, make_split_rules
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
@@ -64,7 +64,7 @@ class RealPod(Builder):
             "51 podcast topics in 17 categories, each with a published episode, a script to be spoken in two versions, "
             "and the voices to speak it with."
         ),
-        version="1.2.0",
+        version="1.3.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
         licence="other",
@@ -82,12 +82,14 @@ class RealPod(Builder):
         configs=(
             Config(
                 name=TOPICS,
+                rows=len(BENCHMARK.items(TOPICS)),
                 description="A topic a row, with the published episode on it: title and link.",
                 splits=("test",),
                 sources=_TEXTS,
             ),
             Config(
                 name=SPEECHES,
+                rows=len(BENCHMARK.items(TOPICS)),
                 description=(
                     "A script a row, one for each topic, of two to three minutes when spoken: every turn as written "
                     "and as people would say it (`spontaneous`, for listening tests), and the voice of each speaker."
@@ -97,18 +99,26 @@ class RealPod(Builder):
             ),
             Config(
                 name=READERS,
+                rows=len(read_voices(VOICES)),
                 description="A reference voice a row: a short recording with its words, in which scripts are spoken.",
                 splits=("test",),
                 sources=("paper",),
             ),
             Config(
                 name=DEMO,
+                rows=len(BENCHMARK.items(DEMO)),
                 description="A script for two voices a row, of about 50 seconds when spoken.",
                 splits=("test",),
                 sources=_TEXTS,
             ),
             *(
-                Config(name=table.name, description=table.description, splits=("test",), sources=("paper",))
+                Config(
+                    name=table.name,
+                    description=table.description,
+                    splits=("test",),
+                    sources=("paper",),
+                    rows=len(BENCHMARK.items(table.name)),
+                )
                 for table in _TABLES.values()
             ),
             Config(
@@ -174,20 +184,14 @@ class RealPod(Builder):
             "versions say the same and the written one stands alone, no phrase of eight words in two scripts); no "
             "episode was read for them. Hosts and guests are invented. The paper's systems read scripts that PodAgent "
             "made, and MoonCast's spontaneous version of them. Voices were chosen from PodAgent's presets; the "
-            "recordings are stored as FLAC, and the two utterances of one reader are joined. Rows of `episodes` come "
+            "recordings are stored as FLAC, and the two utterances of one reader are joined. The tables `hard`, "
+            "`long`, `long_zh`, `demo_zh` and `zh` were written in November 2026 by a language model (Claude, "
+            "Anthropic) for podeval, each long episode as one; rules check them, and beside factual claims stand "
+            "sources from the model's knowledge, which nobody has looked up. No system is shown sources, tags or "
+            "accepted readings. Rows of `episodes` come "
             "from the models of the embedded profile, named in each row, and clips are grouped as PodEval does."
         ),
-        responsible_use=ResponsibleUse(
-            use_cases=(
-                "Comparing systems that make podcasts with each other and with published episodes; not for training."
-            ),
-            biases="English, 17 categories, three topics each; voices are of readers of audiobooks.",
-            personal_information=(
-                "Titles and links of published episodes name their makers. Voices are recordings of volunteers who "
-                "published them; cloning them for anything but this test is not what they are for."
-            ),
-            synthetic=True,
-        ),
+        responsible_use=RESPONSIBLE_USE,
         known_errors=(
             "Links rot: `podeval data fetch real_pod` shows which episodes can still be had.",
             "Links of topics 28 to 51 are to the store of Hong Kong (/hk/), some with a language; the others to /us/.",

@@ -10,6 +10,7 @@ import datasets
 from podeval.benchmarks.benchmark import Benchmark, Split
 from podeval.benchmarks.real_pod_splits import TAGS
 from podeval.datasets.data_files import read_object_lines, read_objects
+from podeval.datasets.dataset_record import ResponsibleUse
 from podeval.datasets.row_rules import Row, RowRule, one_of, present
 from podeval.errors import BadInput
 from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
@@ -31,6 +32,34 @@ CHINESE_LENGTH = (500, 2000)
 DEMO_LENGTH = (150, 420)
 KEPT = 0.85
 """Share of the written characters that the spontaneous version says, in their order."""
+
+RESPONSIBLE_USE = ResponsibleUse(
+    use_cases=(
+        "Comparing systems that make podcasts with each other and with published episodes; finding what they "
+        "stumble over and how they hold out over an hour."
+    ),
+    out_of_scope=(
+        "Training; learning facts from scripts; taking the voices, or the episodes' makers, for anything else."
+    ),
+    biases=(
+        "English and Chinese alone; 17 categories of one directory, three topics each. One model family wrote "
+        "all scripts, and systems of that family may read them more easily; its speakers are quicker and more "
+        "quotable than people. British idiom prevails in English. Voices are of American readers of "
+        "audiobooks; Chinese scripts have none, as no recordings were at hand whose licence allows it. "
+        "Accepted readings of `hard` are those that we thought of, and names are spelt as a transcriber "
+        "might: a right reading that is in no list counts as wrong."
+    ),
+    personal_information=(
+        "Titles and links of published episodes name their makers. Voices are recordings of volunteers who "
+        "published them; cloning them for anything but this test is not what they are for."
+    ),
+    sensitive_content=(
+        "Some scripts are of crimes, illness, grief and fear. Victims and living people are treated as a "
+        "public broadcaster would; medical topics send listeners to a doctor."
+    ),
+    synthetic=True,
+)
+"""Of the whole dataset."""
 
 _UNREADABLE = {
     "en": re.compile(r"[^A-Za-zÀ-ÿĀ-ž ',.!?:;\-]"),

@@ -59,6 +59,12 @@ _UNIT = "per 1000 words"
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
+    intended_use="Finding what was skipped, repeated or invented, and where.",
+    limitations=(
+        "Substitutions of up to three words are left to WER, so a system that says other words of the same "
+        "number goes free. On undamaged speech a floor remains (docs/defects-study.md); figures and "
+        "abbreviations that may be read in several ways count as errors."
+    ),
 )
 def content_errors(recording: Recording, script: Script, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

@@ -125,6 +125,10 @@ class Metric:
     dimension_zh: str = ""
     only_for: str = ""
     """What a recording has to have for the metric to say anything; empty where every recording of speech will do."""
+    intended_use: str = ""
+    """What it is for, and what not."""
+    limitations: str = ""
+    """What it cannot tell, and whom or what it favours."""
 
     @property
     def group(self) -> DimensionGroup:
@@ -266,6 +270,8 @@ def metric(
     asks: JudgeUse | None = None,
     dimension_zh: str = "",
     only_for: str = "",
+    intended_use: str = "",
+    limitations: str = "",
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
@@ -281,6 +287,8 @@ def metric(
         dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
         only_for: what a recording has to have for the metric to say anything, such as music; without it, a recording
             that is unscored is none that failed.
+        intended_use: what it is for, and what not; on its card.
+        limitations: what it cannot tell, and whom or what it favours; on its card.
 
     Raises:
         ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
@@ -312,6 +320,8 @@ def metric(
             asks=asks,
             dimension_zh=dimension_zh,
             only_for=only_for,
+            intended_use=intended_use,
+            limitations=limitations,
         )
         _registered[name] = declared
         return declared

@@ -1,9 +1,8 @@
 """Distinct-n: how little a text repeats its word pairs.
 
-Distinct n-grams by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1, higher is
-more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged
-`short`. A text in
-another language is cut as English is, by spaces and punctuation, and says so (`language` is
+Distinct n-grams divided by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1,
+higher is more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and
+flagged `short`. A text in another language is cut as English is, by spaces and punctuation, and says so (`language` is
 `other`); one without spaces between its words, such as Japanese, is unscored.
 
 Source: PodEval section 4 and PodAgent (n = 2).
@@ -42,6 +41,14 @@ MOST_POINTS = 300
         ),
     ),
     paper="PodEval",
+    intended_use=(
+        "Comparing scripts of about equal length, or versions of one script; not for telling whether a script is good."
+    ),
+    limitations=(
+        "Repetition may be meant: a refrain, a running joke, the names of speakers. Text of fewer than a "
+        "window is scored as one. English counts words and Chinese characters' tokens, so values of the two "
+        "languages are not comparable."
+    ),
 )
 def distinct_n(
     text: str,

@@ -9,7 +9,8 @@ recordings of meetings score 1 to 3. Music does too, so where there is any the s
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
 Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`). As there,
-noise without speech has a score too (white noise 1.1), as speech far from the microphone may be heard as none.
+noise without speech has a score too (white noise 1.1), for the detector of speech may miss a voice far from the
+microphone.
 """
 
 from typing import Literal
@@ -67,6 +68,12 @@ SHORTEST = 0.5
     ),
     needs=(*speech_track.NEEDS, "speech_quality"),
     paper="PodEval",
+    intended_use="Screening for noise, codec and vocoder artefacts; comparing versions of one system.",
+    limitations=(
+        "Trained on English calls with noise and suppressors, not on synthetic or long-form speech: it hardly "
+        "tells a robot from a person, and rates clean anchors above real rooms. Music, singing and other "
+        "languages are outside its data. Not for naturalness: see distillmos and listening tests."
+    ),
 )
 def dnsmos(
     recording: Recording,

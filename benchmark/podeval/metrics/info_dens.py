@@ -36,9 +36,15 @@ from podeval.text.tokens import stop_words
             about="entropy of the content words; grows with length",
             zh="信息密度",
         ),
-        Key("info_dens_norm", "higher", "", (0, 1), about="the same by its upper bound, log2 of their number"),
+        Key("info_dens_norm", "higher", "", (0, 1), about="the same divided by its upper bound, log2 of their number"),
     ),
     paper="PodEval",
+    intended_use="Comparing how much a script's content words vary; beside judged quality, never in place of it.",
+    limitations=(
+        "Frequencies are the text's own: a short text has few repetitions and scores low in bits because it "
+        "is short. Errors, noise and jargon raise the value. Stop words are a fixed list for English and "
+        "Chinese."
+    ),
 )
 def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> Score:
     """Score one script or text.

@@ -84,6 +84,11 @@ _TIMELINE_POINTS = 600
         ),
     ),
     paper="PodEval",
+    intended_use="Whether an episode meets the levels of podcast platforms.",
+    limitations=(
+        "Targets are conventions (about −16 to −14 LUFS), not taste; a play or an audiobook may rightly have "
+        "a wider range. Recordings under some seconds have no reliable range."
+    ),
 )
 def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.

@@ -37,6 +37,11 @@ from podeval.text.language import read_tokens
         ),
     ),
     paper="PodEval",
+    intended_use="Comparing the vocabulary of scripts, whatever their length; not as a measure of quality.",
+    limitations=(
+        "Rare words raise it, right or wrong. Inflected forms count as words of their own, so that languages "
+        "are not comparable, and neither are tokenisers."
+    ),
 )
 def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"] = "auto") -> Score:
     """Score one script or text.

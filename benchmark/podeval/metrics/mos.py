@@ -205,6 +205,11 @@ _ABOUT = {
         *(Key(question, "higher", "", (1, 5), about=_ABOUT[question]) for question in RATED),
     ),
     paper="PodEval",
+    intended_use="How a whole podcast is experienced, by questionnaire.",
+    limitations=(
+        "Opinions of recruited listeners, with their expectations; questions are PodEval's, in English. "
+        "Answers on topics that a listener dislikes are lower for every system."
+    ),
 )
 def mos(
     system: str,

@@ -71,6 +71,11 @@ WINDOW, STRIDE = 3.0, 2.0
     ),
     needs=speech_track.NEEDS,
     paper="LFS-Bench",
+    intended_use="Whether a long synthesis keeps one room, as chunked systems often do not.",
+    limitations=(
+        "Music and noise under speech are heard as room. Dry recordings have almost no reverberation, and the "
+        "ratio of two small numbers wanders; see the study on distortions for what it can tell."
+    ),
 )
 def reverb_consistency(
     recording: Recording,

@@ -44,6 +44,11 @@ UNSTATED = "unstated"
         Key("underrun", "lower", "s", (0, None), about="the longest time for which a stream stalls", zh="最长卡顿"),
     ),
     paper="LFS-Bench",
+    intended_use="Comparing the speed of systems on one kind of machine.",
+    limitations=(
+        "Hardware, load, batch size and warm-up decide it: the protocol names the hardware class and no more. "
+        "A log supplied by a submitter is never ranked beside one that was measured here."
+    ),
 )
 def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
     """Score one generation log.

@@ -67,6 +67,11 @@ Meter = Callable[[Span], float]
     needs=speech_track.NEEDS,
     paper="PodEval",
     only_for="music under the speech",
+    intended_use="Whether speech can be understood over the music of a mix.",
+    limitations=(
+        "A separator divides the mix, and what it leaves of the voice in the music counts as music: see "
+        "docs/smr-accuracy.md. Foreground music without speech is not meant by it."
+    ),
 )
 def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.

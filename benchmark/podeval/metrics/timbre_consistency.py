@@ -54,6 +54,12 @@ LFS_RATE = 24_000
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",
+    intended_use="Whether one voice stays itself over minutes; finding drift in long syntheses.",
+    limitations=(
+        "Expression changes timbre too: a lively reading scores lower than a flat one, and a voice that is "
+        "equally wrong throughout scores high. Windows of two speakers are kept apart by the diarizer or the "
+        "script, whose errors lower it."
+    ),
 )
 def timbre_consistency(
     recording: Recording,

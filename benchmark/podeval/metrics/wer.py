@@ -81,6 +81,13 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="PodEval, LFS-Bench",
+    intended_use="Whether a system says the words it was given; a gate for all measures of how they sound.",
+    limitations=(
+        "The transcriber's own errors are in it: some percent on clean English, more on accents, names, "
+        "overlaps and noise, so that it is an upper bound of the system's errors. Whisper was trained on much "
+        "more English than Chinese, and hears some accents worse than others. It corrects: a mispronounced "
+        "word that it guesses right is no error."
+    ),
 )
 def wer(
     recording: Recording,
