@@ -77,6 +77,10 @@ def test_seventeen_chinese_topics_have_a_script_in_two_versions() -> None:
     assert prompt_of(items[0]).startswith("请为")
 
 
+def test_an_entry_is_asked_for_the_topics_alone_as_before() -> None:
+    assert [split.name for split in REAL_POD.splits if split.entered] == ["topics"]
+
+
 def test_no_system_is_shown_where_facts_are_from() -> None:
     items = [item for split in ("long", "demo_zh") for item in REAL_POD.items(split) if item.claims]
     assert items

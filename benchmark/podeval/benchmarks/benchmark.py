@@ -80,7 +80,8 @@ class Split(FactSheet):
 
     Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
     each from a pinned file. The spontaneous version is for listening tests and not open to entries. With `readings`,
-    its items say how their lines may be read, and protocols of metrics that compare with the text name that.
+    its items say how their lines may be read, and protocols of metrics that compare with the text name that. An
+    `optional` split is run by who wants to, and no entry has to have it.
     """
 
     name: Name
@@ -96,6 +97,7 @@ class Split(FactSheet):
     voices: PinnedFile | None = None
     version: Version = "written"
     readings: bool = False
+    optional: bool = False
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -115,6 +117,11 @@ class Split(FactSheet):
         voices = self.voices.revision if self.voices else ""
         pinned = "\n".join((str(self.revision), self.scripts.revision, voices, self.version))
         return f"sha256:{hashlib.sha256(pinned.encode()).hexdigest()}"
+
+    @property
+    def entered(self) -> bool:
+        """Whether an entry has to have it: it is no trial, no sample, not for listening tests, and not optional."""
+        return not (self.trial or self.sample or self.for_listening or self.optional)
 
     @property
     def for_listening(self) -> bool:

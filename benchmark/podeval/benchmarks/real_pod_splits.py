@@ -36,6 +36,7 @@ HARD = Split(
     file="real_pod_hard.json",
     revision="sha256:ec5c75828fdc2510c4482c124a7d071335ffe4164e1f1693ff5e4f1bdad9ddf9",
     readings=True,
+    optional=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -52,6 +53,7 @@ LONG = Split(
         file="real_pod_long_scripts.jsonl",
         revision="sha256:47766a0549fd7227c44e25d4d7027012268b97391a3ccde8fe73803874979fff",
     ),
+    optional=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -68,6 +70,7 @@ LONG_ZH = Split(
         file="real_pod_long_zh_scripts.jsonl",
         revision="sha256:1fb6f2e6f1abea8c74b25a42ca30d0c08bea3390a51c6ef355f76d1ef4a4ef67",
     ),
+    optional=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -97,6 +100,7 @@ ZH = Split(
     file=_ZH_FILE.file,
     revision=_ZH_FILE.revision,
     scripts=_ZH_SCRIPTS,
+    optional=True,
     tracks=("voice", "write"),
     licence="CC-BY-4.0",
 )
@@ -108,6 +112,7 @@ ZH_SPONTANEOUS = Split(
     revision=_ZH_FILE.revision,
     scripts=_ZH_SCRIPTS,
     version="spontaneous",
+    optional=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
