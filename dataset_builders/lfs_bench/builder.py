@@ -113,6 +113,7 @@ class LfsBench(Builder):
                 "Comparing systems that speak long texts, under podeval's rules; not for training, and not for "
                 "judging people."
             ),
+            out_of_scope=("Training; cloning the reference voices for anything else; judging how people speak."),
             biases=(
                 "Two languages, English and Chinese; 17 scenarios chosen by the authors; reference voices of read "
                 "corpora, female and male."
@@ -120,6 +121,10 @@ class LfsBench(Builder):
             personal_information=(
                 "Transcripts of published shows may name people; the authors ran a filter for private facts. No "
                 "recordings are in it."
+            ),
+            sensitive_content=(
+                "Texts of 17 scenarios, dramas and debates among them, may hold quarrels and strong feelings; the "
+                "authors state no filter for offence."
             ),
             synthetic=True,
         ),

@@ -111,12 +111,16 @@ class MTalkBench(Builder):
                 "Comparing systems that answer speech with speech over several turns; not for training, and not for"
                 " judging speakers."
             ),
+            out_of_scope=("Training; recognising or cloning the speakers; judging how people speak."),
             biases=(
                 "English; scenarios and capabilities chosen by the authors; they are read by native speakers and in"
                 " part converted to other voices."
             ),
             personal_information=(
                 "Voices of people who read dialogues that were written for it; what is said is not about them."
+            ),
+            sensitive_content=(
+                "Some dialogues are of illness, grief and conflict; some test whether a system refuses what is unsafe."
             ),
             synthetic=True,
         ),

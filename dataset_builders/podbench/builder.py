@@ -59,7 +59,9 @@ class PodBench(Builder):
         tasks=("text-generation",),
         tags=("modality:text", "podcast", "dialogue", "instruction-following", "long-context"),
         size="n<1K",
-        configs=(Config(name=INSTRUCTIONS, description="A request for a podcast script a row.", splits=("test",)),),
+        configs=(
+            Config(name=INSTRUCTIONS, description="A request for a podcast script a row.", splits=("test",), rows=800),
+        ),
         sources=(
             Source(
                 name="podbench",
@@ -92,6 +94,7 @@ class PodBench(Builder):
         ),
         responsible_use=ResponsibleUse(
             use_cases="Comparing language models that write podcast scripts from sources; not for training.",
+            out_of_scope=("Training; judging whether the sources are true; ranking people who write."),
             biases=(
                 "English and Chinese; sources are news, encyclopedic, scientific and web texts, so that written "
                 "registers prevail."
@@ -99,10 +102,14 @@ class PodBench(Builder):
             personal_information=(
                 "Source texts are published documents and may name people in public life; none were collected for it."
             ),
+            sensitive_content=(
+                "Sources are news and web texts of all topics, wars, crimes and illness among them, as their "
+                "publishers printed them."
+            ),
             synthetic=True,
         ),
         known_errors=(
-            "No commit of the authors' repo could be looked up, so that none is pinned: name the one you build from.",
+            "We could not look up a commit of the authors' repo, so none is pinned: name the one you build from.",
             "Of meta, only the keys content and dims, and of its dimensions only 脚本结构, stand in the published "
             "code; the other names that are read (facts.json) are plain names of the same thing, not yet seen in the "
             "data.",

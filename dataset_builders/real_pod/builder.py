@@ -5,21 +5,22 @@ package's own data files, which the benchmark reads too. Episodes are made on a 
 the audio itself is never among the rows, as it belongs to its makers.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 from podeval import progress
-from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
+from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, SPLITS, VOICES
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
+from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
 from podeval.datasets.real_pod_provenance import KNOWN_ERRORS, PROVENANCE, RESPONSIBLE_USE
 from podeval.datasets.real_pod_scripts import count_words, find_unsourced_turn, make_script_rules
+from podeval.datasets.real_pod_splits import SplitTable, features_of, make_split_rows, make_split_rules
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
@@ -30,8 +31,9 @@ from podeval.datasets.row_rules import (
 )
 from podeval.errors import BadInput
 
-TOPICS, SPEECHES, CLAIMS, READERS, DEMO, EPISODES = "topics", "scripts", "sources", "voices", "demo", "episodes"
+TOPICS, SPEECHES, CLAIMS, READERS, DEMO, EPISODES = "topics", "scripts", "claims", "voices", "demo", "episodes"
 
+_TABLES = {split.name: SplitTable(split, split.description) for split in SPLITS if split.version == "written"}
 _FILES = {
     TOPICS: BENCHMARK.split(TOPICS).file,
     SPEECHES: SCRIPTS.file,
@@ -45,6 +47,7 @@ _HASHES = {
         *((BENCHMARK.split(name).file, BENCHMARK.split(name).revision) for name in (TOPICS, DEMO)),
         (SCRIPTS.file, SCRIPTS.revision),
         (VOICES.file, VOICES.revision),
+        *((split.scripts.file, split.scripts.revision) for split in SPLITS if split.scripts),
     )
 } | {voice.file: voice.sha256 for voice in read_voices(VOICES).values()}
 _OWN = tuple(_FILES[name] for name in (TOPICS, SPEECHES, DEMO))
@@ -81,12 +84,14 @@ class RealPod(Builder):
         configs=(
             Config(
                 name=TOPICS,
+                rows=len(BENCHMARK.items(TOPICS)),
                 description="A topic a row, with the published episode on it: title and link.",
                 splits=("test",),
                 sources=_TEXTS,
             ),
             Config(
                 name=SPEECHES,
+                rows=len(BENCHMARK.items(TOPICS)),
                 description=(
                     "A script a row, one for each topic, for two to four speakers and about three minutes: every turn "
                     "as written and as people would say it (`spontaneous`, for listening tests), and the voice of each "
@@ -106,15 +111,27 @@ class RealPod(Builder):
             ),
             Config(
                 name=READERS,
+                rows=len(read_voices(VOICES)),
                 description="A reference voice a row: a short recording with its words, in which scripts are spoken.",
                 splits=("test",),
                 sources=("paper",),
             ),
             Config(
                 name=DEMO,
+                rows=len(BENCHMARK.items(DEMO)),
                 description="A script for two voices a row, of about 50 seconds when spoken.",
                 splits=("test",),
                 sources=_TEXTS,
+            ),
+            *(
+                Config(
+                    name=table.name,
+                    description=table.description,
+                    splits=("test",),
+                    sources=("paper",),
+                    rows=len(BENCHMARK.items(table.name)),
+                )
+                for table in _TABLES.values()
             ),
             Config(
                 name=EPISODES,
@@ -178,6 +195,8 @@ class RealPod(Builder):
     @classmethod
     def features(cls, config: str) -> datasets.Features:
         """Return the columns of a config."""
+        if config in _TABLES:
+            return features_of(_TABLES[config], CATEGORIES, BENCHMARK.languages)
         text, count = datasets.Value("string"), datasets.Value("int32")
         if config == EPISODES:
             return episode_features()
@@ -224,6 +243,8 @@ class RealPod(Builder):
         """Return the rules that every row must keep."""
         if config == EPISODES:
             return EPISODE_RULES
+        if config in _TABLES:
+            return make_split_rules(_TABLES[config], BENCHMARK, CATEGORIES)
         if config == READERS:
             return [
                 _text("id", "words"),
@@ -233,7 +254,7 @@ class RealPod(Builder):
                 readable_audio("audio"),
             ]
         if config == CLAIMS:
-            return [_text("id", "topic"), present("turns"), RowRule("sources", find_unsourced_turn)]
+            return [_text("id", "topic"), present("turns"), RowRule("claims", find_unsourced_turn)]
         common = [
             one_of("category", CATEGORIES),
             one_of("language", BENCHMARK.languages),
@@ -264,49 +285,21 @@ class RealPod(Builder):
             yield from make_episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
             return
         if config == READERS:
-            for voice in _require_objects(_read_json(folder / _FILES[READERS]), "voices", folder / _FILES[READERS]):
+            for voice in read_objects(folder / _FILES[READERS], "voices"):
                 yield _make_voice(voice, folder)
             return
         if config in (SPEECHES, CLAIMS):
-            topics = {item.get("id"): item for item in _read_items(folder / _FILES[TOPICS])}
-            for script in _read_lines(folder / _FILES[config]):
+            topics = {item.get("id"): item for item in read_objects(folder / _FILES[TOPICS])}
+            for script in read_object_lines(folder / _FILES[config]):
                 yield _make_speech(script, topics) if config == SPEECHES else _make_claims(script, topics)
             return
-        items = _read_items(folder / _FILES[config])
+        if config in _TABLES:
+            yield from make_split_rows(_TABLES[config], folder)
+            return
+        items = read_objects(folder / _FILES[config])
         for number, item in enumerate(items):
             progress.report(config, number, len(items))
             yield _make_script(item) if config == DEMO else _make_topic(item)
-
-
-def _read_items(path: Path) -> list[Mapping[str, Any]]:
-    return _require_objects(_read_json(path), "items", path)
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
-
-
-def _require_objects(content: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
-    if not isinstance(content, Mapping) or name not in content:
-        raise BadInput(f"{path} holds no {name}; get the file again")
-    if not isinstance(content[name], list) or not all(isinstance(one, Mapping) for one in content[name]):
-        raise BadInput(f"{path} should hold a list of objects under `{name}`")
-    objects: list[Mapping[str, Any]] = content[name]
-    return objects
-
-
-def _read_lines(path: Path) -> list[Mapping[str, Any]]:
-    """Read the objects of a file of JSON lines."""
-    try:
-        objects = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
-    if not all(isinstance(one, Mapping) for one in objects):
-        raise BadInput(f"{path} should hold an object a line")
-    return objects
 
 
 def _copy_common(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -353,10 +346,10 @@ def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, An
 
 def _make_claims(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
     """Make the row of what a script claims: its turns, each with the claims and sources that name it by number."""
-    sources = _read_parts(script.get("sources"), "turn", "claim", "source")
+    claims = _read_parts(script.get("claims"), "turn", "claim", "source")
     turns = _read_parts(script.get("turns"), "speaker", "text")
-    for number, turn in enumerate(turns, 1):
-        turn["claims"] = _read_parts([one for one in sources if one["turn"] == number], "claim", "source")
+    for number, turn in enumerate(turns):
+        turn["claims"] = _read_parts([one for one in claims if one["turn"] == number], "claim", "source")
     topic = topics.get(script.get("id"), {}).get("topic")
     return {"id": script.get("id"), "topic": topic, "topic_id": _read_topic_id(script), "turns": turns}
 

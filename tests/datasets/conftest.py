@@ -47,8 +47,10 @@ class Talks(Builder):
         provenance="Written by hand for these tests.",
         responsible_use=ResponsibleUse(
             use_cases="Testing what builds datasets.",
+            out_of_scope="Learning anything about the notes.",
             biases="Whoever wrote it likes talks.",
             personal_information="Nobody is named in it.",
+            sensitive_content="There is nothing in it that could hurt.",
             synthetic=False,
         ),
         known_errors=("The second talk is dull.",),

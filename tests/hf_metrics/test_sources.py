@@ -1,7 +1,9 @@
 """The metric Spaces on disk: made from the declarations, complete, and true."""
 
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import yaml
 from podeval.analysis.cache import Cache
 from podeval.hub_sources import hub_source
 from podeval.metrics import catalogue
+from podeval.metrics.card_facts import list_paper_values, read_example_output
 from podeval.metrics.description import own_profile
 from podeval.metrics.space_files import THUMBNAIL, extras, sources
 from podeval.models import registry
@@ -71,7 +74,7 @@ def test_the_card_tells_keys_arguments_models_and_installation(name: str) -> Non
         assert f"| `{named}` |" in text, named
     for named in ("ci95", "scored", "unscored", "items", "protocol"):
         assert f"`{named}`" in text, named
-    assert f"pip install 'podeval{extras(metric)}'" in text
+    assert f"pip install --editable '.{extras(metric)}'" in text
     assert (f"podeval models install --profile {own_profile(metric)}" in text) == bool(metric.needs)
     assert ('profile="reference"' in text) == (own_profile(metric) == "reference")
     for job in metric.needs:
@@ -149,3 +152,65 @@ def test_the_example_of_a_metric_with_models_runs_as_it_stands(
     }
     low, high = ranges.get(name, (np.nan, np.nan))
     assert value == "None" if np.isnan(low) else low <= float(value) <= high
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_the_card_says_what_a_metric_is_for_and_what_it_cannot_tell(name: str) -> None:
+    metric = catalogue.get(name)
+    _, text = card_of(name)
+    assert len(metric.intended_use) > 40
+    assert len(metric.limitations) > 80
+    assert metric.intended_use in text
+    assert metric.limitations in text
+    for part in ("Intended use", "Limitations and bias", "Example output", "Origin", "Citation", "Curation"):
+        assert f"\n## {part}\n" in text, part
+    assert "\n@" in text
+
+
+def test_values_from_papers_are_those_of_the_tables() -> None:
+    values = {row[1:4]: row[4:] for row in list_paper_values(catalogue.get("wer"))}
+    # LFS-Bench, Table 2: the least is MegaTTS3's, the greatest ZipVoice's, and people have 0.074.
+    assert values["Table 2", "single speaker", "`wer`"] == ("16", "0.108 (megatts3) to 0.396 (zipvoice)", "0.074")
+    assert list_paper_values(catalogue.get("pace")) == []
+    assert "## Values from papers" not in card_of("pace")[1]
+
+
+@pytest.fixture(scope="module")
+def examples() -> ModuleType:
+    """The study that computes the examples."""
+    path = Path(__file__).parents[1] / "studies/example_outputs.py"
+    spec = importlib.util.spec_from_file_location("example_outputs", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", WITHOUT_MODELS)
+def test_the_example_output_of_a_card_is_what_its_example_gives(name: str, examples: ModuleType) -> None:
+    metric = catalogue.get(name)
+    assert read_example_output(metric) == pytest.approx(examples.compute_example(metric), abs=2e-3)
+
+
+@pytest.mark.long
+@pytest.mark.models
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", WITH_MODELS)
+def test_the_example_output_of_a_metric_with_models_is_what_its_example_gives(name: str, examples: ModuleType) -> None:
+    metric = catalogue.get(name)
+    kept = read_example_output(metric)
+    if not examples.has_example(metric):
+        assert kept is None
+        return
+    for job in metric.needs:
+        if missing := registry.card(job, "embedded").missing():
+            pytest.skip(missing)
+    computed = examples.compute_example(metric)
+    assert kept == (computed if "unscored" in computed else pytest.approx(computed, rel=0.05, abs=0.02))
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue.NAMES if catalogue.get(name).asks])
+def test_a_metric_that_asks_a_judge_claims_no_output(name: str) -> None:
+    assert read_example_output(catalogue.get(name)) is None
+    assert "asks a judge, so that no output is kept here" in card_of(name)[1]

@@ -15,6 +15,7 @@ from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models.interfaces import SpeakerTurn, Transcript
+from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.script import Script
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
@@ -478,6 +479,23 @@ def test_japanese_is_neither_english_nor_chinese_and_counted_in_characters() -> 
     assert found.values["cer"] == pytest.approx(1 / 16)
     assert found.notes["unit"] == "character"
     assert recording.asked == [None]
+
+
+READINGS = [{"text": "It was $3.50.", "readings": [{"text": "$3.50", "accepted": ["three fifty"], "tags": ["money"]}]}]
+
+
+@pytest.mark.parametrize(
+    ("heard", "wer", "rate", "misread"), [("It was three fifty", 0, 0, 0), ("It was three fifteen", 1 / 3, 1, 1)]
+)
+def test_wer_counts_an_accepted_reading_as_right(heard: str, wer: float, rate: float, misread: int) -> None:
+    inputs = {"recording": Derived(heard=heard), "reference_text": "It was $3.50."}
+    found = score("wer", inputs | {"readings": AcceptedReadings.parse(READINGS)})
+    assert found.values["wer"] == pytest.approx(wer)
+    assert found.parts["tag"]["money"]["wer"] == (rate, 1)
+    assert (len(found.notes["misread"]), found.notes["stretches"]) == (misread, 1)
+    assert not score("wer", inputs).parts
+    with pytest.raises(BadInput, match="another text"):
+        score("wer", inputs | {"reference_text": "It was free.", "readings": AcceptedReadings.parse(READINGS)})
 
 
 @pytest.mark.parametrize(("variant", "applied", "wer"), [("podeval", "none", 3 / 5), ("lfs", "lfs", 1 / 5)])

@@ -71,6 +71,7 @@ def test_every_input_a_metric_may_ask_for_has_a_reader() -> None:
     sources = {
         "generation_log": {"wall_seconds": 1.0, "audio_seconds": 2.0},
         "dialogue": {"turns": [{"user": "Why?", "answer": "So."}]},
+        "readings": [{"text": "It cost $3.", "readings": [{"text": "$3", "accepted": ["three dollars"]}]}],
         "reference_votes": [{"first": "a", "second": "b", "outcome": "a", "voter": "p"}],
         "reference_marks": [{"rater": "p", "page": "Arts", "stimulus": "a", "value": 7}],
         "reference_answers": [{"rater": "p", "item": "Arts", "system": "a", "question": "quality", "mark": 4}],

@@ -14,6 +14,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 NUMBERS = {
@@ -72,22 +73,10 @@ VOICES = {
 IDS = {"MOSS-TTSD": "mossttsd", "Human": "mtalk_human"}
 """Ids that do not follow from the name."""
 
-ORGANISATIONS = {
-    "GPT-4o Realtime": "OpenAI",
-    "Doubao": "ByteDance",
-    "Kimi-Audio": "Moonshot AI",
-    "MindGPT-4o-Audio": "Li Auto",
-    "GLM-4-Voice": "Zhipu AI and Tsinghua University",
-    "Qwen-Omni-Turbo": "Alibaba Cloud",
-    "MiniCPM-o 2.6": "OpenBMB",
-    "GPT-5.1-instant": "OpenAI",
-    "Claude-4-5-Sonnet": "Anthropic",
-    "Gemini-3-pro-preview": "Google DeepMind",
-    "Llama-4-Scout-17B-16E-Instruct": "Meta AI",
-    "DeepSeek-V3-0324": "DeepSeek-AI",
-    "DeepSeek-R1-0528": "DeepSeek-AI",
-}
-"""As the papers name them; not of Moshi and AnyGPT, whose makers MTalk-Bench names otherwise than its links do."""
+SYSTEMS = Path(__file__).with_name("reported_systems.csv")
+"""Of each system, as its makers state them and only where that is sure: who they are, the licence of the weights (empty
+where it is not sure, or where nobody can have them), and addresses of the system's own.
+"""
 
 
 @dataclass(frozen=True)
@@ -95,9 +84,6 @@ class Repository:
     """What a system's own repository says of it, where that is not what the paper says."""
 
     description: str
-    organisation: str
-    code: str
-    licence: str
     languages: str
 
 
@@ -108,9 +94,6 @@ REPOSITORIES = {
             "University; the repository is xinchen-ai's. Its language model is Apache-2.0, its code and its vocoder's "
             "weights are CC-BY-NC-SA-4.0."
         ),
-        organisation="xinchen-ai",
-        code="https://github.com/xinchen-ai/Westlake-Omni",
-        licence="CC-BY-NC-SA-4.0",
         languages="zh",
     ),
 }
@@ -294,12 +277,24 @@ def left_out(found: Iterable[Cell]) -> Iterator[dict[str, str]]:
     }
 
 
+@cache
+def _read_systems() -> dict[str, dict[str, str]]:
+    with SYSTEMS.open(encoding="utf-8", newline="") as table:
+        return {row["id"]: row for row in csv.DictReader(table)}
+
+
 def document(name: str, own: list[Cell]) -> str:
     """`submission.yaml` of a system, with what the papers say of it, or its repository where that says otherwise."""
     paper = own[0].paper
     group = own[0].row["group"]
     repository = REPOSITORIES.get(name)
-    organisation = repository.organisation if repository else ORGANISATIONS.get(own[0].row["system"])
+    facts = _read_systems().get(system_id(name))
+    organisation = facts["organisation"] if facts else ""
+    # A row of people, or of nobody's system, is the paper's own.
+    links = {"paper": f"https://arxiv.org/abs/{PAPERS[paper]}"}
+    if facts:
+        links = {link: facts[link] for link in ("homepage", "code", "paper") if facts[link]}
+    licence = (facts or {}).get("licence") or ("proprietary" if group == "closed" else "unknown")
     billions = _billions(name, own)
     lines = [
         "schema_version: 1",
@@ -310,10 +305,9 @@ def document(name: str, own: list[Cell]) -> str:
         "  description: >-",
         *textwrap.wrap(_description(name, own), 100, initial_indent="    ", subsequent_indent="    "),
         *([f"  organisation: {organisation}"] if organisation else []),
-        "  links:",
-        *([f"    code: {repository.code}"] if repository else []),
-        f"    paper: https://arxiv.org/abs/{PAPERS[paper]}",
-        f"  licence: {repository.licence if repository else 'proprietary' if group == 'closed' else 'unknown'}",
+        *(["  links:"] if links else []),
+        *(f"    {link}: {address}" for link, address in links.items()),
+        f"  licence: {licence}",
         f"  open: {'true' if group == 'open' else 'false'}",
         *([f"  size_parameters: {round(float(billions) * 1e9)}"] if billions else []),
         f"  languages: [{repository.languages if repository else LANGUAGES[paper]}]",

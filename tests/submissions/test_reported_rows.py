@@ -237,3 +237,11 @@ def test_a_reader_picks_a_paper_s_setting_once_for_all_its_columns(
     assert protocol_rows["system"].nunique() == systems
     assert len(table_of(settled).systems) >= systems
     assert len(set(settled.choices.protocols)) == len(settled.choices.protocols)
+
+
+def test_a_reported_system_links_to_itself_and_not_to_the_benchmark_that_measured_it(script: ModuleType) -> None:
+    measuring = {*script.PAPERS.values(), "2510.00485"}
+    with script.SYSTEMS.open(encoding="utf-8", newline="") as table:
+        systems = list(csv.DictReader(table))
+    assert len(systems) > 60
+    assert not [row["id"] for row in systems if row["paper"].rpartition("/")[2] in measuring]

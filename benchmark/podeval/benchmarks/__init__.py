@@ -14,7 +14,18 @@ from typing import Any
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 
-__all__ = ["Benchmark", "benchmark", "chosen_metrics", "get", "item_maker", "names", "real_pod", "records", "spoken"]
+__all__ = [
+    "Benchmark",
+    "benchmark",
+    "chosen_metrics",
+    "get",
+    "item_maker",
+    "names",
+    "real_pod",
+    "real_pod_splits",
+    "records",
+    "spoken",
+]
 
 
 def names() -> tuple[str, ...]:

@@ -21,8 +21,9 @@ from pydantic import (
 
 from podeval.benchmarks.records import FactSheet, PinnedFile
 from podeval.benchmarks.records import content_revision as content_revision
-from podeval.benchmarks.spoken import ReferenceVoice, Version, read_scripts, read_voices
+from podeval.benchmarks.spoken import ReferenceVoice, SourcedClaim, Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
+from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
 from podeval.text.script import Script
 
 Language = Literal["en", "zh"]
@@ -79,7 +80,9 @@ class Split(FactSheet):
 
     Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
     each from a pinned file. The spontaneous version is for listening tests and not open to entries. A split that
-    another has replaced (`superseded_by`) can still be run and compared; it is not open to entries either.
+    another has replaced (`superseded_by`) can still be run and compared; it is not open to entries either. With
+    `readings`, its items say how their lines may be read, and protocols of metrics that compare with the text name
+    that.
     """
 
     name: Name
@@ -95,6 +98,8 @@ class Split(FactSheet):
     voices: PinnedFile | None = None
     version: Version = "written"
     superseded_by: Name | None = None
+    readings: bool = False
+    optional: bool = False
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -121,6 +126,11 @@ class Split(FactSheet):
         return self.version == "spontaneous"
 
     @property
+    def entered(self) -> bool:
+        """Whether an entry has to have it: it is open to entries, no trial, no sample and not optional."""
+        return self.open_to_entries and not (self.trial or self.sample or self.optional)
+
+    @property
     def open_to_entries(self) -> bool:
         """Whether a system can be entered with it: it is neither for listening tests nor replaced by another."""
         return not self.for_listening and self.superseded_by is None
@@ -138,12 +148,16 @@ class Breakdown(FactSheet):
     """A property of items by which scores are broken down, and its groups in order; none if the source defines them.
 
     `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
+    `within` means that groups are parts of items, such as the words of a tag, by which the metrics that say so count.
+    If it names `splits`, the items of others have no group.
     """
 
     name: Name
     title: str
     groups: tuple[str, ...] = ()
     robustness: bool = False
+    within: bool = False
+    splits: tuple[Name, ...] = ()
 
 
 class Composite(FactSheet):
@@ -186,13 +200,21 @@ class UserTurn(FactSheet):
     criteria: tuple[str, ...] = ()
 
 
+class HardLine(FactSheet):
+    """What is hard about one line of an item's script, and how it may be read; see `podeval.text.accepted_readings`."""
+
+    tags: tuple[Name, ...] = ()
+    readings: tuple[ReadingStretch, ...] = ()
+
+
 class Item(FactSheet):
     """One task for a system.
 
     The task is to speak `script`, with its speakers in their `reference_voices` if there are any (`spontaneous` is the
     same script in spontaneous speech); or to write a script, on a topic or as the `instruction` says, from its
     `sources`; or to answer the `user` turn by turn. `properties` are what scores are broken down by, beside category
-    and language.
+    and language. `lines`, one a turn, say how the script may be read, and `claims` where its facts are from: no system
+    is shown either.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -208,6 +230,20 @@ class Item(FactSheet):
     spontaneous: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     reference_voices: dict[str, ReferenceVoice] = Field(default_factory=dict)
     properties: dict[str, str] = Field(default_factory=dict)
+    lines: tuple[HardLine, ...] = ()
+    claims: tuple[SourcedClaim, ...] = ()
+
+    @property
+    def readings(self) -> AcceptedReadings | None:
+        """The readings that count as right; None where the script is to be read as it is written.
+
+        Raises:
+            BadInput: a reading does not stand in its turn.
+        """
+        if not self.lines or self.script is None:
+            return None
+        turns = zip(self.script.turns, self.lines, strict=True)
+        return AcceptedReadings(tuple(ReadLine(turn.text, line.readings, line.tags) for turn, line in turns))
 
     def group(self, breakdown: str) -> str:
         """Return the item's group in a breakdown; "" if the source does not say."""
@@ -260,10 +296,12 @@ class Benchmark(FactSheet):
         if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
             raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
         splits = {split.name for split in self.splits}
-        named = {name for dimension in self.dimensions for name in dimension.splits}
-        named |= {split.superseded_by for split in self.splits if split.superseded_by}
-        if unknown := named - splits:
-            raise ValueError(f"a dimension or split names splits that are not declared: {', '.join(sorted(unknown))}")
+        parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
+        references = {name for part in parts_with_splits for name in part.splits}
+        references |= {split.superseded_by for split in self.splits if split.superseded_by}
+        if unknown := references - splits:
+            names = ", ".join(sorted(unknown))
+            raise ValueError(f"a dimension, breakdown or split names splits that are not declared: {names}")
         # Columns that composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
         for composite in self.composites:
@@ -354,7 +392,7 @@ def _add_script(item: Item, split: Split) -> Item:
     return item.model_copy(
         update={
             "script": script.script(split.version),
-            "spontaneous": script.script("spontaneous"),
+            "spontaneous": script.script("spontaneous") if "spontaneous" in script.versions else None,
             "reference_voices": reference_voices,
             "properties": item.properties | {"speakers": str(len(script.speakers))},
         }

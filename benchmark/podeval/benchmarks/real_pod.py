@@ -4,6 +4,7 @@ The topics, categories, titles and links are the paper's. The scripts are podeva
 track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
 them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
 Splits that end in `_v1` are those of dataset revision 1.2.0, with other scripts and voices for the same topics.
+Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
 Differs from the paper: the benchmark has two separate tasks (write, voice), whereas the paper compares whole systems;
 music metrics are left to systems that make music.
 """
@@ -18,6 +19,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
+from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, TAG_BREAKDOWN, make_splits
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -42,7 +44,7 @@ CATEGORIES = (
 
 SCRIPTS = PinnedFile(
     file="real_pod_scripts.jsonl",
-    revision="sha256:544bf02a52a4f2e9b99c33d3cbff3ecbb4b53abb8220b990e40f9195eadc7b3d",
+    revision="sha256:e4b4e98b03571cf85a9ab8eab665b0e0f838f96d0e69e6dc108f37056534efc0",
 )
 """A script for each topic, in two versions."""
 
@@ -63,6 +65,9 @@ VOICES_V1 = PinnedFile(
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )
 """The ten voices of dataset revision 1.2.0."""
+
+SPLITS = make_splits(VOICES)
+"""The splits beyond the paper's topics."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
@@ -88,7 +93,7 @@ BENCHMARK = Benchmark(
             "Topics and links: Real-Pod, Xiao et al. (MIT). Scripts: podeval; voices: LibriTTS-R (CC BY 4.0)."
         ),
     ),
-    languages=("en",),
+    languages=("en", "zh"),
     tracks=(
         Track(
             name="voice",
@@ -154,6 +159,7 @@ BENCHMARK = Benchmark(
             licence="MIT and CC-BY-4.0",
             superseded_by="spontaneous",
         ),
+        *SPLITS,
     ),
     dimensions=(
         Dimension(
@@ -197,7 +203,7 @@ BENCHMARK = Benchmark(
             description="Whether every word is there, how clean it sounds, and whose voice says it.",
             tracks=("voice",),
             metrics=(
-                MetricUse(name="wer", keys=("wer",)),
+                MetricUse(name="wer", keys=("wer", "cer")),
                 MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_mix")),
                 MetricUse(name="sptd", keys=("sptd",)),
                 MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
@@ -205,7 +211,7 @@ BENCHMARK = Benchmark(
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
             # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
-            splits=("demo", "topics", "topics_v1"),
+            splits=("demo", "topics", "topics_v1", "hard", "long", "demo_zh", "zh", "long_zh"),
         ),
         Dimension(
             name="fidelity",
@@ -215,7 +221,8 @@ BENCHMARK = Benchmark(
             metrics=(MetricUse(name="sim", keys=("sim", "low_windows")), MetricUse(name="wsim", keys=("wsim",))),
             main="sim.sim",
             needs_accurate_speech=True,
-            splits=("topics", "topics_v1"),
+            # The others have no reference voices.
+            splits=("topics", "topics_v1", "long"),
         ),
         Dimension(
             name="audio",
@@ -253,7 +260,7 @@ BENCHMARK = Benchmark(
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
             # The scripts of the demo are too short for either.
-            splits=("topics", "topics_v1"),
+            splits=("topics", "topics_v1", "long", "zh", "long_zh"),
         ),
         Dimension(
             name="defects",
@@ -267,7 +274,8 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            splits=("demo", "topics", "topics_v1"),
+            # Hard lines have readings of their own, which WER knows and these do not.
+            splits=("demo", "topics", "topics_v1", "long", "demo_zh", "zh", "long_zh"),
         ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
@@ -277,6 +285,8 @@ BENCHMARK = Benchmark(
     breakdowns=(
         Breakdown(name="category", title="Category", groups=CATEGORIES),
         Breakdown(name="speakers", title="Speakers", groups=("2", "3", "4")),
+        MINUTES_BREAKDOWN,
+        TAG_BREAKDOWN,
     ),
     aggregation=Aggregation(cluster="topic"),
 )

@@ -41,37 +41,39 @@ class ReferenceVoice(FactSheet):
         return _verify_recording(self.file, self.sha256)
 
 
+class SourcedClaim(FactSheet):
+    """A claim that a script makes as a fact, the turn it stands in (from 0), and where it is from."""
+
+    turn: int = Field(ge=0)
+    claim: str = Field(min_length=2)
+    source: str = Field(min_length=2)
+
+
 class ScriptSpeaker(FactSheet):
-    """A speaker of a script: name, role, and the id of the reference voice."""
+    """A speaker of a script: name, role, the id of the reference voice if there is one, and how they talk."""
 
     name: str = Field(min_length=1)
     role: Literal["host", "guest"]
-    voice: str
+    voice: str = ""
+    gender: Literal["female", "male", ""] = ""
+    manner: str = ""
 
 
 class ScriptedTurn(FactSheet):
-    """A turn in both versions."""
+    """A turn as written and, in scripts of two versions, as spontaneous speech."""
 
     speaker: str
     text: str = Field(min_length=1)
-    spontaneous: str = Field(min_length=1)
-
-
-class ClaimSource(FactSheet):
-    """Where a claim comes from: its turn, numbered from 1, the claim, and a publication, or `invented`."""
-
-    turn: int = Field(ge=1)
-    claim: str = Field(min_length=1)
-    source: str = Field(min_length=1)
+    spontaneous: str | None = Field(default=None, min_length=1)
 
 
 class SpokenScript(FactSheet):
-    """The script of a topic in both versions, which have the same turns."""
+    """The script of a topic; its versions have the same turns. No system is shown its claims."""
 
     id: str
     speakers: tuple[ScriptSpeaker, ...] = Field(min_length=1)
     turns: tuple[ScriptedTurn, ...] = Field(min_length=1)
-    sources: tuple[ClaimSource, ...] = ()
+    claims: tuple[SourcedClaim, ...] = ()
 
     @model_validator(mode="after")
     def _names_who_speaks(self) -> "SpokenScript":
@@ -80,10 +82,16 @@ class SpokenScript(FactSheet):
             raise ValueError(f"{self.id} names {', '.join(names)}, and {', '.join(sorted(speaking))} speak")
         return self
 
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        """The versions it has: `spontaneous` where every turn has one."""
+        return ("written", "spontaneous") if all(turn.spontaneous for turn in self.turns) else ("written",)
+
     def script(self, version: Version) -> Script:
         """Return the script in one of its versions."""
+        texts = [turn.spontaneous if version == "spontaneous" else turn.text for turn in self.turns]
         return Script(
-            tuple(Turn(turn.speaker, turn.text if version == "written" else turn.spontaneous) for turn in self.turns)
+            tuple(Turn(turn.speaker, text or turn.text) for turn, text in zip(self.turns, texts, strict=True))
         )
 
 

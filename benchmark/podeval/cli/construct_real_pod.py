@@ -84,3 +84,24 @@ def take_own(
     from podeval.construction import real_pod as steps
 
     return lambda workshop: steps.take_own(workshop, folder, accept_all=accept_all)
+
+
+@real_pod.command(name="drafts")
+def convert_drafts(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="of drafts, *.txt", exists=True, file_okay=False)],
+    into: Annotated[Path, typer.Option(help="where the files are written")],
+    name: Annotated[str, typer.Option(help="what the files are called")] = "episodes",
+    attribution: Annotated[str, typer.Option(help="who wrote them")] = "Written by their author.",
+    voices: Annotated[bool, typer.Option(help="give each speaker a reference voice of podeval's")] = False,
+) -> None:
+    """Convert drafts of scripts, with their speakers and sources, into items and scripts.
+
+    Example: podeval data construct real_pod drafts my_drafts --into my_pod --name long
+    """
+    from podeval.benchmarks.real_pod import VOICES
+    from podeval.benchmarks.spoken import read_voices
+    from podeval.construction.real_pod_drafts import convert_folder
+
+    chosen = tuple(read_voices(VOICES).values()) if voices else ()
+    for path in convert_folder(folder, into, name, attribution, chosen):
+        typer.echo(path)

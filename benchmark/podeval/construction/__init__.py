@@ -11,5 +11,6 @@ __all__ = [
     "mtalk_writing",
     "podbench",
     "real_pod",
+    "real_pod_drafts",
     "staged_rows",
 ]

@@ -7,7 +7,8 @@ import yaml
 
 from datasets import DatasetInfo
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import DatasetRecord
+from podeval.datasets.dataset_record import Config, DatasetRecord
+from podeval.datasets.sample_rows import show_sample_row
 
 SAMPLE_NOTICE = (
     "> **This is a sample of podeval's own making** in the schema of the dataset, to try things out with. It is not "
@@ -93,9 +94,14 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     parts.append(_describe_use(record))
     # Content.
     parts.append(
-        "## Configs\n\n" + "\n".join(f"- `{c.name}` ({', '.join(c.splits)}): {c.description}" for c in record.configs)
+        "## Configs\n\n" + "\n".join(f"- `{c.name}` ({_describe_splits(c)}): {c.description}" for c in record.configs)
     )
     parts.append("## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs))
+    samples = [(config.name, show_sample_row(kind, config.name)) for config in record.configs]
+    parts.append(
+        "## Sample rows\n\nThe first row of each table that ships with podeval, long texts and lists cut short.\n\n"
+        + "\n\n".join(f"`{name}`\n\n```json\n{row}\n```" for name, row in samples if row)
+    )
     # Sources.
     parts.append(f"## Provenance\n\n{record.provenance}\n\n{_describe_sources(record)}")
     if lock.get("source"):
@@ -108,13 +114,16 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     # Errors, licence and citation.
     use = record.responsible_use
     parts.append(
-        f"## Responsible use\n\n- For: {use.use_cases}\n- Biases: {use.biases}\n"
-        f"- Personal information: {use.personal_information}\n"
+        f"## Intended use\n\n- For: {use.use_cases}\n- Not for: {use.out_of_scope}\n\n"
+        f"## Limitations and bias\n\n{use.biases}\n\n"
+        f"## Personal and sensitive content\n\n- Personal information: {use.personal_information}\n"
+        f"- Sensitive content: {use.sensitive_content}\n"
         f"- Made by machines: {'in part or whole' if use.synthetic else 'no'}"
     )
     if record.known_errors:
         parts.append("## Known errors of the source\n\n" + "\n".join(f"- {error}" for error in record.known_errors))
     parts.append(f"## Licence\n\n{record.licence_details}")
+    parts.append(f"## Curation\n\n{record.curator}")
     parts.append(f"## Citation\n\nPaper: {record.paper}\n\n```bibtex\n{record.citation}\n```")
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -142,6 +151,11 @@ def _describe_use(record: DatasetRecord) -> str:
         else f"Its rows are not passed on: {build} makes ./{record.name}."
     )
     return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{origin}"
+
+
+def _describe_splits(config: Config) -> str:
+    rows = f", {config.rows} rows" if config.rows is not None else ""
+    return f"{', '.join(config.splits)}{rows}"
 
 
 def _describe_columns(kind: type[Builder], config: str) -> str:

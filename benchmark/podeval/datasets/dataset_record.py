@@ -13,6 +13,12 @@ SAMPLE = "sample"
 """The source of a few rows of our own making, in the schema of the real ones; never mistaken for the benchmark."""
 
 
+CURATOR = (
+    "The maintainers of podeval (https://huggingface.co/podeval); report faults in the discussions of the dataset's "
+    "repo."
+)
+
+
 class Source(FactSheet):
     """A pinned source from which rows are made.
 
@@ -34,12 +40,15 @@ class Source(FactSheet):
 
 
 class Config(FactSheet):
-    """One table of the dataset: its splits, the meaning of a row, and its possible sources (all, where empty)."""
+    """One table of the dataset: its splits, the meaning of a row, its possible sources (all, where empty), and how many
+    rows the real one has, where that is sure.
+    """
 
     name: Name
     description: Sentence
     splits: tuple[Name, ...] = Field(min_length=1)
     sources: tuple[Name, ...] = ()
+    rows: int | None = None
 
 
 class ResponsibleUse(FactSheet):
@@ -49,8 +58,10 @@ class ResponsibleUse(FactSheet):
     """
 
     use_cases: Sentence
+    out_of_scope: Sentence
     biases: Sentence
     personal_information: Sentence
+    sensitive_content: Sentence
     synthetic: bool
 
 
@@ -77,6 +88,7 @@ class DatasetRecord(FactSheet):
     provenance: Sentence
     responsible_use: ResponsibleUse
     known_errors: tuple[Sentence, ...] = ()
+    curator: Sentence = CURATOR
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:

@@ -16,24 +16,40 @@ PROVENANCE = (
     "invented. Revision 1.2.0 stays in podeval as the splits `topics_v1` and `spontaneous_v1`, whose protocols "
     "differ from those of `topics` and `spontaneous`. The paper's systems read scripts that PodAgent made, and "
     "MoonCast's spontaneous version of them. Voices are 12 women and 12 men of PodAgent's presets, one "
-    "utterance of 6.6 to 9.9 seconds each, stored as FLAC, and each speaks in five scripts. Rows of `episodes` "
+    "utterance of 6.6 to 9.9 seconds each, stored as FLAC, and each speaks in five scripts. The tables `hard`, "
+    "`long`, `long_zh`, `demo_zh` and `zh` were written in November 2026 by Claude as well, each long episode as "
+    "one; rules check them, and beside factual claims stand sources from the model's knowledge, which nobody has "
+    "looked up. No system is shown sources, tags or accepted readings. Rows of `episodes` "
     "come from the models of the embedded profile, named in each row, and clips are grouped as PodEval does."
 )
 
 RESPONSIBLE_USE = ResponsibleUse(
-    use_cases=("Comparing systems that make podcasts with each other and with published episodes; not for training."),
+    use_cases=(
+        "Comparing systems that make podcasts with each other and with published episodes; finding what they "
+        "stumble over and how they hold out over an hour."
+    ),
+    out_of_scope=(
+        "Training; learning facts from scripts; taking the voices, or the episodes' makers, for anything else."
+    ),
     biases=(
-        "English, 17 categories, three topics each. Voices are of readers of audiobooks, most of them "
+        "English and Chinese alone, 17 categories, three topics each. Chinese scripts have no voices, as no "
+        "recordings were at hand whose licence allows it. Voices are of readers of audiobooks, most of them "
         "American, whatever the region of a speaker; they are not matched with a speaker's age. Of the 51 "
         "scripts 13 are of two women, 13 of two men, 12 of a woman and a man (either is host in six), eight of "
         "three and five of four speakers; 25 hosts are women, 26 men. British speech prevails. Scripts of one language "
-        "model share habits of it; a writer or a judge of the same family may fit them better than others."
+        "model share habits of it; a writer or a judge of the same family may fit them better than others. "
+        "Accepted readings of `hard` are those that we thought of, and names are spelt as a transcriber might: a right "
+        "reading that is in no list counts as wrong."
     ),
     personal_information=(
         "Titles and links of published episodes name their makers. Voices are recordings of volunteers who "
         "published them; cloning them for anything but this test is not what they are for. Scripts name dead "
         "and public people for what they did or published. Victims of crimes and people who were wrongly "
         "accused are not named; where suicide is spoken of, the script says that help lines exist."
+    ),
+    sensitive_content=(
+        "Some scripts are of crimes, illness, grief and fear. Victims and living people are treated as a "
+        "public broadcaster would; medical topics send listeners to a doctor."
     ),
     synthetic=True,
 )

@@ -75,7 +75,7 @@ def _fetch_named(
     record: DatasetRecord, source: Source, builder_folder: Path, into: Path, progress: Progress, earlier_revision: str
 ) -> Fetched:
     if source.kind == "package":
-        folder = _find_package_folder(source.location) if ":" in source.location else builder_folder / source.location
+        folder = find_package_folder(source.location) if ":" in source.location else builder_folder / source.location
         return _check_files(record, source, folder, source.revision, strict=True)
     if source.kind == "folder":
         raise BadInput(f"{source.name} is a folder of your own ({source.about}); name it: --source FOLDER")
@@ -105,7 +105,7 @@ def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> s
     return commit
 
 
-def _find_package_folder(location: str) -> Path:
+def find_package_folder(location: str) -> Path:
     """Return the folder that `package.module:folder` names."""
     package, _, folder = location.partition(":")
     return Path(str(resources.files(package).joinpath(folder)))

@@ -219,13 +219,17 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
 def _scores(run: Run, protocol: str, slice_: str, key: str) -> dict[str, Score]:
     """Return the scores on the items of a slice that have a value of the key, by item."""
     field, _, group = slice_.partition("=")
-    return {
-        item.id: result
-        for item in run.items
-        if (not slice_ or item.group(field) == group)
-        and isinstance(result := run.results.get((item.id, protocol)), Score)
-        and result.values.get(key) is not None
-    }
+    within = any(breakdown.name == field and breakdown.within for breakdown in run.benchmark.breakdowns)
+    scores = {}
+    for item in run.items:
+        result = run.results.get((item.id, protocol))
+        if within and isinstance(result, Score):
+            result = result.part(field, group)
+        elif slice_ and item.group(field) != group:
+            continue
+        if isinstance(result, Score) and result.values.get(key) is not None:
+            scores[item.id] = result
+    return scores
 
 
 def _explain_no_rank(run: Run, metric: str) -> str | None:

@@ -17,6 +17,7 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.metrics.score import BESIDE_VALUES
 
 PARTS = 10
 """Number of equal parts of a recording for which the course of a windowed metric is given."""
@@ -165,8 +166,7 @@ def reading(text: str) -> Reading:
         data = json.loads(text)
         if "unscored" in data:
             return Reading(reason=str(data["unscored"]), cause="system" if data["cause"] == "system" else "ours")
-        beside = ("notes", "drift", "timeline", "weights")
-        values = {str(key): _number(value) for key, value in data.items() if key not in beside}
+        values = {str(key): _number(value) for key, value in data.items() if key not in BESIDE_VALUES}
         weights = {str(key): float(value) for key, value in data.get("weights", {}).items()}
         notes = dict(data.get("notes", {}))
         return Reading(values, weights, notes=notes, slopes=_slopes(data.get("drift", {})), course=_courses(data))

@@ -50,6 +50,12 @@ from podeval.stats.elo import Elo, elo
         Key("battles", "informative", "", (0, None), about="battles fought, ties and both bad among them"),
     ),
     paper="MTalk-Bench",
+    intended_use="Ranking systems by blind comparisons of many voters.",
+    limitations=(
+        "Who votes decides: volunteers of one site, on their devices, in languages they may not speak well. "
+        "Ratings compare only systems that have met, directly or through others. Few votes give wide "
+        "intervals, which are shown."
+    ),
 )
 def arena(
     system: str,

@@ -7,9 +7,8 @@ and the last stretch is looped to 10 s.
 
 Differs from the public code, which counts every stretch of every recording and maps the mean cosine x to (x + 1) / 2
 (`variant="podeval"`; the paper states no scale, the original work reports x). Here only stretches count in which at
-least 1 s of speech and 1 s of music that lasts for 3 s are heard, and a recording without music is not scored: what a
-separator leaves of clean speech is no music, although it is often louder than −60 LUFS, the level below which an
-accompaniment is taken to be none.
+least 1 s of speech and 1 s of music that lasts for 3 s are heard, and a recording without music is not scored: residue
+of clean speech after separation is not music, even above −60 LUFS, our floor for accompaniment.
 """
 
 from typing import Literal
@@ -67,6 +66,11 @@ NO_MUSIC = -60.0
     needs=("harmony", "separator", "music_detector", "voice_activity"),
     paper="PodEval",
     only_for="music or sound effects",
+    intended_use="Ranking how well systems choose music and effects for speech.",
+    limitations=(
+        "The model learned harmony from podcasts that it was trained on, mostly English talk: conventions of "
+        "other genres and cultures are outside its data. It needs the reference profile's weights."
+    ),
 )
 def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "default") -> Score:
     """Score one recording.

@@ -1,9 +1,9 @@
 """Content density: how much of what a dialogue system says is needed.
 
 Of each turn's answer, with the dialogue up to there before it, the words in clauses that could not be struck without
-loss, by all its words; 0 to 100, higher is denser. The value of a dialogue is the mean over its turns; `turn_1` and so
-on stand beside it. A judge divides the answer into clauses, which have to be the answer word for word. MTalk-Bench,
-appendix D.2.
+loss, divided by all its words; 0 to 100, higher is denser. The value of a dialogue is the mean over its turns; `turn_1`
+and so on stand beside it. A judge divides the answer into clauses, which have to be the answer word for word.
+MTalk-Bench, appendix D.2.
 
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in reading transcripts.
 """
@@ -188,6 +188,11 @@ def _quote(parts: list[str]) -> str:
     ),
     paper="MTalk-Bench",
     asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
+    intended_use="Comparing how much padding answers have, with rubric beside it.",
+    limitations=(
+        "Empathy and politeness count as padding, although dialogues may need them. A one-word answer is "
+        "dense. A language model decides what could go."
+    ),
 )
 def content_density(dialogue: SpokenDialogue) -> Conversation[Result]:
     """Score one dialogue.

@@ -4,7 +4,7 @@ The recording is transcribed and laid beside the script. Words of the script in 
 words without a place in the script are repeated where the script has them nearby, else inserted. Each is counted per
 1000 words of the script (characters in Chinese); `errors_per_1000` is their sum, 0 is best. `longest_run` is the
 longest of these stretches, in words: 25 seconds of babble move an error rate of an hour by a hair, and this by a
-hundred. The notes list every stretch with its time.
+hundred. The notes list every stretch with its time; from five minutes on, the timeline has the errors of each minute.
 
 A recogniser's errors are not the system's: words that sound alike stand for each other, and so do up to three words
 for as many others. Every other difference gets a second look: words where nobody speaks, and words that the
@@ -17,12 +17,14 @@ Source: ours, beyond PodEval and LFS-Bench.
 Differs from WER in leaving out what the recogniser mishears, and in saying what happened, and where.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.defects import Severity, TimedDefect
 from podeval.analysis.second_look import confirm_differences, find_span
 from podeval.analysis.spoken_script import align_recording
+from podeval.metrics.by_minute import share_by_minute
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score
@@ -103,6 +105,12 @@ _UNIT = "per 1000 words"
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
+    intended_use="Finding what was skipped, repeated or invented, and where.",
+    limitations=(
+        "Substitutions of up to three words are left to WER, so a system that says other words of the same "
+        "number goes free. On undamaged speech a floor remains (docs/defects-study.md); figures and "
+        "abbreviations that may be read in several ways count as errors."
+    ),
 )
 def content_errors(recording: Recording, script: Script, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.
@@ -136,7 +144,21 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
             "defects": [describe_difference(each, alignment, track.duration).to_json() for each in confirmed],
             **track.notes,
         },
+        timeline=share_by_minute(
+            "errors_per_1000", track.duration, _place_errors(alignment, confirmed, track.duration), PER
+        ),
     )
+
+
+def _place_errors(
+    alignment: ScriptAlignment, differences: Sequence[ContentDifference], duration: float
+) -> Iterator[tuple[float, float, float]]:
+    """Yield of each of the script's words, and of each error, when it is and how much it counts."""
+    for word, partner in zip(alignment.heard, alignment.partners, strict=True):
+        if partner is not None:
+            yield word.start, 0, 1
+    for each in differences:
+        yield find_span(each, alignment, duration).start, each.words, each.words if each.kind == "omitted" else 0
 
 
 def describe_difference(each: ContentDifference, alignment: ScriptAlignment, duration: float) -> TimedDefect:

@@ -29,6 +29,7 @@ INPUTS = {
     "text": "a script or plain text",
     "passage": "a script or plain text",
     "reference_text": "the words that should be heard",
+    "readings": "the same text by lines, with every reading of its stretches that counts as right",
     "script": "a script with its speakers; beside audio it tells who speaks when",
     "reference_voices": "a recording of the voice each speaker should have",
     "reference_script": "the script it is compared with, which counts as zero",
@@ -135,6 +136,10 @@ class Metric:
     """What raises the value without being better, or what it must not be read as, in a sentence for its card."""
     needs_speakers: bool = False
     """Whether it is unscored where neither a script nor the parameter `speakers` says how many people speak."""
+    intended_use: str = ""
+    """What it is for, and what not."""
+    limitations: str = ""
+    """What it cannot tell, and whom or what it favours."""
 
     @property
     def group(self) -> DimensionGroup:
@@ -280,6 +285,8 @@ def metric(
     only_for: str = "",
     caution: str = "",
     needs_speakers: bool = False,
+    intended_use: str = "",
+    limitations: str = "",
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
@@ -297,6 +304,8 @@ def metric(
             that is unscored is none that failed.
         caution: what raises the value without being better, or what it must not be read as, in a sentence.
         needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
+        intended_use: what it is for, and what not; on its card.
+        limitations: what it cannot tell, and whom or what it favours; on its card.
 
     Raises:
         ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
@@ -330,6 +339,8 @@ def metric(
             only_for=only_for,
             caution=caution,
             needs_speakers=needs_speakers,
+            intended_use=intended_use,
+            limitations=limitations,
         )
         _registered[name] = declared
         return declared

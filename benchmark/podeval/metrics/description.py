@@ -32,6 +32,9 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
         rows.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
         rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+    if "readings" in metric.optional_inputs:
+        form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
+        rows.append(Argument("readings", "optional", f"{INPUTS['readings']}; one entry an item, {form}"))
     # Parameters, and the arguments that all modules share.
     rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
     rows.append(

@@ -5,7 +5,7 @@ host left out), and of the whole; the reference is 0, above 0 the script is bett
 and half the difference is the value, so that a judge that prefers a place gives 0. An item has a value only when both
 orders were answered. PodEval, section 4, after PodAgent.
 
-Differs from the public code in fixing how answers are drawn (temperature 0 and a seed; it leaves both open), in the
+Differs from the public code, which sets neither temperature nor seed (we use temperature 0 and a fixed seed), in the
 prompt's wording (`docs/judge-prompts.md`), and in asking again what it could not read.
 """
 
@@ -133,6 +133,12 @@ _ZH = {"overall": "对话评审"}
     keys=tuple(Key(key, "higher", "", (-3, 3), unreached=ZERO, about=_ABOUT[key], zh=_ZH.get(key, "")) for key in KEYS),
     paper="PodEval",
     asks=JudgeUse(prompts=lambda _: (COMPARE,)),
+    intended_use=("Comparing scripts with a reference on the same topic, averaged over many; not for single scripts."),
+    limitations=(
+        "A language model judges: it may prefer its own family's writing, length and polish, and judges "
+        "disagree. Values of two judges are two protocols. Ask for agreement with people (`podeval judge`) "
+        "before relying on it."
+    ),
 )
 def dialogue_judge(script: Script, reference_script: Script) -> Conversation[Result]:
     """Score one script.

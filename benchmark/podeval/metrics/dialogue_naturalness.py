@@ -62,6 +62,11 @@ FEWEST_SILENCES = 4
     needs=(*speech_track.NEEDS, *NEEDS),
     paper="ours",
     only_for="two speakers or more",
+    intended_use="Looking at short dialogues beside listening; it has no direction.",
+    limitations=(
+        "It does not order systems as listeners do, as docs/studies/dialogue-naturalness.md shows. Trained "
+        "and checked on English podcasts."
+    ),
 )
 def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

@@ -73,6 +73,12 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
         "It ranks good machines above people: read it as a measure of synthesis faults. Separation takes noise away "
         "with music, so recordings scored on their stem never rank with recordings scored as they are."
     ),
+    intended_use="Ranking how natural speech sounds where no listeners can be asked.",
+    limitations=(
+        "Distilled from raters of mostly English crowds and read speech; expressive, accented and "
+        "conversational speech is rated lower than listeners do. Names no artefact. Differences below 0.1 say "
+        "nothing."
+    ),
 )
 def distillmos(
     recording: Recording,

@@ -1,8 +1,8 @@
 """Distinct-n: how little a text repeats its word pairs.
 
-Distinct n-grams by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1, higher is
-more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window, flagged
-`short` and not ranked; nor is a text with hardly any function word (`function_words` in the notes). A text in
+Distinct n-grams divided by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1,
+higher is more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window,
+flagged `short` and not ranked; nor is a text with hardly any function word (`function_words` in the notes). A text in
 another language is cut as English is, by spaces and punctuation, and says so (`language` is
 `other`); one without spaces between its words, such as Japanese, is unscored.
 
@@ -53,6 +53,14 @@ SENSELESS = "hardly any of its words are function words, as in no text that a pe
     caution=(
         "Senseless text wins: random letters score 1.0, above every real script, and so do three words. Texts below "
         "100 tokens, or with hardly any function word, are therefore not ranked; what passes may still be nonsense."
+    ),
+    intended_use=(
+        "Comparing scripts of about equal length, or versions of one script; not for telling whether a script is good."
+    ),
+    limitations=(
+        "Repetition may be meant: a refrain, a running joke, the names of speakers. Text of fewer than a "
+        "window is scored as one. English counts words and Chinese characters' tokens, so values of the two "
+        "languages are not comparable."
     ),
 )
 def distinct_n(

@@ -12,7 +12,8 @@ Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Chall
 `level="fixed"` brings the speech to −26 dBov first, as P.56 would have it.
 
 Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`). As there,
-noise without speech has a score too (white noise 1.1), as speech far from the microphone may be heard as none.
+noise without speech has a score too (white noise 1.1), for the detector of speech may miss a voice far from the
+microphone.
 """
 
 from typing import Literal
@@ -88,6 +89,12 @@ _OVRL = 3
         "It moves with the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 in the background) "
         "and with separation (music 6 dB under noisy speech gained 0.4, as the stem has less noise): recordings scored "
         "on their stem never rank with recordings scored as they are."
+    ),
+    intended_use="Screening for noise, codec and vocoder artefacts; comparing versions of one system.",
+    limitations=(
+        "Trained on English calls with noise and suppressors, not on synthetic or long-form speech: it hardly "
+        "tells a robot from a person, and rates clean anchors above real rooms. Music, singing and other "
+        "languages are outside its data. Not for naturalness: see distillmos and listening tests."
     ),
 )
 def dnsmos(

@@ -95,6 +95,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         predictions: list[str],
         references: list[str] | None = None,
         scripts: Sequence[Any] | None = None,
+        readings: Sequence[Any] | None = None,
         groups: Sequence[str] | None = None,
         timelines: bool = False,
         profile: str = "embedded",
@@ -104,9 +105,16 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         **parameters: Any,
     ) -> dict[str, Any]:
         items = inputs_from_lists(
-            self.metric, predictions, references, scripts, profile=profile, allow_upsampling=allow_upsampling
+            self.metric,
+            predictions,
+            references,
+            scripts,
+            readings,
+            profile=profile,
+            allow_upsampling=allow_upsampling,
         )
-        input_names = (*self.metric.inputs, *(() if scripts is None else ("script",)))
+        given = {"script": scripts, "readings": readings}
+        input_names = (*self.metric.inputs, *(name for name, values in given.items() if values is not None))
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)

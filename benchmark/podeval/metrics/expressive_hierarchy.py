@@ -105,6 +105,11 @@ RATE = 16_000
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
+    intended_use="Comparing how long readings develop, by one judge that hears the whole.",
+    limitations=(
+        "Few judges attend to minutes of audio; what was in the middle is often lost. Texts without "
+        "development cannot be read with any."
+    ),
 )
 def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:
     """Score one recording.

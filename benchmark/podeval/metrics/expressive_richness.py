@@ -102,6 +102,11 @@ STRETCH, SHORTEST = 10.0, 3.0
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
+    intended_use="Comparing expressive systems over many texts, by one judge that hears.",
+    limitations=(
+        "More feeling scores higher, also where the text wants less. The judge knows few cultures' ways of "
+        "showing feeling. Values of two judges are not comparable."
+    ),
 )
 def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:
     """Score one recording.

@@ -53,6 +53,12 @@ from podeval.text.tokens import stop_words
         "Senseless text wins: random letters have 9.5 bits where real scripts have 6.2. Both keys move with length, so "
         "compare texts of like length; short texts and those with hardly any function word are not ranked."
     ),
+    intended_use="Comparing how much a script's content words vary; beside judged quality, never in place of it.",
+    limitations=(
+        "Frequencies are the text's own: a short text has few repetitions and scores low in bits because it "
+        "is short. Errors, noise and jargon raise the value. Stop words are a fixed list for English and "
+        "Chinese."
+    ),
 )
 def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> Score:
     """Score one script or text.

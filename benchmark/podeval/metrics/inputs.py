@@ -130,6 +130,12 @@ def _read_words(source: Any, options: Mapping[str, Any]) -> str:
     return _read_script(source, options).text
 
 
+def _read_readings(source: Any, _: Mapping[str, Any]) -> Any:
+    from podeval.text.accepted_readings import AcceptedReadings
+
+    return AcceptedReadings.parse(source)
+
+
 def _read_passage(source: Any, options: Mapping[str, Any]) -> Any:
     from podeval.analysis.text_embeddings import EmbeddedText
 
@@ -177,6 +183,7 @@ _READERS: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "text": _read_words,
     "passage": _read_passage,
     "reference_text": _read_words,
+    "readings": _read_readings,
     "script": _read_script,
     "reference_script": _read_script,
     "request": _read_request,
@@ -195,6 +202,7 @@ def inputs_from_lists(
     predictions: Sequence[Any],
     references: Sequence[Any] | None = None,
     scripts: Sequence[Any] | None = None,
+    readings: Sequence[Any] | None = None,
     **options: Any,
 ) -> list[MetricInputs]:
     """Return the items that a program gives as lists: measured inputs, references, and the scripts of recordings.
@@ -204,6 +212,7 @@ def inputs_from_lists(
         predictions: the measured input of each item.
         references: the reference of each item, for a metric that compares.
         scripts: a script or None for each item, for a metric that takes scripts.
+        readings: the readings of each item's reference that count as right, for a metric that takes them.
         options: `profile` and `allow_upsampling`.
 
     Raises:
@@ -213,14 +222,17 @@ def inputs_from_lists(
     if references is not None and metric.reference:
         for item, reference in zip(sources, references, strict=True):
             item[metric.reference] = reference
-    if scripts is not None:
-        if "script" not in metric.optional_inputs:
-            raise BadInput(f"{metric.name} has no use for scripts")
-        if len(scripts) != len(sources) or any(script is None for script in scripts):
-            count = sum(script is not None for script in scripts)
-            raise BadInput(f"there are {len(sources)} predictions and {count} scripts; give one for each, or none")
-        for item, script in zip(sources, scripts, strict=True):
-            item["script"] = read_input("script", as_text(script))
+    for name, values in (("script", scripts), ("readings", readings)):
+        if values is None:
+            continue
+        plural = "scripts" if name == "script" else name
+        if name not in metric.optional_inputs:
+            raise BadInput(f"{metric.name} has no use for {plural}")
+        if len(values) != len(sources) or any(value is None for value in values):
+            count = sum(value is not None for value in values)
+            raise BadInput(f"there are {len(sources)} predictions and {count} {plural}; give one for each, or none")
+        for item, value in zip(sources, values, strict=True):
+            item[name] = read_input(name, as_text(value) if name == "script" else value)
     return [MetricInputs(item, **options) for item in sources]
 
 

@@ -1,4 +1,4 @@
-"""Instruction following: how much of what was asked for a podcast script does, by a checklist.
+"""Instruction following: the share of a request's requirements that a script meets, by checklist.
 
 A judge derives the checklist from the request alone, what it states (explicit) and what it implies, and then audits
 the script: each item 0, 0.5 or 1, with passages that stand in the script word for word. The value is 100 times the
@@ -79,6 +79,11 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
         "100. Read it with its three columns, or `as_a_whole`."
     ),
     asks=JudgeUse(prompts=_prompts, sampling=sampling),
+    intended_use="Checking whether scripts keep a request's requirements: format, speakers, length, content.",
+    limitations=(
+        "Half of the checks are counted and half are judged by a language model, with its errors. A "
+        "requirement that the request words vaguely is counted as the checklist's writer understood it."
+    ),
 )
 def instruction_following(
     script: Script,

@@ -131,6 +131,11 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
     ),
     needs=("voice_activity", "music_detector", "transcriber", "loss_quality"),
     paper="ours",
+    intended_use="Finding holes, clicks, loops, clipping and music that nobody asked for.",
+    limitations=(
+        "Sound design on purpose (a stutter, a dropout, a jingle) is counted as a fault. Rates per hour of "
+        "short recordings jump from one fault to the next."
+    ),
 )
 def integrity(
     recording: Recording, script: Script | None = None, *, music: Literal["unasked", "asked"] = "unasked"

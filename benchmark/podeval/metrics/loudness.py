@@ -99,6 +99,11 @@ _TIMELINE_POINTS = 600
         "A start of 4 s that is 8 dB quieter lifts the range score of a clip from 0.11 to 1.0, and peaks one decibel "
         "lower take the peak score from 0.01 to 1: both say how a file was finished, not how good it is."
     ),
+    intended_use="Whether an episode meets the levels of podcast platforms.",
+    limitations=(
+        "Targets are conventions (about −16 to −14 LUFS), not taste; a play or an audiobook may rightly have "
+        "a wider range. Recordings under some seconds have no reliable range."
+    ),
 )
 def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.

@@ -42,6 +42,11 @@ from podeval.text.language import read_tokens
         "Senseless text wins: random letters score 1.0, and counting to 499 at the end lifts a script from 0.64 to "
         "0.76. Texts below 100 tokens, or with hardly any function word, are not ranked."
     ),
+    intended_use="Comparing the vocabulary of scripts, whatever their length; not as a measure of quality.",
+    limitations=(
+        "Rare words raise it, right or wrong. Inflected forms count as words of their own, so that languages "
+        "are not comparable, and neither are tokenisers."
+    ),
 )
 def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"] = "auto") -> Score:
     """Score one script or text.

@@ -210,6 +210,11 @@ _ABOUT = {
         Key("mos_high", "informative", "", (1, 5), about="upper end of the 95 % interval of mos, by listener"),
     ),
     paper="PodEval",
+    intended_use="How a whole podcast is experienced, by questionnaire.",
+    limitations=(
+        "Opinions of recruited listeners, with their expectations; questions are PodEval's, in English. "
+        "Answers on topics that a listener dislikes are lower for every system."
+    ),
 )
 def mos(
     system: str,

@@ -1,8 +1,8 @@
 """Naturalness as listeners mark it: the mean of a MUSHRA test, 0 to 100, higher is better.
 
-Mean over all marks of the listeners who pass the screening, with a 95 % interval clustered by listener. A listener
-stays who puts the low anchor last on more than 90 % of the pages and the high anchor among the top two on more than
-50 %, and who does not give one mark to all but the low anchor on more than half of the pages. PodEval section 5.
+Mean over all marks of the listeners who pass the screening, with a 95 % interval clustered by listener. Listeners
+are kept if they put the low anchor last on over 90 % of the pages and the high anchor among the top two on over 50 %,
+and do not give one mark to all but the low anchor on more than half of the pages. PodEval section 5.
 
 Differs from the paper in saying what it leaves open, a tie: the low anchor is last if nothing is below it, and a place
 is one more than the number of stimuli above; and in a rule of its own for the listener who marks all alike: the
@@ -44,6 +44,11 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
         Key("mushra_high", "higher", "points", (0, 100), unreached=RELATIVE, about="upper end of the interval"),
     ),
     paper="PodEval",
+    intended_use="Marks of listeners under a controlled design with anchors.",
+    limitations=(
+        "Listeners on the web have no common level, room or headphones; rules remove inattentive ones, and "
+        "with them some slow ones. Marks depend on what else is on the page: compare within one test."
+    ),
 )
 def mushra(
     system: str,

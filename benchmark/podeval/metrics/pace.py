@@ -105,6 +105,11 @@ _LANGUAGES = ("en", "zh")
     needs=(*speech_track.NEEDS, "transcriber", "diarizer"),
     paper="ours",
     only_for="40 s of speech or more",
+    intended_use="Finding systems that hurry, drag or drift.",
+    limitations=(
+        "What speed is right depends on language, genre and speaker; only evenness has a direction. Syllables "
+        "are estimated from spelling in English."
+    ),
 )
 def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

@@ -71,6 +71,11 @@ Floats = NDArray[np.float64]
     ),
     needs=("audio_text",),
     paper="PAM",
+    intended_use="Screening for audible noise and artefacts in any sound, music included.",
+    limitations=(
+        "Two text prompts decide: it hears what its captions called clear or noisy. Not trained to rate "
+        "speech; long recordings are judged by windows of some seconds."
+    ),
 )
 def pam(recording: Recording, *, variant: Variant = "default", prompts: str = "") -> Score:
     """Score one recording.

@@ -119,6 +119,12 @@ RATE = 16_000
     asks=JudgeUse(
         prompts=lambda _: (HEAR,), sampling=lambda chosen: {"temperature": chosen["temperature"], "top_p": None}
     ),
+    intended_use="Comparing systems over many texts, by one judge that hears.",
+    limitations=(
+        "Audio judges are new: their agreement with listeners on prosody is weak, and some hear mostly the "
+        "words. Breath and hesitations are rewarded as signs of life, faked or not. Half points are not "
+        "anchored."
+    ),
 )
 def prosodic_coherence(
     recording: Recording,

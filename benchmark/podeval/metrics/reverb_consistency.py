@@ -88,6 +88,11 @@ WINDOW, STRIDE = 3.0, 2.0
         "A hall of 2 s over everything takes the paper's spread of one voice from 0.93 to 0.27, and the coefficient of "
         "variation from 0.12 to 0.19 (of whispers: 1.23 to 0.09, and 0.10 to 0.07). Low means alike, not good."
     ),
+    intended_use="Whether a long synthesis keeps one room, as chunked systems often do not.",
+    limitations=(
+        "Music and noise under speech are heard as room. Dry recordings have almost no reverberation, and the "
+        "ratio of two small numbers wanders; see the study on distortions for what it can tell."
+    ),
 )
 def reverb_consistency(
     recording: Recording,

@@ -93,6 +93,11 @@ UNSTATED = "unstated"
         "Silence at the end makes it lower (a minute of it after a minute of speech halves it): `speech_rtf` counts "
         "speech alone. A log that the submitter wrote is another protocol and ranks with none of ours."
     ),
+    intended_use="Comparing the speed of systems on one kind of machine.",
+    limitations=(
+        "Hardware, load, batch size and warm-up decide it: the protocol names the hardware class and no more. "
+        "A log supplied by a submitter is never ranked beside one that was measured here."
+    ),
 )
 def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
     """Score one generation log.

@@ -10,8 +10,8 @@ sounds and tones in brackets: two protocols. MTalk-Bench, section 5.2.
 judge, as the paper's prompts do; `met` counts it, as its form for people does ("when an opportunity was present").
 
 Differs from the paper's printed figures, which are pooled over criteria where its formulas 3 and 4 take the mean over
-dialogues of the mean over criteria (`variant="mtalk"` pools, and draws at temperature 0.1), and in having verdicts with
-their reasons.
+dialogues of the mean over criteria (`variant="mtalk"` pools, and draws at temperature 0.1); each verdict comes with a
+reason, and a criterion for which the dialogue gives no occasion counts as met, which the paper does not say.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -239,6 +239,11 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "quoted words, and counted in the notes (`brackets_claimed`)."
     ),
     asks=JudgeUse(prompts=_prompts, sampling=_sampling),
+    intended_use="Comparing spoken dialogue systems by yes-or-no criteria written for each dialogue.",
+    limitations=(
+        "Criteria are written by a language model and judged by one; where a dialogue gives no occasion for a "
+        "criterion it is met, which flatters passive systems. From a transcript, tone of voice is not heard."
+    ),
 )
 def rubric(
     dialogue: SpokenDialogue,

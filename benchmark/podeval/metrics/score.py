@@ -52,6 +52,8 @@ class Score:
     timeline: Timeline | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much a value counts in the mean over items, by key; 1 where nothing is said."""
+    parts: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = field(default_factory=dict)
+    """What parts of the item say: by breakdown and group, each key's value and its weight."""
 
     @property
     def unranked(self) -> Mapping[str, str]:
@@ -60,7 +62,9 @@ class Score:
         return reasons
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data: the keys first, then `notes`, `drift`, `timeline` and `weights` where there are any."""
+        """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, where there are
+        any.
+        """
         data: dict[str, Any] = dict(self.values)
         if self.notes:
             data["notes"] = dict(self.notes)
@@ -74,7 +78,23 @@ class Score:
             }
         if self.weights:
             data["weights"] = dict(self.weights)
+        if self.parts:
+            data["parts"] = {
+                breakdown: {
+                    group: {key: [value, weight] for key, (value, weight) in keys.items()}
+                    for group, keys in groups.items()
+                }
+                for breakdown, groups in self.parts.items()
+            }
         return data
+
+    def part(self, breakdown: str, group: str) -> "Score | None":
+        """Return the score of one group of the item's parts, with its weights; None where the item has none of it."""
+        keys = self.parts.get(breakdown, {}).get(group)
+        if not keys:
+            return None
+        values = {key: value for key, (value, _) in keys.items()}
+        return Score(values, weights={key: weight for key, (_, weight) in keys.items()})
 
 
 @dataclass(frozen=True)
@@ -91,7 +111,8 @@ class Unscored:
 
 Result = Score | Unscored
 
-_BESIDE_VALUES = ("notes", "drift", "timeline", "weights")
+BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")
+"""What a score as plain data has beside the values of its keys."""
 
 
 def result_from_json(data: Mapping[str, Any]) -> Result:
@@ -100,8 +121,14 @@ def result_from_json(data: Mapping[str, Any]) -> Result:
         return Unscored(data["unscored"], data["cause"])
     timeline = data.get("timeline")
     return Score(
-        values={key: value for key, value in data.items() if key not in _BESIDE_VALUES},
+        values={key: value for key, value in data.items() if key not in BESIDE_VALUES},
         notes=data.get("notes", {}),
         timeline=Timeline(**timeline) if timeline else None,
         weights=data.get("weights", {}),
+        parts={
+            breakdown: {
+                group: {key: (value, weight) for key, (value, weight) in keys.items()} for group, keys in groups.items()
+            }
+            for breakdown, groups in data.get("parts", {}).items()
+        },
     )

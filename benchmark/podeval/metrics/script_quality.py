@@ -340,6 +340,12 @@ def _evidence(script: Script) -> Callable[[Any], None]:
     ),
     paper="PodBench",
     asks=JudgeUse(prompts=lambda _: (QUALITY,), sampling=sampling),
+    intended_use="Ranking script writers over many requests, with one judge for all of them.",
+    limitations=(
+        "One model's taste: its bands punish greetings and slow openings, which some genres want. Judges are "
+        "known to favour long, literary and their own family's texts. Values of two judges are not "
+        "comparable."
+    ),
 )
 def script_quality(
     script: Script,

@@ -48,6 +48,12 @@ WINDOW = 100
     needs=("sentence_encoder",),
     paper="PodEval",
     only_for="a text of two hundred words or more",
+    intended_use="Comparing scripts on the same topic by how far they range.",
+    limitations=(
+        "A text that wanders off its topic scores higher than one that stays on it. The encoder was trained "
+        "on written English, and its idea of meaning is that of its data; other languages but Chinese are "
+        "unscored."
+    ),
 )
 def semantic_div(
     passage: EmbeddedText,

@@ -3,9 +3,9 @@
 Of every speaker, the cosine between the mean embedding of its speech and that of its reference recording (windows of
 3 s every 2 s, both; those of which more than 60 % is not speech are left out, those of the recording counted); the
 mean over speakers. Range −1 to 1, higher is better. PodEval, section 5. With a script, speakers are matched by name
-and their turns come from aligning its words; without one, diarisation finds the speakers, and each reference is
-matched with the one that makes all similarities together largest, which flatters: two protocols. The words are
-transcribed in the script's language, which the transcriber decides on where it is neither English nor Chinese. A
+and their turns come from aligning its words; without one, diarisation finds the speakers, and references are
+assigned to them so that total similarity is largest. That favours the system, so it is a separate protocol. The words
+are transcribed in the script's language, which the transcriber decides on where it is neither English nor Chinese. A
 single reference without a name is for a recording of one voice; one with a name is for the speaker of that name, or
 without a script for the most similar one. The notes say how many speakers were found and asked for, the timeline how
 alike every window is to its speaker's reference; `worst_window` is the lowest of these, `low_windows` their 10th
@@ -67,6 +67,13 @@ from podeval.text.script import Script
     caution=(
         "The mean is blunt: a wrong voice for half of the time has 0.80 where the right one has 0.87. Without a script "
         "it cannot tell exchanged voices; read `low_windows` and `speaker_attribution` beside it."
+    ),
+    intended_use="Whether cloned voices are the reference voices, for systems that take references.",
+    limitations=(
+        "The encoder hears channel and room as well as voice: a clean copy of a noisy reference scores lower. "
+        "It was trained mostly on English and on celebrities' interviews, and separates some groups of "
+        "speakers better than others. A high value says nothing of consent; clone only voices whose owners "
+        "agreed."
     ),
 )
 def sim(

@@ -84,6 +84,11 @@ Meter = Callable[[Span], float]
         "Music that cannot be heard has a high ratio: 5 to 30 LU is right, and `smr_reference` ranks. A bed 20 LU "
         "under the speech reads 25 with the embedded separator."
     ),
+    intended_use="Whether speech can be understood over the music of a mix.",
+    limitations=(
+        "A separator divides the mix, and what it leaves of the voice in the music counts as music: see "
+        "docs/smr-accuracy.md. Foreground music without speech is not meant by it."
+    ),
 )
 def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.

@@ -1,4 +1,4 @@
-"""Sound fidelity: the PESQ that speech would have against a clean recording of itself, estimated without one.
+"""Sound fidelity: an estimate of PESQ that needs no clean reference.
 
 SQUIM's estimate of wide-band PESQ (ITU-T P.862.2), averaged over windows of 5 s every 2.5 s, the last one ending
 with the recording. About 1 (bad) to 4.64 (no difference), higher is better. LFS-Bench, section 3 and appendix C.3;
@@ -52,6 +52,11 @@ QUIET = -40.0
     ),
     needs=("pesq_estimator", *NEEDS),
     paper="LFS-Bench",
+    intended_use="Screening for distortion without a clean reference.",
+    limitations=(
+        "An estimate by a network (SQUIM) trained on simulated noise in English speech: it is not PESQ, and "
+        "for synthetic speech its error is unknown. Differences below 0.2 say nothing."
+    ),
 )
 def sound_fidelity(
     recording: Recording,

@@ -4,6 +4,7 @@
 module cache. `install` puts the packaged scripts there, so that the same call works without network.
 """
 
+import json
 import shutil
 from collections.abc import Iterable
 from html import escape
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.hub_sources import hub_source
+from podeval.metrics.card_facts import CURATOR, cite, list_paper_values, read_example_output
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import arguments, facts, find_score_part, own_profile
@@ -153,9 +155,11 @@ def card(metric: Metric) -> str:
         "## How to use\n\n" + _use(metric),
         "## Arguments of `compute`\n\n" + _arguments(metric),
     ]
+    parts[1:1] = [f"## Intended use\n\n{metric.intended_use}", f"## Limitations and bias\n\n{metric.limitations}"]
     parts.append(
         "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(metric_facts)) + f"\n\n{RESULT}"
     )
+    parts.append(f"## Example output\n\n{_describe_output(metric)}")
     if metric.needs:
         rows = [
             (f"`{profile}`", job.replace("_", " "), model or "none in this version: items are unscored")
@@ -163,15 +167,48 @@ def card(metric: Metric) -> str:
             for job, model in jobs.items()
         ]
         parts.append("## Models by profile\n\n" + _table(("profile", "job", "model (licence)"), rows))
+    parts += _describe_origin(metric)
+    return _front_matter(metric) + "\n" + "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _describe_origin(metric: Metric) -> list[str]:
+    """Write the parts of the card on values from papers, citation and curation."""
+    parts = []
+    if values := list_paper_values(metric):
+        head = ("paper, table, conditions", "key", "systems", "lowest to highest", "people")
+        rows = [
+            (", ".join(filter(None, where)), key, count, spread or "none", people or "none")
+            for *where, key, count, spread, people in values
+        ]
+        note = (
+            "As printed, over all items. The paper's models and conditions are its own, so that none compares with "
+            "what you measure under another protocol."
+        )
+        parts.append(f"## Values from papers\n\n{note}\n\n{_table(head, rows)}")
     parts.append(
         f"## Origin\n\nPaper: {metric.paper}. Version {metric.version} of the metric, made from its declaration "
         "in podeval, the benchmark for long-form spoken audio made by machines. Licence of the code: Apache-2.0."
     )
-    return _front_matter(metric) + "\n" + "\n\n".join(part.rstrip() for part in parts) + "\n"
+    parts.append(f"## Citation\n\n```bibtex\n{cite(metric)}\n```")
+    parts.append(
+        f"## Curation\n\n{CURATOR} No personal data is part of the metric, and what you measure stays with you."
+    )
+    return parts
+
+
+def _describe_output(metric: Metric) -> str:
+    """Write an example's output; a test computes it anew."""
+    output = read_example_output(metric)
+    if output is None:
+        reason = "asks a judge" if metric.asks else "needs weights that no package brings"
+        return f"The metric {reason}, so that no output is kept here."
+    audio = metric.inputs[0] == "recording"
+    of = "the dialogue of the tutorials (`docs/tutorials/audio`), with its script," if audio else "the example above"
+    return f"Output for {of} by this version:\n\n```json\n{json.dumps(output, indent=1, ensure_ascii=False)}\n```"
 
 
 RESULT = """\
-The dict that `compute` returns holds these keys (mean over the scored items), and always:
+`compute` returns these keys (means over scored items) and, in every case:
 
 - `ci95`: 95 % interval by key, clustered by `groups`; None where it cannot be had, as for one item.
 - `scored`, `unscored`: how many items have a score, and how many could not be scored. Those are in no mean.
@@ -193,7 +230,8 @@ def _front_matter(metric: Metric) -> str:
 
 def _use(metric: Metric) -> str:
     """Write the part of the card on installation, with the example."""
-    commands = [f"pip install 'podeval{extras(metric)}'"]
+    # podeval is not on PyPI yet.
+    commands = [f"pip install --editable '.{extras(metric)}'  # in a checkout of podeval"]
     if metric.asks:
         hears = "hears: true\\n" if metric.inputs[0] == "recording" else ""
         commands.append(
@@ -211,6 +249,15 @@ def _use(metric: Metric) -> str:
         else ""
     )
     return f"```bash\n{shell}\n```\n\n```python\n{example(metric)}```{tried}"
+
+
+def example_texts(metric: Metric) -> dict[str, Any]:
+    """Return the inputs of the example on the card of a metric that measures no recording, as `compute` takes them."""
+    texts = {metric.inputs[0]: _PREDICTION[metric.inputs[0]]}
+    if metric.reference:
+        texts[metric.reference] = _REFERENCE[metric.reference]
+    # They are Python as it stands on the card: strings, and a list.
+    return {name: eval(text, {"__builtins__": {}}) for name, text in texts.items()}  # noqa: S307 - our own constants
 
 
 def example(metric: Metric) -> str:

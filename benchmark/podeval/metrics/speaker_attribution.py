@@ -11,7 +11,8 @@ only.
 `cpwer` and `cpcer` are the errors of each speaker's words, the voices given to speakers so that all errors are
 fewest; `cpsim` is the mean cosine of each voice with its speaker's reference. `swapped_turns` counts turns of which
 more than half is in a wrong voice; the notes list the stretches with their times. Stretches under 0.6 s say nothing
-of a voice and are left out (`undecided` counts their words). A recording of a script with one speaker is unscored.
+of a voice and are left out (`undecided` counts their words). From five minutes on, the timeline has the accuracy of
+each minute. A recording of a script with one speaker is unscored.
 
 Source: ours, beyond PodEval and LFS-Bench; the rates are MeetEval's (CHiME 2023), of words in lower case without
 punctuation, numbers as they are said.
@@ -20,6 +21,7 @@ Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in having any
 English and Chinese.
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +33,7 @@ from podeval.analysis.speaker_voices import SHORTEST_VOICE
 from podeval.analysis.spoken_script import align_recording, require_spoken
 from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.errors import CannotScore
+from podeval.metrics.by_minute import share_by_minute
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, NEW, Reach
 from podeval.metrics.score import Score
@@ -110,6 +113,12 @@ FEWEST = 3
     needs=(*speech_track.NEEDS, "transcriber", "speaker_encoder"),
     paper="ours",
     only_for="a script of two speakers or more",
+    intended_use="Whether the right speaker says each line, on scripts of two and more speakers.",
+    limitations=(
+        "Alike voices (family, same sex, clones of one voice) are confused more often, whoever is at fault. "
+        "Stretches under 0.6 s are left out, and with them most backchannels. Words that are not recognised "
+        "are in no share."
+    ),
 )
 def speaker_attribution(
     recording: Recording,
@@ -158,7 +167,16 @@ def speaker_attribution(
             "defects": [defect.to_json() for defect in list_wrong_voices(voiced, alignment)],
             **track.notes,
         },
+        timeline=share_by_minute("attribution_accuracy", track.duration, _place_words(voiced, alignment)),
     )
+
+
+def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tuple[float, float, float]]:
+    """Yield of each stretch when it is, how many of its words the right speaker says, and of how many."""
+    for stretch in voiced.stretches:
+        counts = count_words_by([stretch], alignment)
+        right = sum(number for (meant, voice), number in counts.items() if meant == voice)
+        yield stretch.start, right, sum(counts.values())
 
 
 def _embeddings_by_name(voices: ReferenceVoices | None, script: Script) -> dict[str, Any]:

@@ -57,6 +57,12 @@ from podeval.text.script import Script
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="PodEval",
     only_for="two speakers or more",
+    intended_use="Whether the speakers of a dialogue can be told apart by voice.",
+    limitations=(
+        "Pairs of different sex score higher than pairs of the same, whatever the system: compare only on "
+        "equal scripts and voices. One voice per speaker is assumed; a diarizer's confusions lower it. More "
+        "difference is not better beyond what listeners need."
+    ),
 )
 def sptd(
     recording: Recording,

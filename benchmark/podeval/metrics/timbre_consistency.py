@@ -79,6 +79,12 @@ UNTOLD = (
         "loops of `integrity` before a high value is believed."
     ),
     needs_speakers=True,
+    intended_use="Whether one voice stays itself over minutes; finding drift in long syntheses.",
+    limitations=(
+        "Expression changes timbre too: a lively reading scores lower than a flat one, and a voice that is "
+        "equally wrong throughout scores high. Windows of two speakers are kept apart by the diarizer or the "
+        "script, whose errors lower it."
+    ),
 )
 def timbre_consistency(
     recording: Recording,

@@ -50,6 +50,8 @@ from podeval.text.script import Script
     ),
     needs=NEEDS,
     paper="LFS-Bench",
+    intended_use="Whether a cloned voice stays near its reference over minutes.",
+    limitations=("Depends on the reference's room and channel as sim does. Short references give unsure embeddings."),
 )
 def timbre_similarity(
     recording: Recording,

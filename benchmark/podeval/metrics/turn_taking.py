@@ -91,6 +91,11 @@ of conversation, than the same number of turns that are strung together with equ
     needs=(*speech_track.NEEDS, *NEEDS),
     paper="ours",
     only_for="two speakers or more who take turns for minutes",
+    intended_use="Whether a dialogue's rhythm is near that of people who talk.",
+    limitations=(
+        "The reference is of English broadcasts and meetings; other languages, phone calls and scripted shows "
+        "have other rhythms. It needs turns from a diarizer, whose errors near overlaps are large."
+    ),
 )
 def turn_taking(
     recording: Recording,

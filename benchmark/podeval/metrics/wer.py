@@ -10,6 +10,11 @@ language it decides on, by `basic` in place of Whisper's normaliser, as Whisper'
 which language that was, and which languages a text has that is in several. Where a text is too short to tell its
 language, the transcriber's decides.
 
+Where the reference comes with `readings`, stretches such as `$3.50` have several accepted forms ("three dollars fifty",
+"three fifty"), the written one among them. The rates are then those against the accepted text that is nearest to what
+is heard, found by exact search; the form is chosen once at each stretch, so that saying two of them is an error. The
+notes list the stretches that are misread, and errors are counted by tag: a date, a name, a unit.
+
 Source: the transcriber of the profile, jiwer; PodEval, LFS-Bench.
 
 Differs from PodEval's code, which counts case and punctuation as errors (`variant="podeval"`; `wer_raw` is that figure
@@ -23,6 +28,7 @@ from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import LFS, RAW, Reach
 from podeval.metrics.score import Score
+from podeval.text.accepted_readings import AcceptedReadings, ReadText
 from podeval.text.language import identify_language, read_as
 from podeval.text.normalise import bracketed_share
 from podeval.text.word_errors import word_errors
@@ -80,10 +86,18 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="PodEval, LFS-Bench",
+    intended_use="Whether a system says the words it was given; a gate for all measures of how they sound.",
+    limitations=(
+        "The transcriber's own errors are in it: some percent on clean English, more on accents, names, "
+        "overlaps and noise, so that it is an upper bound of the system's errors. Whisper was trained on much "
+        "more English than Chinese, and hears some accents worse than others. It corrects: a mispronounced "
+        "word that it guesses right is no error."
+    ),
 )
 def wer(
     recording: Recording,
     reference_text: str,
+    readings: AcceptedReadings | None = None,
     *,
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["default", "podeval", "lfs"] = "default",
@@ -95,6 +109,7 @@ def wer(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
+        readings: the same words by lines, with the readings that count as right.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `podeval` compares the texts as they stand; `lfs` deletes punctuation and case, as F5-TTS does.
         normaliser: what both texts go through by default; `basic` drops case and punctuation only.
@@ -110,7 +125,9 @@ def wer(
     compared = transcript.language if written is None else written
     other = compared not in ("en", "zh")
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
-    errors = word_errors(reference_text, transcript.text, "en" if other else compared, applied)
+    spelt = "en" if other else compared
+    nearest = _choose_readings(readings, reference_text, transcript.text, spelt, applied) if readings else None
+    errors = word_errors(nearest.text if nearest else reference_text, transcript.text, spelt, applied)
     return Score(
         values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
         notes={
@@ -123,10 +140,35 @@ def wer(
             "insertions": errors.insertions,
             "deletions": errors.deletions,
             **({"dropped": round(dropped, 4)} if (dropped := bracketed_share(reference_text, applied)) else {}),
+            **(_describe_readings(nearest) if nearest else {}),
             **track.notes,
             "transcript": transcript.text,
         },
+        parts={"tag": _rates_by_tag(nearest, "cer" if errors.wer is None else "wer")} if nearest else {},
     )
+
+
+def _choose_readings(readings: AcceptedReadings, text: str, heard: str, language: str, normaliser: str) -> ReadText:
+    """Return the accepted text that is nearest to what is heard.
+
+    Raises:
+        BadInput: the readings are of another text.
+    """
+    if readings.text.split() != text.split():
+        raise BadInput("the readings are of another text than the one that should be heard; give those of this text")
+    return readings.choose(heard, language, normaliser)
+
+
+def _describe_readings(nearest: ReadText) -> dict[str, Any]:
+    misread = [{"text": one.text, "heard": one.heard, "tags": list(one.tags)} for one in nearest.misread]
+    return {"stretches": nearest.stretches, "misread": misread}
+
+
+def _rates_by_tag(nearest: ReadText, key: str) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return the error rate of each tag's words, which counts by their number in the mean over items."""
+    return {
+        tag: {key: (count.errors / count.words, count.words)} for tag, count in nearest.by_tag.items() if count.words
+    }
 
 
 def _detect_language(text: str) -> dict[str, Any]:

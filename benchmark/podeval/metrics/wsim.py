@@ -3,8 +3,8 @@
 The sum over speakers of seconds × cosine between its mean embedding and its reference voice's, over the sum of
 seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
 
-Differs from nothing that is published: PodEval's appendix A.7 has the name in a figure and does not define it, so the
-definition is podeval's own. It is not the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which slides a
+There is no published definition: the name appears only in a figure of PodEval's appendix A.7, so this one is podeval's
+own. It is not the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which slides a
 window over the speech and takes the worst of several generations; `worst_window` of `sim` is nearest to that.
 """
 
@@ -38,6 +38,8 @@ from podeval.text.script import Script
     ),
     needs=NEEDS,
     paper="PodEval (own definition)",
+    intended_use="As sim, where long turns should count more; an own definition, not PodEval's.",
+    limitations=("What holds for sim holds here. A system that fails on a speaker who says little is hardly punished."),
 )
 def wsim(
     recording: Recording,

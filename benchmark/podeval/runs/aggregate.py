@@ -11,7 +11,7 @@ from podeval.metrics.compute import provenance
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, Unscored
+from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs import composite_scores
 from podeval.runs.measure import protocols
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
@@ -54,10 +54,29 @@ def _summarise_metric(
         _row(benchmark, metric, protocol, name, [items[i] for i in members], [results[i] for i in members])
         for name, members in _slices(benchmark, items)
     ]
+    rows += _summarise_parts(benchmark, metric, protocol, items, results)
     if metric.name in catalogue.NAMES:
         return rows
     # A figure made of others has the spread over its slices besides.
     return [_with_spreads(benchmark, rows), *rows[1:]]
+
+
+def _summarise_parts(
+    benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
+) -> list[MetricSummary]:
+    """Summarise each group of the parts of items; an item without a score counts as unscored in each."""
+    rows = []
+    for breakdown in benchmark.breakdowns:
+        for group in breakdown.groups if breakdown.within else ():
+            pairs = [
+                (item, result.part(breakdown.name, group) if isinstance(result, Score) else result)
+                for item, result in zip(items, results, strict=True)
+            ]
+            kept = [(item, result) for item, result in pairs if result is not None]
+            if any(isinstance(result, Score) for _, result in kept):
+                members, parts = zip(*kept, strict=True)
+                rows.append(_row(benchmark, metric, protocol, f"{breakdown.name}={group}", members, parts))
+    return rows
 
 
 def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list[int]]]:

@@ -23,5 +23,8 @@ def prompt_of(item: Item) -> str:
     """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
     if item.instruction:
         return "\n\n".join([item.instruction, *item.sources])
+    if item.language == "zh":
+        request = f"请为{item.voices}位说话人写一期完整的播客脚本，主题是：{item.topic}"
+        return f"{request}\n每个话轮单独一行，以说话人的名字和冒号开头。"
     request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
     return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."

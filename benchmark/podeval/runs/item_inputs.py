@@ -44,6 +44,8 @@ def inputs_of(item: Item, output: Output, outputs: Path, profile: str) -> Metric
         }
     if item.script is not None:
         sources["reference_script"] = item.script
+        if output.audio and (readings := item.readings):
+            sources["readings"] = readings
     if item.user and output.answers:
         sources["dialogue"] = _dialogue(item, output, outputs)
     inputs = MetricInputs(sources, profile=profile, keep=True)

@@ -85,7 +85,7 @@ def protocols(
         by_name[use.name] = protocol_of(
             metric,
             use.parameters,
-            GIVEN[plan.track],
+            (*GIVEN[plan.track], *(("readings",) if benchmark.split(plan.split).readings else ())),
             {**models, **bench.identity(metric.asks, metric.read_parameters(use.parameters))},
             dataset=plan.dataset,
             generation={"track": plan.track, **conditions, **_describe_log(metric, plan)},

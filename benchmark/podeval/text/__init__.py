@@ -1,6 +1,7 @@
 """Text primitives: scripts, tokens, normalisation, alignment, counts. No models."""
 
 __all__ = [
+    "accepted_readings",
     "alignment",
     "content_differences",
     "dialogue_segments",

@@ -1,0 +1,132 @@
+"""Real-Pod's splits beyond the paper's topics: hard lines, long episodes, Chinese."""
+
+from podeval.benchmarks.benchmark import Breakdown, Split
+from podeval.benchmarks.records import PinnedFile
+
+TAGS = (
+    "plain",
+    "date",
+    "year",
+    "time",
+    "money",
+    "number",
+    "phone",
+    "unit",
+    "abbreviation",
+    "title",
+    "name",
+    "web",
+    "homograph",
+    "code_switching",
+    "long_sentence",
+    "questions",
+    "quotes",
+    "list",
+    "laughter",
+    "interruption",
+)
+"""What a line, or a stretch of it, is hard for; `plain` where it is for nothing."""
+
+HARD = Split(
+    name="hard",
+    description=(
+        "What text-to-speech stumbles over: 40 short scripts with figures, dates, names, abbreviations, other "
+        "languages and long sentences, each line tagged, with every reading that counts as right."
+    ),
+    file="real_pod_hard.json",
+    revision="sha256:ec5c75828fdc2510c4482c124a7d071335ffe4164e1f1693ff5e4f1bdad9ddf9",
+    readings=True,
+    optional=True,
+    tracks=("voice",),
+    licence="CC-BY-4.0",
+)
+
+LONG = Split(
+    name="long",
+    description=(
+        "Long episodes in English: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
+        "one, with a reference voice for every speaker."
+    ),
+    file="real_pod_long.json",
+    revision="sha256:1b37d837996e6f29ed2a75e9969425377f4bf5f559ad01adbe9d65b903adcb95",
+    scripts=PinnedFile(
+        file="real_pod_long_scripts.jsonl",
+        revision="sha256:4eeb80cb9c110b44f735ef78692d67c531b628bd0c380613cace0ce31dc3044b",
+    ),
+    optional=True,
+    tracks=("voice",),
+    licence="CC-BY-4.0",
+)
+
+LONG_ZH = Split(
+    name="long_zh",
+    description=(
+        "Long episodes in Chinese: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
+        "one; without reference voices."
+    ),
+    file="real_pod_long_zh.json",
+    revision="sha256:02ccec6ce792cdf6e90738908a8bb5085ddff62c6a7605ee94dad146db1cfab7",
+    scripts=PinnedFile(
+        file="real_pod_long_zh_scripts.jsonl",
+        revision="sha256:1fb6f2e6f1abea8c74b25a42ca30d0c08bea3390a51c6ef355f76d1ef4a4ef67",
+    ),
+    optional=True,
+    tracks=("voice",),
+    licence="CC-BY-4.0",
+)
+
+DEMO_ZH = Split(
+    name="demo_zh",
+    trial=True,
+    description="Six scripts in Chinese of about 50 seconds from six categories; without reference voices.",
+    file="real_pod_demo_zh.json",
+    revision="sha256:8983cf87bcddf3eeaadaa73b9bc7f3a284d8bf51d339c7b624a79b559e8b032b",
+    tracks=("voice", "write"),
+    licence="CC-BY-4.0",
+)
+
+_ZH_FILE = PinnedFile(
+    file="real_pod_zh.json",
+    revision="sha256:5c07686a4115d601017f1bcc82e925e7f14ca334d84b67e44d31d06527be256b",
+)
+_ZH_SCRIPTS = PinnedFile(
+    file="real_pod_zh_scripts.jsonl",
+    revision="sha256:4a2001dfd0de382f35bdc707eb90bef92363a64870132ea8a46a908908e05edc",
+)
+
+ZH = Split(
+    name="zh",
+    description="A topic in Chinese from each of the 17 categories, with a script; without reference voices.",
+    file=_ZH_FILE.file,
+    revision=_ZH_FILE.revision,
+    scripts=_ZH_SCRIPTS,
+    optional=True,
+    tracks=("voice", "write"),
+    licence="CC-BY-4.0",
+)
+
+ZH_SPONTANEOUS = Split(
+    name="zh_spontaneous",
+    description="The 17 scripts in Chinese as people would say them, with fillers and restarts; for listening tests.",
+    file=_ZH_FILE.file,
+    revision=_ZH_FILE.revision,
+    scripts=_ZH_SCRIPTS,
+    version="spontaneous",
+    optional=True,
+    tracks=("voice",),
+    licence="CC-BY-4.0",
+)
+
+
+def make_splits(voices: PinnedFile) -> tuple[Split, ...]:
+    """Return the splits; long episodes in English are spoken in these reference voices.
+
+    There are none in Chinese: no recordings of Chinese speakers are at hand whose licence lets podeval pass them on.
+    """
+    return (HARD, LONG.model_copy(update={"voices": voices}), DEMO_ZH, ZH, ZH_SPONTANEOUS, LONG_ZH)
+
+
+MINUTES_BREAKDOWN = Breakdown(
+    name="minutes", title="Length in minutes", groups=("10", "30", "60"), splits=("long", "long_zh")
+)
+TAG_BREAKDOWN = Breakdown(name="tag", title="What it stumbles over", groups=TAGS, within=True, splits=("hard",))

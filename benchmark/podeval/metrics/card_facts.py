@@ -1,0 +1,86 @@
+"""What a metric's card says beyond its declaration: values from papers, how to cite it, an example's output."""
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from podeval import benchmarks
+from podeval.hub_sources import hub_source
+from podeval.metrics.declaration import Metric
+
+CURATOR = "The maintainers of podeval (https://huggingface.co/podeval); report faults in the repository's issues."
+
+PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
+"""Reported rows of people, not of systems."""
+
+EXAMPLES = Path(__file__).with_name("example_outputs.json")
+"""What each metric gives for the example below, as this version computes it; a test computes it anew."""
+
+_PAM = """@inproceedings{deshmukh2024pam,
+  title     = {{PAM}: Prompting Audio-Language Models for Audio Quality Assessment},
+  author    = {Soham Deshmukh and Dareen Alharthi and Benjamin Elizalde and Hannes Gamper and
+               Mahmoud Al Ismail and Rita Singh and Bhiksha Raj and Huaming Wang},
+  booktitle = {Interspeech},
+  year      = {2024},
+}"""
+_OWN = """@software{podeval,
+  title = {podeval: the benchmark for long-form spoken audio made by machines},
+  author = {{The podeval contributors}},
+  license = {Apache-2.0},
+}"""
+_BENCHMARKS = {"PodEval": "real_pod", "LFS-Bench": "lfs_bench", "PodBench": "podbench", "MTalk-Bench": "mtalk_bench"}
+_TITLES = {"podeval": "PodEval", "lfs": "LFS-Bench", "podbench": "PodBench", "mtalk": "MTalk-Bench"}
+
+
+def cite(metric: Metric) -> str:
+    """Return the BibTeX of what a metric is from; podeval's own for a metric that no paper has."""
+    entries = [benchmarks.get(benchmark).citation for title, benchmark in _BENCHMARKS.items() if title in metric.paper]
+    entries += [_PAM] if metric.paper == "PAM" else []
+    return "\n\n".join(entries or [_OWN])
+
+
+def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
+    """Return the values that papers report over all their items, a row for each table and key.
+
+    Returns:
+        The paper, the table, the conditions, the key, the number of systems, their least and greatest value with the
+        systems that have them, and the values of people.
+    """
+    declared = {key.name for key in metric.keys}
+    groups: defaultdict[tuple[str, str, str, str], list[tuple[float, str]]] = defaultdict(list)
+    for system, row in _read_figures():
+        if row["module"] == metric.name and row["key"] in declared and not row["breakdown"]:
+            groups[row["paper"], row["table"], row["variant"], row["key"]].append((float(row["value"]), system))
+    rows = []
+    for (paper, table, variant, key), values in sorted(groups.items()):
+        systems = sorted(pair for pair in values if pair[1] not in PEOPLE)
+        people = sorted(value for value, system in values if system in PEOPLE)
+        spread = ""
+        if systems:
+            (low, lowest), (high, highest) = systems[0], systems[-1]
+            spread = f"{low:g} ({lowest}) to {high:g} ({highest})"
+        about = (_TITLES.get(paper, paper), table, variant.replace("_", " "), f"`{key}`", str(len(systems)), spread)
+        rows.append((*about, ", ".join(f"{value:g}" for value in people)))
+    return rows
+
+
+@cache
+def _read_figures() -> tuple[tuple[str, Mapping[str, str]], ...]:
+    return tuple(_walk_figures())
+
+
+def _walk_figures() -> Iterator[tuple[str, Mapping[str, str]]]:
+    for path in sorted(hub_source("submissions").glob("*/results.csv")):
+        with path.open(encoding="utf-8", newline="") as table:
+            for row in csv.DictReader(table):
+                yield path.parent.name, row
+
+
+def read_example_output(metric: Metric) -> Mapping[str, Any] | None:
+    """Return the keys that the example of a metric's card gives; None where it needs a judge or other weights."""
+    outputs: Mapping[str, Mapping[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    return outputs.get(metric.name)
