@@ -23,6 +23,7 @@ from podeval.benchmarks.records import FactSheet, PinnedFile
 from podeval.benchmarks.records import content_revision as content_revision
 from podeval.benchmarks.spoken import ReferenceVoice, SourcedClaim, Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
+from podeval.models.card import Profile
 from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
 from podeval.text.script import Script
 
@@ -44,7 +45,8 @@ class Dimension(FactSheet):
 
     `main` is the column by which the board is sorted at first, as `metric.key`. A dimension that
     `needs_accurate_speech` ranks only systems whose WER and CER are at most the benchmark's ceiling, in each language,
-    so that silent or repeated audio cannot win. If it names `splits`, it is measured in those only.
+    so that silent or repeated audio cannot win. If it names `splits`, it is measured in those only; if it names
+    `profiles`, only by their models, because the others have none for it.
     """
 
     name: Name
@@ -55,6 +57,7 @@ class Dimension(FactSheet):
     main: str
     needs_accurate_speech: bool
     splits: tuple[Name, ...] = ()
+    profiles: tuple[Profile, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -349,18 +352,24 @@ class Benchmark(FactSheet):
         present = {item.group(breakdown.name) for item in items} - {""}
         return tuple(group for group in breakdown.groups or sorted(present) if group in present)
 
-    def dimensions_of(self, track: str | None = None, split: str | None = None) -> tuple[Dimension, ...]:
-        """Return the dimensions of one track (None: of all) that are measured in one split (None: in any)."""
+    def dimensions_of(
+        self, track: str | None = None, split: str | None = None, profile: str | None = None
+    ) -> tuple[Dimension, ...]:
+        """Return the dimensions of one track (None: of all) measured in one split and by one profile (None: any)."""
+        name = profile.partition(",")[0] if profile else None
         return tuple(
             dimension
             for dimension in self.dimensions
             if (track is None or track in dimension.tracks)
             and (split is None or not dimension.splits or split in dimension.splits)
+            and (name is None or not dimension.profiles or name in dimension.profiles)
         )
 
-    def metrics(self, track: str | None = None, split: str | None = None) -> tuple[MetricUse, ...]:
+    def metrics(
+        self, track: str | None = None, split: str | None = None, profile: str | None = None
+    ) -> tuple[MetricUse, ...]:
         """Return the metrics measured, each once; for the arguments see `dimensions_of`."""
-        chosen = self.dimensions_of(track, split)
+        chosen = self.dimensions_of(track, split, profile)
         return tuple({use.name: use for dimension in chosen for use in dimension.metrics}.values())
 
     def cluster(self, item: Item) -> str:

@@ -263,6 +263,22 @@ BENCHMARK = Benchmark(
             splits=("topics", "topics_v1", "long", "zh", "long_zh"),
         ),
         Dimension(
+            name="opinion",
+            title="Predicted opinion (beyond the papers)",
+            description="What predictors of listeners' opinions say that other papers print; reference profile only.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="utmos22", keys=("utmos22",)),
+                MetricUse(name="utmosv2", keys=("utmosv2",)),
+                MetricUse(name="nisqa_tts", keys=("nisqa_tts",)),
+                MetricUse(name="audiobox_aesthetics", keys=("pq", "ce", "cu", "pc")),
+            ),
+            main="utmos22.utmos22",
+            needs_accurate_speech=True,
+            splits=("demo", "topics"),
+            profiles=("reference",),
+        ),
+        Dimension(
             name="defects",
             title="Defects (beyond the papers)",
             description="Who says what, what is left out or made up, and where the sound is broken.",

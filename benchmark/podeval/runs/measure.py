@@ -79,7 +79,7 @@ def protocols(
 ) -> dict[str, Protocol]:
     """Return the protocol of each metric of a plan's track, and of each figure made of them, by name."""
     by_name = {}
-    for use in benchmark.metrics(plan.track, plan.split):
+    for use in benchmark.metrics(plan.track, plan.split, profile):
         metric = catalogue.get(use.name)
         models = registry.identities(metric.jobs(use.parameters), profile)
         by_name[use.name] = protocol_of(
@@ -125,7 +125,7 @@ def measure(
     """
     plan = folder.plan()
     current = protocols(benchmark, plan, profile, conditions, bench)
-    uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split)}
+    uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split, profile)}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
     before = folder.results(profile)
     finished = 0

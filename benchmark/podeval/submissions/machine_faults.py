@@ -165,7 +165,7 @@ def require_weights(entry: RunEntry, profile: str) -> None:
     Raises:
         MachineFault: the message gives the command that helps.
     """
-    uses = benchmarks.get(entry.benchmark).metrics(entry.track, entry.split)
+    uses = benchmarks.get(entry.benchmark).metrics(entry.track, entry.split, profile)
     jobs = {job for use in uses for job in catalogue.get(use.name).jobs(use.parameters)}
     missing = [card.missing() for card in registry.cards(profile, sorted(jobs))]
     if missing and all(missing):

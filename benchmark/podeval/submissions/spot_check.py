@@ -234,7 +234,7 @@ def _measure(
     benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
     """Measure items with the metrics that need no judge; return the values of scored items."""
-    uses = tuple(use for use in benchmark.metrics(entry.track) if not catalogue.get(use.name).asks)
+    uses = tuple(use for use in benchmark.metrics(entry.track, profile=profile) if not catalogue.get(use.name).asks)
     values: dict[tuple[str, str, str], float] = {}
     for item in items:
         output = run.output(item.id)
