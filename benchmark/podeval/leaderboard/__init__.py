@@ -2,6 +2,7 @@
 
 __all__ = [
     "build",
+    "certificate",
     "changes",
     "columns",
     "compare",
@@ -13,8 +14,11 @@ __all__ = [
     "judge_audit",
     "judge_audit_documents",
     "judge_audit_page",
+    "judge_probe",
+    "judge_versions",
     "papers",
     "pictures",
+    "published_evidence",
     "queries",
     "query",
     "report",
