@@ -98,7 +98,8 @@ def used(metric_name: str, path: Path, cache: Path) -> Used:
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     wall, processor = time.perf_counter(), time.process_time()
     options = {"profile": "embedded", "allow_upsampling": False, "cache": Cache(cache)}
-    result = metric({"recording": read_input("recording", path, **options)}, {})
+    told = {"speakers": 2} if metric.needs_speakers else {}
+    result = metric({"recording": read_input("recording", path, **options)}, told)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     if isinstance(result, Unscored):
         said = result.reason

@@ -155,7 +155,7 @@ def ours(path: Path, text: str, reference: list[Path]) -> Iterator[tuple[str, An
         given = {"recording": recording, "reference_text": text, "reference_voices": ReferenceVoices(voices)}
         for metric in catalogue.all_metrics():
             if "recording" in metric.inputs and set(metric.inputs) <= set(given):
-                yield metric.name, metric(given, {})
+                yield metric.name, metric(given, {"speakers": 2} if metric.needs_speakers else {})
 
 
 def voice_clips(path: Path, folder: Path) -> list[Path]:

@@ -160,8 +160,10 @@ def say(voice: StudyVoice, language: str, count: int) -> Samples:
         if language == "zh":
             file = file.replace("gmw/en-US", "sit/cmn").replace("gmw/en", "sit/cmn")
         job = {"seed": 0, "parameters": [[1, 175], [2, 80]], "lines": [[file, pitch, text] for text in texts]}
+        # The system has six voices; the study needs the engine's other variants too.
         rate, sounds, _ = espeak_ng._read_records(espeak_ng._run_worker(job), len(texts))
     else:
+        # One voice for all lines; a script would begin with the engine's first.
         spoken = engine_of(voice.engine)._say(
             [SpokenLine(n, voice.setting, text) for n, text in enumerate(texts)], language, 0
         )

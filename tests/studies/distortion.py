@@ -47,11 +47,11 @@ ONLY_UNDER = {
 MIX = ("mix", {"source": "mix"}, ("music",))
 VARIANTS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...]] = {
     "reverb_consistency": (("norm", {"norm": True}, (CLEAN, *LEVELS)),),
-    "timbre_consistency": (("diarised", {}, (CLEAN, "voice", "recording")), MIX),
+    "timbre_consistency": (("one voice", {"speakers": 1}, (CLEAN, "voice", "recording")), MIX),
     **dict.fromkeys(("dnsmos", "distillmos", "wer", "timbre_similarity"), (MIX,)),
 }
-"""Beside the defaults: the variant's name, its parameters, and where it is run. `diarised` is given no script; one
-utterance said again and again confuses diarisation, so repeated items are left out."""
+"""Beside the defaults: the variant's name, its parameters, and where it is run. `one voice` is given no script
+and told that one person speaks (until 1.2 of the metric it was `diarised`, without repeated items)."""
 
 Condition = tuple[str, float]
 CHANGES_FIRST: list[Condition] = [(CLEAN, 0.0), *((name, level) for name in CHANGES for level in LEVELS[name])]
@@ -148,7 +148,7 @@ def _tasks(metric: Metric, item: Item, made: str, name: str, level: float) -> It
     kind = item.kind if made == "voice" else "dialogue"
     yield Task(item.name, kind, name, level, metric.name, "", {})
     for variant, parameters, where in VARIANTS.get(metric.name, ()):
-        if name in where and not (variant == "diarised" and item.repeated):
+        if name in where:
             yield Task(item.name, kind, name, level, metric.name, variant, parameters)
 
 
@@ -177,7 +177,7 @@ def _scored(task: Task, inputs: dict[str, Any], metrics: Sequence[Metric]) -> di
     line["version"] = metric.version
     if any(name not in inputs for name in metric.inputs):
         return {**line, "skipped": "the corpus does not know what this needs of this item"}
-    given = {name: value for name, value in inputs.items() if not (task.variant == "diarised" and name == "script")}
+    given = {name: value for name, value in inputs.items() if not (task.variant == "one voice" and name == "script")}
     result = metric(given, task.parameters)
     if isinstance(result, Score):
         return {**line, "values": dict(result.values), "stem": result.notes.get("scored") == "speech stem"}

@@ -2,6 +2,7 @@
 
 __all__ = [
     "build",
+    "certificate",
     "changes",
     "columns",
     "compare",
@@ -14,8 +15,11 @@ __all__ = [
     "judge_audit",
     "judge_audit_documents",
     "judge_audit_page",
+    "judge_probe",
+    "judge_versions",
     "papers",
     "pictures",
+    "published_evidence",
     "queries",
     "query",
     "report",

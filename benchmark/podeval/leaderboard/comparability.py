@@ -33,10 +33,10 @@ def explain_unranked(scores: Scores, key: str) -> dict[str, str]:
             reasons[system] = f"{NOT_RANKED}: {refusals.most_common(1)[0][0]} ({refusals.total()} of {len(of_items)})"
         elif len(other) > OTHER_BASIS * len(of_items):
             stems = 2 * sum(on_stem(of_items[item]) for item in other) >= len(other)
-            here, there = ("on their speech stem", "as they are")[:: 1 if stems else -1]
+            basis, usual = ("on their speech stem", "as they are")[:: 1 if stems else -1]
             reasons[system] = (
-                f"{NOT_RANKED}: {len(other)} of {len(of_items)} recordings were scored {here}, where those of most "
-                f"systems are scored {there}"
+                f"{NOT_RANKED}: {len(other)} of {len(of_items)} recordings were scored {basis}, where those of most "
+                f"systems are scored {usual}"
             )
     return reasons
 

@@ -127,17 +127,17 @@ def _fell(weakness: Weakness, answer: BothOrders) -> bool:
 def _pad(script: Script, number: int) -> Script:
     turns: list[Turn] = []
     filler = _filler_of(script, _FILLER, number)
-    for place, turn in enumerate(script.turns):
+    for index, turn in enumerate(script.turns):
         turns.append(turn)
-        if place % 2 == number % 2:
-            turns.append(Turn(script.turns[(place + 1) % len(script.turns)].speaker, filler))
+        if index % 2 == number % 2:
+            turns.append(Turn(script.turns[(index + 1) % len(script.turns)].speaker, filler))
     return Script(tuple(turns))
 
 
 def _inject(script: Script, number: int) -> Script:
     order = Turn(script.turns[-1].speaker, _filler_of(script, _ORDERS, number))
-    place = (len(script.turns) // 2, len(script.turns), 1)[number % 3]
-    return Script((*script.turns[:place], order, *script.turns[place:]))
+    index = (len(script.turns) // 2, len(script.turns), 1)[number % 3]
+    return Script((*script.turns[:index], order, *script.turns[index:]))
 
 
 def _filler_of(script: Script, texts: Sequence[str], number: int) -> str:

@@ -71,7 +71,7 @@ class PrintedAgreement:
 
 def recompute_agreement() -> list[PublishedAgreement]:
     """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first."""
-    people = {system: float(len(ORDER) - place) for place, system in enumerate(ORDER)}
+    people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     rows: list[PublishedAgreement] = []
     columns: list[list[float]] = []
     for name, values in _read_values().items():
@@ -132,8 +132,8 @@ def _within(ours: Outputs, people: Mapping[str, float]) -> Interval | None:
     for (system, category), value in ours.items():
         by_category.setdefault(category, []).append((value, people[system]))
     figures = [srcc([one for one, _ in pairs], [other for _, other in pairs]).value for pairs in by_category.values()]
-    known = [value for value in figures if value is not None]
-    return mean_ci(known, bounds=(-1, 1)) if known else None
+    defined = [value for value in figures if value is not None]
+    return mean_ci(defined, bounds=(-1, 1)) if defined else None
 
 
 def _mean_of(system: str, values: Outputs) -> float:
