@@ -32,7 +32,7 @@ def test_every_speaker_of_a_script_comes_with_a_voice_beside_the_items(tmp_path:
             assert reference.text == voice.words
             assert (file.parent / reference.audio).read_bytes() == voice.recording().read_bytes()
     recordings = [path for path in file.parent.iterdir() if path != file]
-    assert len(recordings) == 10, "each recording is there once"
+    assert len(recordings) == 24, "each recording is there once"
 
 
 def test_a_script_without_voices_comes_with_none(tmp_path: Path) -> None:

@@ -252,6 +252,8 @@ class Item(FactSheet):
         """Return the item's group in a breakdown; "" if the source does not say."""
         if breakdown in ("category", "language"):
             return str(getattr(self, breakdown))
+        if breakdown == "speakers" and self.voices and breakdown not in self.properties:
+            return str(self.voices)
         return self.properties.get(breakdown, "")
 
 
@@ -403,6 +405,5 @@ def _add_script(item: Item, split: Split) -> Item:
             "script": script.script(split.version),
             "spontaneous": script.script("spontaneous") if "spontaneous" in script.versions else None,
             "reference_voices": reference_voices,
-            "properties": item.properties | {"speakers": str(len(script.speakers))},
         }
     )

@@ -300,7 +300,7 @@ BENCHMARK = Benchmark(
     controls=("silence", "repeated_sentence", "shuffled_voices"),
     breakdowns=(
         Breakdown(name="category", title="Category", groups=CATEGORIES),
-        Breakdown(name="speakers", title="Speakers", groups=("2", "3", "4")),
+        Breakdown(name="speakers", title="Speakers", groups=("1", "2", "3", "4")),
         MINUTES_BREAKDOWN,
         TAG_BREAKDOWN,
     ),
