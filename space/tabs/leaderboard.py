@@ -74,7 +74,6 @@ class LeaderboardTab:
         Gradio does not make what stands in a closed accordion, whose fields would then say nothing: the fold is ours.
         """
         words, fields = self._words, self.fields
-        part("choices-fold", content=_FOLD.format(escape(str(words["choices"]))))
         with gr.Column(elem_id="choices"):
             with gr.Row(elem_id="board-fields"):
                 for name in ("board", "profile", "slice"):
@@ -97,14 +96,15 @@ class LeaderboardTab:
                 fields["columns"] = _ticks(words["columns"], "columns", info=words["columns_about"])
 
     def _head(self) -> str:
-        """One line that says what this is, and the three ways in."""
+        """One line that says what this is, the three ways in, and the fold of all that can be chosen."""
         said = {name: escape(str(self._words[name])) for name in ("title", "intro", "go_vote", "go_score", "go_submit")}
         ways = (("arena", "go_vote"), ("score", "go_score"), ("submit", "go_submit"))
         links = "".join(
             f'<a class="button{" second" if number else ""}" href="/{address}">{said[name]}</a>'
             for number, (address, name) in enumerate(ways)
         )
-        return f'<h1>{said["title"]}</h1><p class="pitch">{said["intro"]}</p><p class="ways">{links}</p>'
+        fold = _FOLD.format(escape(str(self._words["choices"])))
+        return f'<h1>{said["title"]}</h1><p class="pitch">{said["intro"]}</p><p class="ways">{links}{fold}</p>'
 
     def _frame(self) -> str:
         """What stands around the view from the beginning: what goes wrong, and that something is loading."""

@@ -172,7 +172,7 @@ def test_a_radar_leaves_out_what_has_no_value() -> None:
     assert drawn.count('class="mark own"') == 3
     assert "mark people" not in drawn
     # The first spoke points up from the middle: the largest value lies right above it.
-    assert re.search(r'<circle class="mark own" cx="320" cy="(\d+)', drawn)
+    assert re.search(r'<circle class="mark own" cx="240" cy="(\d+)', drawn)
 
 
 def test_the_report_stands_on_the_boards_radar(folder: RunsFolder) -> None:

@@ -59,6 +59,7 @@ def take(browser: Any, address: str) -> None:
         page.goto(f"{address}{path}")
         page.wait_for_selector(selector)
         page.wait_for_timeout(2_000)
+        _leave_out_languages(page)
         page.screenshot(path=PREVIEW if name == "preview" else PICTURES / f"{name}.png")
         if name == "board":
             system = page.locator("table.board tbody a.name").first.get_attribute("href").partition("system=")[2]
@@ -66,8 +67,14 @@ def take(browser: Any, address: str) -> None:
     page = browser.new_context(viewport={"width": 1000, "height": 720}, reduced_motion="reduce").new_page()
     page.goto(f"{address}/report/{system.partition('&')[0]}")
     page.wait_for_selector("svg.radar")
+    _leave_out_languages(page)
     page.screenshot(path=PICTURES / "report.png")
     page.context.close()
+
+
+def _leave_out_languages(page: Any) -> None:
+    """The machine that makes the pictures may have no letters of another language."""
+    page.evaluate("document.querySelector('.top .who')?.remove()")
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ class RadarLayout:
 
 ON_BOARD = RadarLayout(WIDTH, (180.0, 142.0), 92.0, 284.0, 12)
 ON_WIDE_BOARD = RadarLayout(1080, (540.0, 262.0), 200.0, 524.0, 14)
-ON_PAPER = RadarLayout(640, (320.0, 184.0), 130.0, 368.0, 13)
+ON_PAPER = RadarLayout(480, (240.0, 170.0), 118.0, 340.0, 13)
 
 
 @dataclass(frozen=True)
