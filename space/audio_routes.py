@@ -36,11 +36,9 @@ class _Sound(FileResponse):
 def sound(copy: Path) -> Response:
     """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
-    # When it was made would tell which of two was heard before.
+    # When it was made would tell which of two was heard before; its name stands for one sound for good.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
-    answer = _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
-    del answer.headers["last-modified"]
-    return answer
+    return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 
 
 def picture(peaks: list[float]) -> Response:

@@ -1,5 +1,4 @@
-// What a person decides by a button or a small form: sent, and the page again as it is then. What goes on by itself is
-// looked at again.
+// What a person decides by a button or a small form, sent; and what goes on by itself, looked at again.
 import { post, Refusal } from "/own/arena_wire.js";
 
 const PAUSE = 15_000;
@@ -42,18 +41,11 @@ for (const form of document.querySelectorAll("form.decision")) {
   });
 }
 
-/** The part of the page that changes, as it is by now, while it does. */
-async function look() {
+// The part of the page that changes, as it is by now, while it does; no answer this time, perhaps one the next.
+setInterval(async () => {
   const live = document.querySelector("#live[data-open]");
-  if (!live) return;
-  try {
-    const answer = await fetch(location.href, { cache: "no-store" });
-    const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
-    if (next && next.innerHTML !== live.innerHTML) live.replaceWith(next);
-  } catch {
-    // No answer this time; the next look may have one.
-  }
-  setTimeout(look, PAUSE);
-}
-
-setTimeout(look, PAUSE);
+  const answer = live && await fetch(location.href, { cache: "no-store" }).catch(() => null);
+  if (!answer?.ok) return;
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
+  if (next && next.innerHTML !== live.innerHTML) live.replaceWith(next);
+}, PAUSE);

@@ -1,7 +1,7 @@
 // The arena: a battle is shown, heard, judged once, and only then told. What must survive a reload is kept in this tab.
 
 import { NoAnswer, Refusal, chance, get, pause, post, remember } from "./arena_wire.js";
-import { load } from "./fragment.js";
+import { fillIn, load } from "./fragment.js";
 import { Player, fill } from "./player.js";
 
 const KEPT = "podeval.arena";
@@ -10,13 +10,7 @@ const SPEED = "podeval.speed";
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 30_000;
 const DOUBLE_CLICK = 500;
-const LAST_MINUTES = 5 * 60_000;
 
-// Outcomes, and where a side is better, how clearly.
-const VOTES = {
-  1: ["a", "clear"], a: ["a", "clear"], 2: ["a", "slight"], 3: ["b", "slight"], 4: ["b", "clear"], b: ["b", "clear"],
-  0: ["tie"], t: ["tie"], x: ["both_bad"], s: ["skip"],
-};
 const OPUS = new Audio().canPlayType('audio/ogg; codecs="opus"') ? "?form=opus" : "";
 
 /** Begin in the element of the component, with what the site says an arena is for this person. */
@@ -34,7 +28,6 @@ function judge(root) {
   let battle = null;
   let busy = false;
   let current = null;
-  let lapses = [];
 
   const options = {
     texts,
@@ -65,7 +58,8 @@ function judge(root) {
     save();
   }
 
-  function show(state, reason = "") {
+  function show(state, reason = "", sentence = "") {
+    at("arena-status").textContent = sentence;
     at("arena").dataset.state = state;
     at("arena").dataset.reason = reason;
     for (const id of ["battle", "revealed", "ended"]) at(id).hidden = id !== state;
@@ -73,39 +67,31 @@ function judge(root) {
     if (state !== "battle") for (const player of Object.values(players)) player.stop();
   }
 
-  function status(sentence) {
-    at("arena-status").hidden = false;
-    at("arena-status").textContent = sentence;
-  }
-
   function sentenceOf(refusal) {
     const sentence = said.refused[refusal.reason] ?? `${refusal.message}.`;
     return sentence.charAt(0).toUpperCase() + sentence.slice(1).replace(/([.。])\.$/, "$1");
   }
 
-  async function begin() {
+  function begin() {
     if (kept.pending) return deliver(kept.pending);
     if (kept.done) return reveal(kept.done);
     if (!kept.token) return next();
-    show("loading");
-    status(texts.loading);
-    try {
-      open(await get(`/arena/battles/${encodeURIComponent(kept.token)}`));
-    } catch (error) {
-      stuck(error);
-    }
+    take(() => get(`/arena/battles/${encodeURIComponent(kept.token)}`));
   }
 
-  async function next() {
+  function next() {
     if (busy) return;
-    busy = true;
     battle = null;
     kept = { wish: at("wish").value };
     save();
-    show("loading");
-    status(texts.loading);
+    take(() => post("/arena/battles", JSON.parse(kept.wish || "{}")));
+  }
+
+  async function take(ask) {
+    busy = true;
+    show("loading", "", texts.loading);
     try {
-      const view = await post("/arena/battles", JSON.parse(kept.wish || "{}"));
+      const view = await ask();
       busy = false;
       kept.token = view.token;
       save();
@@ -123,7 +109,7 @@ function judge(root) {
     comment.required = view.comment_required;
     const label = at("comment-label");
     label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
-    at("asked").replaceChildren(...new DOMParser().parseFromString(view.task, "text/html").body.childNodes);
+    fillIn(at("asked"), view.task);
     // On a phone a long task would push the players out of sight; its summary stays.
     if (innerWidth < 600) at("task").open = false;
     at("rule").textContent = texts[`rule_${view.rule}`] ?? "";
@@ -138,11 +124,6 @@ function judge(root) {
     if (at("speed").value !== "1") hurry();
     show("battle");
     judgeable();
-    lapses.forEach(clearTimeout);
-    lapses = [
-      setTimeout(() => { if (battle === view && !busy) begin(); }, view.seconds_left * 1000 + 500),
-      setTimeout(() => { if (battle === view && !busy) problem(texts.expires); }, Math.max(0, view.seconds_left * 1000 - LAST_MINUTES)),
-    ].slice(0, view.seconds_left * 1000 > LAST_MINUTES ? 2 : 1);
   }
 
   function enough(player) {
@@ -203,8 +184,7 @@ function judge(root) {
     if (busy) return;
     busy = true;
     judgeable();
-    show("sending");
-    status(texts.sending);
+    show("sending", "", texts.sending);
     for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
       try {
         const done = await post("/arena/votes", ballot);
@@ -218,8 +198,7 @@ function judge(root) {
           busy = false;
           return refused(error);
         }
-        at("arena").dataset.reason = "offline";
-        status(texts.offline);
+        show("sending", "offline", texts.offline);
         await pause(error instanceof Refusal ? 1000 * error.after + FIRST_WAIT : wait);
       }
     }
@@ -251,7 +230,6 @@ function judge(root) {
     button.textContent = over ? texts.next : texts.retry;
     button.onclick = over ? next : begin;
     at("ended-sign-in").hidden = reason !== "not signed in";
-    at("ended-sign-in").textContent = texts.sign_in;
     if (over) {
       kept.token = null;
       save();
@@ -261,10 +239,8 @@ function judge(root) {
   }
 
   function reveal(done) {
-    const outcome = done.outcome === done.sent ? fill(texts.recorded, { number: done.number })
-      : fill(texts.recorded_as, { outcome: texts[`outcome_${done.outcome}`] });
-    at("recorded").textContent = outcome;
-    at("cut").textContent = texts.cut;
+    const sentence = done.outcome === done.sent ? texts.recorded : texts.recorded_as;
+    at("recorded").textContent = fill(sentence, { number: done.number, outcome: texts[`outcome_${done.outcome}`] });
     at("cut").hidden = !done.comment_cut;
     at("told").replaceChildren();
     show("revealed");
@@ -285,12 +261,13 @@ function judge(root) {
     const name = event.key.toLowerCase();
     if (state === "revealed" && name === "n" && !event.repeat) return next();
     if (state !== "battle") return;
+    const asked = [...root.querySelectorAll(".vote")].find((button) => button.dataset.keys.split(" ").includes(name));
     if (name === " " && !place.closest("button, a, summary")) {
       const started = players.a.playing || players.b.playing;
       const goal = !started && current === players.a && enough(players.a) && players.b.share === 0;
       (goal ? players.b : current).toggle();
     } else if (name === "arrowleft" || name === "arrowright") current.step(name === "arrowleft" ? -1 : 1);
-    else if (VOTES[name] && !event.repeat) vote(...VOTES[name]);
+    else if (asked && !event.repeat) asked.click();
     else return;
     event.preventDefault();
   }

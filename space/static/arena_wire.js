@@ -40,13 +40,8 @@ export const post = (address, content) =>
 /** Wait so many milliseconds, less where the network comes back before. */
 export function pause(milliseconds) {
   return new Promise((done) => {
-    const finish = () => {
-      clearTimeout(timer);
-      removeEventListener("online", finish);
-      done();
-    };
-    const timer = setTimeout(finish, milliseconds);
-    addEventListener("online", finish);
+    setTimeout(done, milliseconds);
+    addEventListener("online", done, { once: true });
   });
 }
 

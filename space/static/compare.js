@@ -215,6 +215,8 @@ function turn(direction) {
   if (found !== undefined) seek(found);
 }
 
+const KEYS = { a: () => hear("a"), b: () => hear("b"), x: () => hear(other().name), n: () => turn(1), p: () => turn(-1) };
+
 function keyed(event) {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
   const on = event.target;
@@ -225,12 +227,7 @@ function keyed(event) {
   else if (event.key === "Home" && (on === bar || on === document.body)) seek(0);
   else if (event.key === "End" && on === bar) seek(whole());
   else if (event.key === " " && !on.closest?.("button, a, summary")) wanted ? pause() : play();
-  else if (!document.getElementById("keys").checked) return;
-  else if (event.key.toLowerCase() === "a") hear("a");
-  else if (event.key.toLowerCase() === "b") hear("b");
-  else if (event.key.toLowerCase() === "x" && sides.length > 1) hear(other().name);
-  else if (event.key.toLowerCase() === "n") turn(1);
-  else if (event.key.toLowerCase() === "p") turn(-1);
+  else if (document.getElementById("keys").checked && KEYS[event.key.toLowerCase()]) KEYS[event.key.toLowerCase()]();
   else return;
   event.preventDefault();
 }

@@ -1,6 +1,12 @@
 // The content of a part, as the site sends it to this person.
 const PAUSE = 1_000;
 
+/** Put HTML of the server, in which strangers' words are escaped, into an element; gives the element. */
+export function fillIn(element, content) {
+  element.replaceChildren(...new DOMParser().parseFromString(content, "text/html").body.childNodes);
+  return element;
+}
+
 /** Put what an address says into an element, asked for again until it is answered; gives the element. */
 export async function load(element, address) {
   for (;;) {
@@ -8,9 +14,7 @@ export async function load(element, address) {
       const answer = await fetch(address, { headers: { "X-Podeval-Part": "1" }, cache: "no-store" });
       const content = answer.headers.get("Content-Type")?.startsWith("text/html") ? await answer.text() : "";
       if (!content) throw new Error(String(answer.status));
-      const parsed = new DOMParser().parseFromString(content, "text/html");
-      element.replaceChildren(...parsed.body.childNodes);
-      return element;
+      return fillIn(element, content);
     } catch {
       await new Promise((done) => setTimeout(done, PAUSE));
     }

@@ -1,6 +1,7 @@
 // A listener's way through a test. Every page is on the server's disk before the next one is shown; what is not sent yet is
 // kept in this tab, so that a reload loses nothing.
 import { get, NoAnswer, pause, post, Refusal, remember } from "/own/arena_wire.js";
+import { fillIn } from "/own/fragment.js";
 import { questions } from "/own/listening_forms.js";
 import { Deck, fill } from "/own/player.js";
 
@@ -115,7 +116,7 @@ async function open(number) {
   }
   const draft = memory(`page ${number}`);
   const form = byId("answers");
-  form.replaceChildren(...new DOMParser().parseFromString(shown.form, "text/html").body.childNodes);
+  fillIn(form, shown.form);
   const deck = new Deck(texts, Boolean(byId("repeat")), keep);
   for (const card of form.querySelectorAll(".track")) {
     const { key } = card.dataset;

@@ -87,10 +87,7 @@ class Question {
   }
 }
 
-/**
- * The questions in an element.
- * @returns {{read(): {answer, partial, open}, point(open), fill(answer)}}
- */
+/** The questions in an element: what `read` gives as `open` is what `point` points at. */
 export function questions(root, texts) {
   const entries = [...root.querySelectorAll("[data-asked]")].map((each) => new Question(each, texts));
   return {

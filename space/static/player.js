@@ -1,5 +1,4 @@
-// One recording on a page: its sound, its picture, its keys, and what of it was heard. The arena, the comparison and
-// listening tests share it.
+// A recording on a page: its sound, its picture, and what of it was heard; of the arena, the comparison and listening tests.
 
 export function clock(seconds) {
   const whole = Math.max(0, Math.round(seconds));
@@ -25,12 +24,7 @@ function merged(stretches) {
 
 /** The picture of a sound, in which one points at a place. */
 export class Wave {
-  /**
-   * @param {HTMLCanvasElement} canvas
-   * @param {string} color property of the style that what was heard is drawn in
-   * @param {(share: number) => void} seek called with the place pointed at, 0 to 1
-   * @param {() => void} redraw called when the picture has to be drawn again
-   */
+  /** What was heard is drawn in the style's property `color`; `seek` is called with the place pointed at, 0 to 1. */
   constructor(canvas, color, seek, redraw) {
     Object.assign(this, { canvas, color, redraw, peaks: [] });
     canvas.addEventListener("pointerdown", (event) => {
@@ -93,14 +87,8 @@ export class Wave {
 
 export class Player {
   /**
-   * @param {HTMLElement} root holds a button `.play` with a `.verb`, a canvas `.wave`, `.time`, `.broken`, and where it is
-   *   shown apart, a `progress` and a `.share`
-   * @param {object} options
-   * @param {object} options.texts play, pause, heard (a share), audio (that it cannot be played)
-   * @param {string} options.color property of the style
-   * @param {number} options.step seconds that an arrow key moves
-   * @param {(Player) => void} options.toggle called by the button; plays or pauses by default
-   * @param {(Player) => void} options.started, options.changed, options.ended
+   * In an element with a button `.play` with a `.verb`, a canvas `.wave`, `.time`, `.broken`, and perhaps a `progress` and a
+   * `.share`. Options: `texts`, `color`, `step` (seconds), and what is called: `toggle`, `started`, `changed`, `ended`.
    */
   constructor(root, options) {
     const nothing = () => {};
@@ -284,11 +272,7 @@ export class Player {
 
 /** The recordings of one page: one plays at a time, and a change of recording may keep the position. */
 export class Deck {
-  /**
-   * @param {object} texts of the page
-   * @param {boolean} together whether a change of recording keeps the position
-   * @param {() => void} changed called when something more was heard
-   */
+  /** `together`: whether a change of recording keeps the position; `changed` is called when something more was heard. */
   constructor(texts, together, changed) {
     Object.assign(this, { texts, together, changed, tracks: new Map(), current: null });
   }

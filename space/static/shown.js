@@ -1,10 +1,8 @@
-// What the server says of something that was asked, as HTML that it escaped; read out as soon as it is there.
+// What the server says of something that was asked; read out as soon as it is there.
+import { fillIn } from "./fragment.js";
+
 export function start(element, props, trigger, watch) {
-  const place = element.querySelector("[role]");
-  const show = () => {
-    const parsed = new DOMParser().parseFromString(props.value ?? "", "text/html");
-    place.replaceChildren(...parsed.body.childNodes);
-  };
+  const show = () => fillIn(element.querySelector("[role]"), props.value ?? "");
   watch("value", show);
   show();
 }
