@@ -21,6 +21,7 @@ import numpy as np
 
 from podeval.analysis import Recording
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.reach import UNRUN
 from podeval.metrics.score import Score, Timeline
 
 RATE = 16_000
@@ -35,9 +36,9 @@ _ORDER = ("ce", "cu", "pc", "pq")
     version="1.0",
     dimension="audio.quality",
     keys=(
-        Key("pq", "higher", "", (1, 10), about="production quality", zh="制作质量"),
-        Key("ce", "higher", "", (1, 10), about="content enjoyment", zh="内容愉悦度"),
-        Key("cu", "higher", "", (1, 10), about="content usefulness", zh="内容实用性"),
+        Key("pq", "higher", "", (1, 10), unreached=UNRUN, about="production quality", zh="制作质量"),
+        Key("ce", "higher", "", (1, 10), unreached=UNRUN, about="content enjoyment", zh="内容愉悦度"),
+        Key("cu", "higher", "", (1, 10), unreached=UNRUN, about="content usefulness", zh="内容实用性"),
         Key("pc", "informative", "", (1, 10), about="production complexity", zh="制作复杂度"),
     ),
     needs=("aesthetics",),

@@ -28,7 +28,7 @@ from podeval.audio.srmr import srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import CLIPS, Reach
+from podeval.metrics.reach import CLIPS, NEW, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 
@@ -48,6 +48,7 @@ WINDOW, STRIDE = 3.0, 2.0
             "lower",
             "",
             (0, None),
+            unreached=NEW,
             about="spread of SRMR over time by its mean: how much the room changes",
             zh="混响一致性（变异系数）",
         ),

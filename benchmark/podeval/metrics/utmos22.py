@@ -19,6 +19,7 @@ from typing import Literal
 from podeval.analysis import Recording
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
+from podeval.metrics.reach import UNRUN
 from podeval.metrics.score import Score
 
 WINDOW = 10.0
@@ -29,7 +30,16 @@ WINDOW = 10.0
     title="UTMOS22",
     version="1.0",
     dimension="speech.naturalness",
-    keys=(Key("utmos22", "higher", "MOS", (1, 5), about="naturalness of the speech, by UTMOS22's strong learner"),),
+    keys=(
+        Key(
+            "utmos22",
+            "higher",
+            "MOS",
+            (1, 5),
+            unreached=UNRUN,
+            about="naturalness of the speech, by UTMOS22's strong learner",
+        ),
+    ),
     needs=(*SPEECH_NEEDS, "utmos22"),
     paper="ours",
 )

@@ -22,6 +22,7 @@ from typing import Literal
 from podeval.analysis import Recording
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
+from podeval.metrics.reach import UNRUN
 from podeval.metrics.score import Score
 
 WINDOW = 3.0
@@ -34,7 +35,7 @@ MOST = 60
     title="UTMOSv2",
     version="1.0",
     dimension="speech.naturalness",
-    keys=(Key("utmosv2", "higher", "MOS", (1, 5), about="naturalness of the speech, by UTMOSv2"),),
+    keys=(Key("utmosv2", "higher", "MOS", (1, 5), unreached=UNRUN, about="naturalness of the speech, by UTMOSv2"),),
     needs=(*SPEECH_NEEDS, "utmosv2"),
     paper="ours",
 )
