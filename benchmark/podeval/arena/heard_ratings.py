@@ -50,6 +50,7 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
         part = votes[votes["protocol"] == protocol]
         if part.empty:
             continue
+        bounds: tuple[tuple[float, float], ...]
         seconds = part[["heard_seconds_a", "heard_seconds_b"]]
         if protocol == EXCERPTS:
             measure, bounds = seconds.min(axis=1), SECONDS
@@ -67,4 +68,4 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
 
 
 def _make_battles(votes: pd.DataFrame) -> Battles:
-    return Battles.of(*(list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter")))
+    return Battles.of(list(votes["system_a"]), list(votes["system_b"]), list(votes["outcome"]), list(votes["voter"]))

@@ -43,6 +43,14 @@ _ORDER = ("ce", "cu", "pc", "pq")
     ),
     needs=("aesthetics",),
     paper="ours",
+    intended_use=(
+        "Comparing with papers that print its four axes; how a finished recording sounds beside others of its kind."
+    ),
+    limitations=(
+        "Raters judged clips of ten seconds of speech, music and sounds together: the axes move with music "
+        "and effects, complexity is no quality, and an hour of talk is not what they heard. It says nothing "
+        "of whether the words are right."
+    ),
 )
 def audiobox_aesthetics(recording: Recording) -> Score:
     """Score one recording.

@@ -38,6 +38,11 @@ HIGHEST_RATE = 48_000
     keys=(Key("nisqa_tts", "higher", "MOS", (1, 5), unreached=UNRUN, about="naturalness of the speech, by NISQA-TTS"),),
     needs=(*SPEECH_NEEDS, "nisqa_tts"),
     paper="ours",
+    intended_use=("Comparing with papers that print NISQA-TTS; finding synthetic speech that sounds unnatural."),
+    limitations=(
+        "Trained on short samples of synthesisers up to 2020. It depends on the rate of the recording, so "
+        "that systems of different rates are not comparable, and it hears neither content nor dialogue."
+    ),
 )
 def nisqa_tts(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

@@ -42,6 +42,14 @@ WINDOW = 10.0
     ),
     needs=(*SPEECH_NEEDS, "utmos22"),
     paper="ours",
+    intended_use=(
+        "Comparing with papers that print UTMOS; ranking how natural speech sounds where no listeners can be asked."
+    ),
+    limitations=(
+        "Trained on short English sentences of synthesisers up to 2020: long talk, other languages and "
+        "today's best systems lie outside its data, and expressive speech is rated lower than listeners do. "
+        "It says nothing of whether the words are right."
+    ),
 )
 def utmos22(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

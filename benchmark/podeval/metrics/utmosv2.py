@@ -38,6 +38,14 @@ MOST = 60
     keys=(Key("utmosv2", "higher", "MOS", (1, 5), unreached=UNRUN, about="naturalness of the speech, by UTMOSv2"),),
     needs=(*SPEECH_NEEDS, "utmosv2"),
     paper="ours",
+    intended_use=(
+        "Comparing with papers that print UTMOSv2; ranking how natural speech sounds where no listeners can be asked."
+    ),
+    limitations=(
+        "Trained on short utterances of listening tests, mostly English: a window of a conversation is not "
+        "what it has seen, and two voices in one window less so. It says nothing of whether the words are "
+        "right."
+    ),
 )
 def utmosv2(
     recording: Recording,
