@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from auth import NotSignedIn
 from pages.submit import check_document, public_rows, submitter
 from tabs import recording, script
 from tabs.measuring import list_offered, measure_item
-from website import NotSignedIn, Site, TooMany
+from web_request import web_request
+from website import Site, TooMany
 
 from podeval.arena.ranking import Rankings
 from podeval.errors import BadInput, PodevalError
@@ -54,7 +56,7 @@ class ProgramApi:
         gr.api(_say_refusals(function), api_name=name, api_description=function.__doc__, queue=queue, **options)
 
     def _limit(self, request: gr.Request, rate: str, what: str) -> None:
-        self._site.limit(request.request, rate, what)
+        self._site.limit(web_request(request), rate, what)
 
     def leaderboard(
         self,
@@ -156,7 +158,7 @@ class ProgramApi:
         desk = self._site.services.desk
         if desk is None:
             raise BadInput("this board takes no submissions")
-        who = submitter(self._site.require_person(request.request))
+        who = submitter(self._site.require_person(web_request(request)))
         draft = document or draft_document(repo, benchmark=benchmark, track=track, task=task, api=desk.gate.api)
         return {**check_document(desk, draft, who), "document": draft}
 

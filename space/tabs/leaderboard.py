@@ -15,6 +15,7 @@ import gradio as gr
 from board_choices import choose, describe_fields, read_view
 from board_words import Words
 from components.part import part
+from web_request import web_request
 from website import Site
 
 from podeval.errors import PodevalError
@@ -128,12 +129,12 @@ class LeaderboardTab:
 
     def arrive(self, query: Any, request: gr.Request) -> list[Any]:
         """The fields as the page's address says."""
-        self._site.limit(request.request, RATE, "board")
+        self._site.limit(web_request(request), RATE, "board")
         return self._updates(self.settle(query if isinstance(query, str) else ""))
 
     def follow(self, event: gr.EventData, request: gr.Request) -> list[Any]:
         """The fields as a link of the view says that was followed."""
-        self._site.limit(request.request, RATE, "board")
+        self._site.limit(web_request(request), RATE, "board")
         address = str(event._data.get("address", "")) if isinstance(event._data, dict) else ""
         return self._updates(self.settle(urlsplit(address[:20_000]).query))
 
@@ -148,7 +149,7 @@ class LeaderboardTab:
         return updates
 
     def _moved(self, how: str, query: Any, given: tuple[Any, ...], request: gr.Request) -> list[Any]:
-        self._site.limit(request.request, RATE, "board")
+        self._site.limit(web_request(request), RATE, "board")
         before = self.settle(query if isinstance(query, str) else "")
         if before is None:
             return [gr.skip()] * (1 + len(self.fields))

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 from pages.submit import queue_parts
+from web_request import web_request
 from website import Site
 
 from podeval.errors import PodevalError
@@ -35,7 +36,7 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
 
     def refresh(request: gr.Request) -> list[Any]:
         try:
-            site.limit(request.request, RATE, "queue")
+            site.limit(web_request(request), RATE, "queue")
             parts = queue_parts(desk.queue)
             told = evaluation.sentence(texts) if evaluation else ""
         except PodevalError:

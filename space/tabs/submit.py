@@ -6,11 +6,13 @@ import logging
 from typing import Any
 
 import gradio as gr
+from auth import NotSignedIn
 from components.part import answer_part, fetched_part
 from error_messages import translate
 from pages.submit import check_document, public_rows, read, refusals, submitter, verdict
 from submission_form import FormField, as_document, fields, kinds, value_at
-from website import UNRECORDED, NotSignedIn, Site, TooMany
+from web_request import web_request
+from website import UNRECORDED, Site, TooMany
 
 from podeval import benchmarks
 from podeval.errors import CodedSentence, PodevalError, StoreUnusable
@@ -138,8 +140,8 @@ class SubmitTab:
         """The fields of a model as the Hub knows it by its repo; those that were filled in stay."""
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
         try:
-            self._site.limit(request.request, CHECK_RATE, "submit check")
-            self._site.require_person(request.request)
+            self._site.limit(web_request(request), CHECK_RATE, "submit check")
+            self._site.require_person(web_request(request))
             draft = draft_document(repo, api=self._desk.gate.api)
             chosen = self.document(kind, tracks, given)["benchmarks"]
             judged = verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
@@ -165,8 +167,8 @@ class SubmitTab:
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> str:
         """What the gate says; nothing is queued."""
         try:
-            self._site.limit(request.request, CHECK_RATE, "submit check")
-            who = submitter(self._site.require_person(request.request))
+            self._site.limit(web_request(request), CHECK_RATE, "submit check")
+            who = submitter(self._site.require_person(web_request(request)))
             return self._answer(request, **check_document(self._desk, self.document(kind, tracks, given), who))
         except (PodevalError, NotSignedIn) as error:
             return self._say(request, error)
@@ -174,8 +176,8 @@ class SubmitTab:
     def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> tuple[str, Any]:
         """Hand in; the answer comes when it is on the disk, and says where it is shown."""
         try:
-            self._site.limit(request.request, SUBMIT_RATE, "submit")
-            who = submitter(self._site.require_person(request.request))
+            self._site.limit(web_request(request), SUBMIT_RATE, "submit")
+            who = submitter(self._site.require_person(web_request(request)))
             row = self._desk.submit(read(self.document(kind, tracks, given)), who)
         except (BadDocument, SubmissionRefused) as error:
             return self._answer(request, refusals=refusals(error)), gr.skip()
@@ -186,8 +188,8 @@ class SubmitTab:
     def own(self, request: gr.Request) -> Any:
         """The submissions of who asks."""
         try:
-            self._site.limit(request.request, OWN_RATE, "own submissions")
-            person = self._site.person(request.request)
+            self._site.limit(web_request(request), OWN_RATE, "own submissions")
+            person = self._site.person(web_request(request))
             rows = self._desk.queue.all(owner=submitter(person).name) if person else []
         except PodevalError:
             return gr.skip()
@@ -200,7 +202,7 @@ class SubmitTab:
         if "refusals" in told:
             told["refusals"] = sorted(told["refusals"], key=lambda each: order.get(each["field"], len(order)))
         empty = {"sentence": "", "refusals": [], "preview": None, "row": None, "passed": True, "verdict": None}
-        return self._site.render_text(request.request, "submit_answer.html", names=names, **(empty | told))
+        return self._site.render_text(web_request(request), "submit_answer.html", names=names, **(empty | told))
 
     def _say(self, request: gr.Request, error: Exception) -> str:
         """Why nothing was done, in the language of the tab."""
