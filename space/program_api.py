@@ -30,6 +30,8 @@ from podeval.submissions.document_draft import draft_document
 RATE = "60/minute"
 CHECK_RATE = "20/minute"
 MOST_ROWS = 5_000
+QUICK = ("loudness", "dnsmos")
+"""What a recording is measured with where a program names no metric."""
 
 
 class ProgramApi:
@@ -130,7 +132,7 @@ class ProgramApi:
             return _score_inputs(dict.fromkeys(script.INPUTS, text), metrics or _offered("script"), "script")
         with recording.decoded(_uploaded(recording_file)) as copy:
             sources = {"recording": copy, **({"reference_text": text} if text.strip() else {})}
-            return _score_inputs(sources, metrics or list(recording.FIRST), "recording")
+            return _score_inputs(sources, metrics or list(QUICK), "recording")
 
     def submit_check(
         self,
