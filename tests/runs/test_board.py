@@ -1,6 +1,7 @@
 """The board's tables: who is ranked, who is not and why, and that nothing is compared that cannot be."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -164,7 +165,7 @@ def test_words_that_are_not_there_cost_the_rank_and_the_board_says_so(
     print_board(tmp_path)
     printed = capsys.readouterr().out
     assert f"Mumbler: {reason}" in printed
-    assert printed.count("DNSMOS OVRL") == 1, "each column once"
+    assert len(re.findall(r"DNSMOS OVRL(?!,? (mix|of))", printed)) == 1, "each column once"
 
 
 def test_chinese_is_judged_by_its_characters(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""The bias study finds effects that were planted, and none where there is none."""
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from studies.bias import clips, draw, partial_effects, voices
+
+
+def rows() -> list[dict[str, str]]:
+    """Ten voices of one engine: a room takes 0.3, a codec nothing, women have 0.2 more."""
+    random = np.random.default_rng(1)
+    made = []
+    for number in range(10):
+        sex = "female" if number % 2 else "male"
+        quality = 3 + random.normal(0, 0.05) + (0.2 if sex == "female" else 0)
+        for factor, level, change in (("plain", "plain", 0.0), ("room", "0.6 s", -0.3), ("codec", "Opus", 0.0)):
+            value = quality + change + random.normal(0, 0.02)
+            made.append(
+                {"voice": f"v{number}", "engine": "x", "sex": sex, "factor": factor, "level": level, "m.k": f"{value}"}
+            )
+    return made
+
+
+def test_partial_effects_are_those_that_were_planted() -> None:
+    effects = {(effect.factor, effect.level): effect for effect in partial_effects(rows())}
+    room, codec, sex = effects["room", "0.6 s"], effects["codec", "Opus"], effects["sex", "female − male"]
+    assert room.effect == pytest.approx(-0.3, abs=0.03)
+    assert room.high is not None
+    assert room.high < 0
+    assert room.voices == 10
+    assert codec.low is not None
+    assert codec.high is not None
+    assert codec.low <= 0 <= codec.high
+    assert sex.effect == pytest.approx(0.2, abs=0.08)
+
+
+def test_the_picture_is_whole_and_marks_what_leaves_out_nought() -> None:
+    effects = partial_effects(rows())
+    picture = ElementTree.fromstring(draw("m", effects))
+    circles = [node for node in picture.iter() if node.tag.endswith("circle")]
+    assert len(circles) == len(effects)
+    assert {node.get("fill") for node in circles} == {"#fff", "#1a1a1a"}
+
+
+def test_the_design_has_what_it_says() -> None:
+    speakers = voices()
+    assert len(speakers) == 21
+    assert {voice.sex for voice in speakers} == {"female", "male"}
+    assert len({voice.engine for voice in speakers}) == 4
+    changed = [clip for clip in clips(6) if clip.voice == speakers[0]]
+    assert {clip.factor for clip in changed} == {"plain", "rate", "level", "codec", "room", "length"}
+    assert len({clip.name for clip in clips(6)}) == len(list(clips(6)))
