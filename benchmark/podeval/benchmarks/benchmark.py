@@ -258,9 +258,9 @@ class Benchmark(FactSheet):
         if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
             raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
         splits = {split.name for split in self.splits}
-        named = {name for dimension in self.dimensions for name in dimension.splits}
-        named |= {split.superseded_by for split in self.splits if split.superseded_by}
-        if unknown := named - splits:
+        references = {name for dimension in self.dimensions for name in dimension.splits}
+        references |= {split.superseded_by for split in self.splits if split.superseded_by}
+        if unknown := references - splits:
             raise ValueError(f"a dimension or split names splits that are not declared: {', '.join(sorted(unknown))}")
         # Columns that composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
