@@ -301,19 +301,12 @@ class Benchmark(FactSheet):
         if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
             raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
         splits = {split.name for split in self.splits}
-<<<<<<< HEAD
         parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
         references = {name for part in parts_with_splits for name in part.splits}
         references |= {split.superseded_by for split in self.splits if split.superseded_by}
         if unknown := references - splits:
             names = ", ".join(sorted(unknown))
             raise ValueError(f"a dimension, breakdown or split names splits that are not declared: {names}")
-=======
-        references = {name for dimension in self.dimensions for name in dimension.splits}
-        references |= {split.superseded_by for split in self.splits if split.superseded_by}
-        if unknown := references - splits:
-            raise ValueError(f"a dimension or split names splits that are not declared: {', '.join(sorted(unknown))}")
->>>>>>> fix-scripts
         # Columns that composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
         for composite in self.composites:
