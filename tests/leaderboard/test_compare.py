@@ -148,7 +148,7 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
 
 def test_one_other_system_is_no_median(two: RunsFolder) -> None:
     page = report_page.document([report(two, "one", [WHERE])])
-    assert "The other system" in page
+    assert "Other system" in page
     assert "Median of others" not in page
 
 
