@@ -148,8 +148,8 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
 
 def test_one_other_system_is_no_median(two: RunsFolder) -> None:
     page = report_page.document([report(two, "one", [WHERE])])
-    assert "The other system" in page
-    assert "Median of others" not in page
+    assert "Other system" in page
+    assert "Median of the other systems" not in page
 
 
 def test_the_same_value_is_called_equal_on_every_page(tmp_path: Path) -> None:
