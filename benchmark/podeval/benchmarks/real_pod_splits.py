@@ -36,7 +36,7 @@ HARD = Split(
     file="real_pod_hard.json",
     revision="sha256:ec5c75828fdc2510c4482c124a7d071335ffe4164e1f1693ff5e4f1bdad9ddf9",
     readings=True,
-    optional=True,
+    trial=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -51,9 +51,9 @@ LONG = Split(
     revision="sha256:1b37d837996e6f29ed2a75e9969425377f4bf5f559ad01adbe9d65b903adcb95",
     scripts=PinnedFile(
         file="real_pod_long_scripts.jsonl",
-        revision="sha256:47766a0549fd7227c44e25d4d7027012268b97391a3ccde8fe73803874979fff",
+        revision="sha256:9b8acce92c64650796700c76a50670df1c50a9714045e18db14e155d5ce90cd7",
     ),
-    optional=True,
+    trial=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -68,9 +68,9 @@ LONG_ZH = Split(
     revision="sha256:02ccec6ce792cdf6e90738908a8bb5085ddff62c6a7605ee94dad146db1cfab7",
     scripts=PinnedFile(
         file="real_pod_long_zh_scripts.jsonl",
-        revision="sha256:1fb6f2e6f1abea8c74b25a42ca30d0c08bea3390a51c6ef355f76d1ef4a4ef67",
+        revision="sha256:ff43bbee27c93086b205cc6da276bac2fe1f7b61e7736bc739fc7f8f8498d2a5",
     ),
-    optional=True,
+    trial=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -80,7 +80,7 @@ DEMO_ZH = Split(
     trial=True,
     description="Six scripts in Chinese of about 50 seconds from six categories; without reference voices.",
     file="real_pod_demo_zh.json",
-    revision="sha256:8983cf87bcddf3eeaadaa73b9bc7f3a284d8bf51d339c7b624a79b559e8b032b",
+    revision="sha256:68d1424e0a5c4b82bd8605045ee78cf7b8ae0585a29ce544e33fdd1c2f3915fd",
     tracks=("voice", "write"),
     licence="CC-BY-4.0",
 )
@@ -91,7 +91,7 @@ _ZH_FILE = PinnedFile(
 )
 _ZH_SCRIPTS = PinnedFile(
     file="real_pod_zh_scripts.jsonl",
-    revision="sha256:4a2001dfd0de382f35bdc707eb90bef92363a64870132ea8a46a908908e05edc",
+    revision="sha256:2980aaf1c1d349360ed7e10ef545601d8eda79c2d5a8867846278d124a0bed7a",
 )
 
 ZH = Split(
@@ -100,7 +100,7 @@ ZH = Split(
     file=_ZH_FILE.file,
     revision=_ZH_FILE.revision,
     scripts=_ZH_SCRIPTS,
-    optional=True,
+    trial=True,
     tracks=("voice", "write"),
     licence="CC-BY-4.0",
 )
@@ -112,7 +112,7 @@ ZH_SPONTANEOUS = Split(
     revision=_ZH_FILE.revision,
     scripts=_ZH_SCRIPTS,
     version="spontaneous",
-    optional=True,
+    trial=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
