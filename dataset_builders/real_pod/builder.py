@@ -11,7 +11,8 @@ from typing import Any
 
 import datasets
 from podeval import progress
-from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, SPLITS, VOICES
+from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
+from podeval.benchmarks.real_pod_splits import SPLITS
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
 from podeval.datasets.data_files import read_object_lines, read_objects

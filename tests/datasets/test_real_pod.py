@@ -13,7 +13,8 @@ datasets = pytest.importorskip("datasets")
 
 from podeval.analysis import recording  # noqa: E402
 from podeval.analysis.cache import Cache  # noqa: E402
-from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SPLITS  # noqa: E402
+from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES  # noqa: E402
+from podeval.benchmarks.real_pod_splits import SPLITS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402

@@ -18,7 +18,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, TAG_BREAKDOWN, make_splits
+from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -52,9 +52,6 @@ VOICES = PinnedFile(
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )
 """The reference voices to speak them with."""
-
-SPLITS = make_splits(VOICES)
-"""The splits beyond the paper's topics."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
