@@ -55,7 +55,7 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
     for system, row in _read_figures():
         if row["module"] == metric.name and row["key"] in declared and not row["breakdown"]:
             groups[row["paper"], row["table"], row["variant"], row["key"]].append((float(row["value"]), system))
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for (paper, table, variant, key), values in sorted(groups.items()):
         systems = sorted(pair for pair in values if pair[1] not in PEOPLE)
         people = sorted(value for value, system in values if system in PEOPLE)
