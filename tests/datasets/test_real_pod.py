@@ -226,7 +226,7 @@ def test_every_wrong_row_is_named_by_its_rule_and_nothing_is_written(tmp_path: P
             topic | {"id": "a_3", "topic": 3},
             topic | {"id": "a_4", "voices": "two"},
             topic | {"id": "a_5", "episode": {"title": "A", "link": "https://example.org"}},
-            topic | {"id": "a", "language": "zh"},
+            topic | {"id": "a", "language": "fr"},
             {"id": "a_7"},
         ],
         demo=[
