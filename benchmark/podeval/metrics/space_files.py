@@ -178,6 +178,8 @@ def _describe_output(metric: Metric) -> str:
         return "No output is kept here yet; `tests/studies/example_outputs.py` computes it."
     audio = metric.inputs[0] == "recording"
     of = "the dialogue of the tutorials (`docs/tutorials/audio`), with its script," if audio else "the example above"
+    if "reference_voices" in metric.inputs:
+        of += " against the voices of two other people"
     return f"Output for {of} by this version:\n\n```json\n{json.dumps(output, indent=1, ensure_ascii=False)}\n```"
 
 
