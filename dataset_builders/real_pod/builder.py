@@ -11,7 +11,8 @@ from typing import Any
 
 import datasets
 from podeval import progress
-from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, SPLITS, VOICES
+from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
+from podeval.benchmarks.real_pod_splits import SPLITS
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
 from podeval.datasets.data_files import read_object_lines, read_objects
@@ -31,7 +32,7 @@ from podeval.datasets.row_rules import (
 )
 from podeval.errors import BadInput
 
-TOPICS, SPEECHES, CLAIMS, READERS, DEMO, EPISODES = "topics", "scripts", "claims", "voices", "demo", "episodes"
+TOPICS, SPEECHES, CLAIMS, READERS, DEMO, EPISODES = "topics", "scripts", "sources", "voices", "demo", "episodes"
 
 _TABLES = {split.name: SplitTable(split, split.description) for split in SPLITS if split.version == "written"}
 _FILES = {
@@ -254,7 +255,7 @@ class RealPod(Builder):
                 readable_audio("audio"),
             ]
         if config == CLAIMS:
-            return [_text("id", "topic"), present("turns"), RowRule("claims", find_unsourced_turn)]
+            return [_text("id", "topic"), present("turns"), RowRule("sources", find_unsourced_turn)]
         common = [
             one_of("category", CATEGORIES),
             one_of("language", BENCHMARK.languages),
@@ -346,10 +347,10 @@ def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, An
 
 def _make_claims(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
     """Make the row of what a script claims: its turns, each with the claims and sources that name it by number."""
-    claims = _read_parts(script.get("claims"), "turn", "claim", "source")
+    sources = _read_parts(script.get("sources"), "turn", "claim", "source")
     turns = _read_parts(script.get("turns"), "speaker", "text")
-    for number, turn in enumerate(turns):
-        turn["claims"] = _read_parts([one for one in claims if one["turn"] == number], "claim", "source")
+    for number, turn in enumerate(turns, 1):
+        turn["claims"] = _read_parts([one for one in sources if one["turn"] == number], "claim", "source")
     topic = topics.get(script.get("id"), {}).get("topic")
     return {"id": script.get("id"), "topic": topic, "topic_id": _read_topic_id(script), "turns": turns}
 

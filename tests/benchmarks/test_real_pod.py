@@ -83,10 +83,10 @@ def test_a_split_is_replaced_by_one_that_there_is() -> None:
 
 def test_no_item_carries_the_sources_of_its_script() -> None:
     scripts = spoken.read_scripts(SCRIPTS)
-    assert all(script.claims for script in scripts.values())
+    assert all(script.sources for script in scripts.values())
     for item in REAL_POD.items("topics"):
         text = item.model_dump_json()
-        assert not [one.source for one in scripts[item.id].claims if one.source != "invented" and one.source in text]
+        assert not [one.source for one in scripts[item.id].sources if one.source != "invented" and one.source in text]
 
 
 def test_scripts_other_than_the_pinned_ones_are_refused() -> None:

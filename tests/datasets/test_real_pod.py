@@ -13,7 +13,8 @@ datasets = pytest.importorskip("datasets")
 
 from podeval.analysis import recording  # noqa: E402
 from podeval.analysis.cache import Cache  # noqa: E402
-from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SPLITS  # noqa: E402
+from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES  # noqa: E402
+from podeval.benchmarks.real_pod_splits import SPLITS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
@@ -64,7 +65,7 @@ def test_the_benchmarks_items_are_rows(whole: Path, streaming: bool) -> None:
         False,
         True,
         [
-            *("topics", "scripts", "claims", "voices", "demo"),
+            *("topics", "scripts", "sources", "voices", "demo"),
             *(split.name for split in SPLITS if split.version == "written"),
         ],
     )
@@ -87,7 +88,7 @@ def test_scripts_and_voices_are_what_the_voice_track_speaks(whole: Path, streami
 
 
 def test_what_scripts_claim_has_its_sources_in_a_config_apart(whole: Path) -> None:
-    scripts, claims = (list(read(whole, config)) for config in ("scripts", "claims"))
+    scripts, claims = (list(read(whole, config)) for config in ("scripts", "sources"))
     assert [row["id"] for row in claims] == [row["id"] for row in scripts]
     for row, script in zip(claims, scripts, strict=True):
         assert [turn["text"] for turn in row["turns"]] == [turn["text"] for turn in script["turns"]]
@@ -247,12 +248,12 @@ def test_a_script_that_breaks_a_rule_is_told_by_it(tmp_path: Path, broken: Any, 
 def test_a_year_or_a_name_without_a_source_is_refused(tmp_path: Path) -> None:
     first, second = two_scripts()
     topics = json.loads((catalogue.folder_of("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))["items"]
-    kept = [claim for claim in first["claims"] if claim["turn"] != 3]
-    source = damaged(tmp_path / "mine", topics=topics, scripts=[first | {"claims": kept}, second])
+    kept = [source for source in first["sources"] if source["turn"] != 4]
+    source = damaged(tmp_path / "mine", topics=topics, scripts=[first | {"sources": kept}, second])
     with pytest.raises(BrokenRules) as found:
-        build("real_pod", tmp_path / "out", source=str(source), configs=["claims"], cache=tmp_path / "cache")
+        build("real_pod", tmp_path / "out", source=str(source), configs=["sources"], cache=tmp_path / "cache")
     assert [(problem.id, problem.rule, problem.sentence) for problem in found.value.problems] == [
-        (first["id"], "claims", "turn 4 says 'nineteen seventy' without a source")
+        (first["id"], "sources", "turn 4 says 'nineteen seventy' without a source")
     ]
 
 
@@ -270,7 +271,7 @@ def test_scripts_and_topics_of_ones_own_make_the_dataset_without_the_voices(tmp_
     assert {name: made["test"]["rows"] for name, made in lock["configs"].items()} == {
         "topics": 2,
         "scripts": 2,
-        "claims": 2,
+        "sources": 2,
         "demo": 0,
     }
 
@@ -287,7 +288,7 @@ def test_every_wrong_row_is_named_by_its_rule_and_nothing_is_written(tmp_path: P
             topic | {"id": "a_3", "topic": 3},
             topic | {"id": "a_4", "voices": "two"},
             topic | {"id": "a_5", "episode": {"title": "A", "link": "https://example.org"}},
-            topic | {"id": "a", "language": "zh"},
+            topic | {"id": "a", "language": "fr"},
             {"id": "a_7"},
         ],
         demo=[

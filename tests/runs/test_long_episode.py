@@ -37,8 +37,6 @@ def test_an_episode_of_ten_minutes_is_spoken_and_has_its_errors_by_minute(tmp_pa
     assert 7 * 60 < output.duration < 14 * 60
     task = Task(item, output, folder.outputs, "embedded", "voice", REAL_POD.metrics("voice", "long"))
     results = measure_item(task)
-    print({name: getattr(result, "values", result) for name, result in results.items()})
-    print({name: results[name].timeline for name in ("content_errors", "speaker_attribution")}, output.duration)
     assert {name for name, result in results.items() if not isinstance(result, Score)} <= {"sim", "wsim"}
     for name in ("content_errors", "speaker_attribution"):
         score = results[name]

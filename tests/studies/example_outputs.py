@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from podeval.benchmarks.real_pod import VOICES
+from podeval.benchmarks.real_pod_splits import VOICES
 from podeval.benchmarks.spoken import read_voices
 from podeval.metrics import catalogue
 from podeval.metrics.card_facts import EXAMPLES
@@ -39,7 +39,9 @@ def sources_of(metric: Metric) -> dict[str, Any]:
         "reference_text": script,
         "reference_voices": dict(zip(names, voices, strict=False)),
     }
-    return {name: sources[name] for name in (*metric.inputs, *metric.optional_inputs) if name in sources}
+    # The voices are of other people; a metric that can do without is given none.
+    wanted = (*metric.inputs, *(name for name in metric.optional_inputs if name != "reference_voices"))
+    return {name: sources[name] for name in wanted if name in sources}
 
 
 def has_example(metric: Metric) -> bool:

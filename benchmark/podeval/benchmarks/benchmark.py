@@ -21,7 +21,7 @@ from pydantic import (
 
 from podeval.benchmarks.records import FactSheet, PinnedFile
 from podeval.benchmarks.records import content_revision as content_revision
-from podeval.benchmarks.spoken import ReferenceVoice, SourcedClaim, Version, read_scripts, read_voices
+from podeval.benchmarks.spoken import ClaimSource, ReferenceVoice, Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
 from podeval.models.card import Profile
 from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
@@ -77,8 +77,8 @@ class Split(FactSheet):
     """A part of the dataset, and the tracks that use it.
 
     Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which is built from its
-    source (`sample`: from the few rows that ship with podeval, to try things out; `trial`: a few real items that show
-    within minutes how a system does, not open to entries if there are others). `revision` pins the content; it is None
+    source (`sample`: from the few rows that ship with podeval, to try things out; `trial`: for trying a system out, or
+    on request; not open to entries if there are others). `revision` pins the content; it is None
     for rows that could not be looked up here, in which case every protocol names their content instead.
 
     Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
@@ -102,7 +102,6 @@ class Split(FactSheet):
     version: Version = "written"
     superseded_by: Name | None = None
     readings: bool = False
-    optional: bool = False
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -127,11 +126,6 @@ class Split(FactSheet):
     def for_listening(self) -> bool:
         """Whether the split is spoken only for listening tests, on request."""
         return self.version == "spontaneous"
-
-    @property
-    def entered(self) -> bool:
-        """Whether an entry has to have it: it is open to entries, no trial, no sample and not optional."""
-        return self.open_to_entries and not (self.trial or self.sample or self.optional)
 
     @property
     def open_to_entries(self) -> bool:
@@ -234,7 +228,7 @@ class Item(FactSheet):
     reference_voices: dict[str, ReferenceVoice] = Field(default_factory=dict)
     properties: dict[str, str] = Field(default_factory=dict)
     lines: tuple[HardLine, ...] = ()
-    claims: tuple[SourcedClaim, ...] = ()
+    claims: tuple[ClaimSource, ...] = ()
 
     @property
     def readings(self) -> AcceptedReadings | None:
@@ -312,6 +306,8 @@ class Benchmark(FactSheet):
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
+        if unknown := {name for breakdown in self.breakdowns for name in breakdown.splits} - splits:
+            raise ValueError(f"a breakdown names splits that are not declared: {', '.join(sorted(unknown))}")
         # Names are unique within each kind of part.
         named_parts: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
         for parts in named_parts:

@@ -19,7 +19,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, TAG_BREAKDOWN, make_splits
+from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -44,7 +44,7 @@ CATEGORIES = (
 
 SCRIPTS = PinnedFile(
     file="real_pod_scripts.jsonl",
-    revision="sha256:e4b4e98b03571cf85a9ab8eab665b0e0f838f96d0e69e6dc108f37056534efc0",
+    revision="sha256:544bf02a52a4f2e9b99c33d3cbff3ecbb4b53abb8220b990e40f9195eadc7b3d",
 )
 """A script for each topic, in two versions."""
 
@@ -65,9 +65,6 @@ VOICES_V1 = PinnedFile(
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )
 """The ten voices of dataset revision 1.2.0."""
-
-SPLITS = make_splits(VOICES)
-"""The splits beyond the paper's topics."""
 
 BENCHMARK = Benchmark(
     name="real_pod",

@@ -41,14 +41,6 @@ class ReferenceVoice(FactSheet):
         return _verify_recording(self.file, self.sha256)
 
 
-class SourcedClaim(FactSheet):
-    """A claim that a script makes as a fact, the turn it stands in (from 0), and where it is from."""
-
-    turn: int = Field(ge=0)
-    claim: str = Field(min_length=2)
-    source: str = Field(min_length=2)
-
-
 class ScriptSpeaker(FactSheet):
     """A speaker of a script: name, role, the id of the reference voice if there is one, and how they talk."""
 
@@ -67,13 +59,21 @@ class ScriptedTurn(FactSheet):
     spontaneous: str | None = Field(default=None, min_length=1)
 
 
+class ClaimSource(FactSheet):
+    """Where a claim comes from: its turn, numbered from 1, the claim, and a publication, or `invented`."""
+
+    turn: int = Field(ge=1)
+    claim: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+
 class SpokenScript(FactSheet):
-    """The script of a topic; its versions have the same turns. No system is shown its claims."""
+    """The script of a topic in one version or both, which have the same turns."""
 
     id: str
     speakers: tuple[ScriptSpeaker, ...] = Field(min_length=1)
     turns: tuple[ScriptedTurn, ...] = Field(min_length=1)
-    claims: tuple[SourcedClaim, ...] = ()
+    sources: tuple[ClaimSource, ...] = ()
 
     @model_validator(mode="after")
     def _names_who_speaks(self) -> "SpokenScript":

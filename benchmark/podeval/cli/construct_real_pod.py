@@ -98,7 +98,7 @@ def convert_drafts(
 
     Example: podeval data construct real_pod drafts my_drafts --into my_pod --name long
     """
-    from podeval.benchmarks.real_pod import VOICES
+    from podeval.benchmarks.real_pod_splits import VOICES
     from podeval.benchmarks.spoken import read_voices
     from podeval.construction.real_pod_drafts import convert_folder
 

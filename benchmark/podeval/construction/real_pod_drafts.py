@@ -1,9 +1,9 @@
 """Convert drafts of Real-Pod's scripts, as people and models write them, into the items and scripts of its splits.
 
 A draft of an episode has a head of `name: value` lines, `---`, its turns as `Name: text`, `---`, and lines
-`source: turn | claim | where it is from`. A turn is its number from 0, or `@` and words that stand in it. Two versions
-of a turn stand on one line with ` ||| ` between them. Head lines `speaker: name | role | gender | manner` say who
-speaks.
+`source: turn | claim | where it is from`. There a turn is its number from 0, or `@` and words that stand in it; in the
+files turns count from 1. Two versions of a turn stand on one line with ` ||| ` between them. Head lines
+`speaker: name | role | gender | manner` say who speaks.
 
 A draft of hard lines holds many items. Each begins with `# id | topic | category | speakers`; a line is
 `Name [tags of the line]: text`, and in the text `{as written|another form|@tag}` is a stretch with its other readings.
@@ -82,10 +82,10 @@ def _parse_claim(line: str, turns: Sequence[tuple[str, ...]]) -> dict[str, Any]:
         numbers = [number for number, turn in enumerate(turns) if any(position[1:] in version for version in turn[1:])]
         if not numbers:
             raise BadInput(f"no turn has the words {position[1:]!r} of a source")
-        return {"turn": numbers[0], "claim": claim, "source": source}
+        return {"turn": numbers[0] + 1, "claim": claim, "source": source}
     if not position.isdecimal() or int(position) >= len(turns):
         raise BadInput(f"a source is of turn {position}, and there are {len(turns)}, from 0")
-    return {"turn": int(position), "claim": claim, "source": source}
+    return {"turn": int(position) + 1, "claim": claim, "source": source}
 
 
 def make_item(draft: EpisodeDraft, inline: bool = False) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def make_script(draft: EpisodeDraft, voices: Iterable[ReferenceVoice] = ()) -> d
         speakers.append({name: speaker[name] for name in ("name", "role", "gender", "manner")} | voice_of)
     versions = ("text", "spontaneous")
     turns = [{"speaker": turn[0], **dict(zip(versions, turn[1:], strict=False))} for turn in draft.turns]
-    return {"id": draft.head["id"], "speakers": speakers, "turns": turns, "claims": list(draft.claims)}
+    return {"id": draft.head["id"], "speakers": speakers, "turns": turns, "sources": list(draft.claims)}
 
 
 def _take(left: Mapping[str, list[str]], gender: str) -> str:

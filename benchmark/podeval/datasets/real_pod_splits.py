@@ -78,7 +78,7 @@ def features_of(table: SplitTable, categories: Sequence[str], languages: Sequenc
     return datasets.Features(
         common
         | {"minutes": text, "speakers": datasets.List(speaker), "turns": datasets.List(turn)}
-        | {"claims": datasets.List(claim), "length": count}
+        | {"sources": datasets.List(claim), "length": count}
     )
 
 
@@ -93,7 +93,7 @@ def make_split_rows(table: SplitTable, folder: Path) -> Iterator[Row]:
             lines = zip(item["script"], item["lines"], strict=True)
             yield common | {"turns": [turn | hard for turn, hard in lines]}
             continue
-        script = scripts.get(item["id"], {"turns": item.get("script", ()), "claims": item.get("claims", ())})
+        script = scripts.get(item["id"], {"turns": item.get("script", ()), "sources": item.get("claims", ())})
         turns = [
             {"speaker": turn["speaker"], "text": turn["text"], "spontaneous": turn.get("spontaneous")}
             for turn in script["turns"]
@@ -103,7 +103,7 @@ def make_split_rows(table: SplitTable, folder: Path) -> Iterator[Row]:
             "minutes": item.get("properties", {}).get("minutes"),
             "speakers": [{name: one.get(name, "") for name in names} for one in script.get("speakers", ())],
             "turns": turns,
-            "claims": list(script.get("claims", ())),
+            "sources": list(script.get("sources", ())),
             "length": count_length([turn["text"] for turn in turns], item["language"]),
         }
 
@@ -119,7 +119,7 @@ def make_split_rules(table: SplitTable, benchmark: Benchmark, categories: Sequen
     common = [one_of("category", categories), one_of("language", benchmark.languages), present("turns", "topic")]
     if table.split.readings:
         return [*common, RowRule("turns", _wrong_hard_turns), RowRule("readings", _wrong_readings)]
-    rules = [*common, RowRule("readable", _unreadable), RowRule("claims", _wrong_claims)]
+    rules = [*common, RowRule("readable", _unreadable), RowRule("sources", _wrong_sources)]
     if table.split.scripts is None:
         return [*rules, RowRule("speakers", _wrong_voices), RowRule("length", _limit_length(DEMO_LENGTH))]
     rules += [RowRule("speakers", _wrong_speakers), RowRule("pasted", _repeats_itself)]
@@ -182,10 +182,10 @@ def _unreadable(row: Row) -> str | None:
     return None
 
 
-def _wrong_claims(row: Row) -> str | None:
-    for claim in row["claims"]:
-        if not 0 <= claim["turn"] < len(row["turns"]):
-            return f"a claim is of turn {claim['turn']}, and there are {len(row['turns'])}, from 0"
+def _wrong_sources(row: Row) -> str | None:
+    for claim in row["sources"]:
+        if not 1 <= claim["turn"] <= len(row["turns"]):
+            return f"a claim is of turn {claim['turn']}, and there are {len(row['turns'])}"
         if not claim["claim"].strip() or not claim["source"].strip():
             return f"the claim of turn {claim['turn']} lacks its words or its source"
     return None

@@ -99,8 +99,12 @@ def _list_obstacles(plan: RunPlan, missing: int, total: int) -> Iterator[str]:
     """List what keeps these outputs from being a whole entry."""
     benchmark = benchmarks.get(plan.benchmark)
     split = benchmark.split(plan.split)
-    if not split.entered:
-        whole = [other.name for other in benchmark.splits if plan.track in other.tracks and other.entered]
+    if split.trial or split.sample or split.for_listening:
+        whole = [
+            other.name
+            for other in benchmark.splits
+            if plan.track in other.tracks and not (other.trial or other.sample or other.for_listening)
+        ]
         if whole:
             yield f"{benchmark.title} is entered with {' and '.join(whole)}, this run is of {plan.split}; run it too"
     if missing:

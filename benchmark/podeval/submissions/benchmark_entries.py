@@ -47,15 +47,14 @@ class RunEntry:
 def entries(document: Submission) -> tuple[RunEntry, ...]:
     """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
-    Splits for listening tests and optional ones are generated on request, and not entered; nor are those that another
-    has replaced.
+    Splits for listening tests are generated on request, and not entered; nor are those that another has replaced.
     """
     runs = []
     for entered in document.benchmarks:
         splits = benchmarks.get(entered.name).splits
         for track in entered.tracks:
             serving = [split for split in splits if track in split.tracks and split.open_to_entries]
-            whole = [split for split in serving if split.entered] or serving
+            whole = [split for split in serving if not split.sample and not split.trial] or serving
             runs += [RunEntry(entered.name, split.name, track) for split in whole]
     return tuple(runs)
 
