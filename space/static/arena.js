@@ -266,7 +266,7 @@ function judge(root) {
       const started = players.a.playing || players.b.playing;
       const goal = !started && current === players.a && enough(players.a) && players.b.share === 0;
       (goal ? players.b : current).toggle();
-    } else if (name === "arrowleft" || name === "arrowright") current.step(name === "arrowleft" ? -1 : 1);
+    } else if (name === "arrowleft" || name === "arrowright") current.seek(current.sound.currentTime + (name === "arrowleft" ? -1 : 1) * current.step);
     else if (asked && !event.repeat) asked.click();
     else return;
     event.preventDefault();

@@ -13,10 +13,12 @@ from podeval.arena.protocols import EXCERPTS, PROTOCOLS
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import SystemRating, rate
 
-SECONDS = ((0.0, 15.0), (15.0, 25.0), (25.0, float("inf")))
+Bounds = tuple[tuple[float, float], ...]
+
+SECONDS: Bounds = ((0.0, 15.0), (15.0, 25.0), (25.0, float("inf")))
 """Groups of votes on excerpts, by seconds heard."""
 
-SHARES = ((0.0, 0.95), (0.95, float("inf")))
+SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 """Groups of votes on whole recordings, by the share heard."""
 
 
@@ -68,4 +70,5 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
 
 
 def _make_battles(votes: pd.DataFrame) -> Battles:
-    return Battles.of(list(votes["system_a"]), list(votes["system_b"]), list(votes["outcome"]), list(votes["voter"]))
+    a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
+    return Battles.of(a, b, outcome, voter)
