@@ -123,7 +123,7 @@ class RateAwareScorer(Protocol):
         """Return one value per window of samples at `rate`, shape (windows,)."""
 
 
-class AestheticsScorer(Protocol):
+class Aesthetics(Protocol):
     """Rates a window of any sound in four ways; the job `aesthetics`."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
