@@ -25,7 +25,7 @@ RELATIVE = {
     "utmos22": "its real weights were out of reach",
     "utmosv2": "its real weights were out of reach",
     "audiobox_aesthetics": "its real weights were out of reach",
-    "nisqa_tts": "new; its values depend on the rate of the recording",
+    "nisqa_tts": "new; no clips of people and of systems were measured yet",
     "speaker_attribution": "new; no recordings of people with scripts were measured yet",
     "content_errors": "new; no recordings of people with scripts were measured yet",
     "integrity": "new; what remains on undamaged recordings depends on how they were encoded",
