@@ -36,7 +36,7 @@ WINDOW = 160_000
 """Samples of a window, 10 s."""
 
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
-_GPU_BATCH, _CPU_BATCH = 16, 2
+_GPU_BATCH, _CPU_BATCH = 8, 2
 
 
 class AudioboxAesthetics(Aesthetics):
