@@ -117,13 +117,13 @@ class WindowScorer(Protocol):
 
 
 class RateAwareScorer(Protocol):
-    """Rates a window of speech with one number that depends on the sample rate; the job `nisqa_tts`."""
+    """Rates a window of speech, at the sample rate that it has, with one number; the job `nisqa_tts`."""
 
     def score(self, windows: Sequence[Samples], rate: int) -> NDArray[np.float32]:
         """Return one value per window of samples at `rate`, shape (windows,)."""
 
 
-class AestheticsScorer(Protocol):
+class Aesthetics(Protocol):
     """Rates a window of any sound in four ways; the job `aesthetics`."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, select_part
 from podeval.models.device import device
-from podeval.models.interfaces import AestheticsScorer, Samples
+from podeval.models.interfaces import Aesthetics, Samples
 from podeval.models.networks.fairseq_encoders import build_encoder
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ WINDOW = 160_000
 """Samples of a window, 10 s."""
 
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
-_GPU_BATCH, _CPU_BATCH = 16, 2
+_GPU_BATCH, _CPU_BATCH = 8, 2
 
 
-class AudioboxAesthetics(AestheticsScorer):
+class AudioboxAesthetics(Aesthetics):
     """The predictor.
 
     Args:

@@ -4,7 +4,7 @@ Segments of 15 frames of a mel spectrogram pass one by one through six convoluti
 bidirectional LSTM, whose last step each way gives the mean opinion score. Mittag and Möller, "Deep Learning Based
 Assessment of Synthetic Speech Naturalness", Interspeech 2020. Written here in torch from the published architecture;
 equal within 1e-4 to the package `nisqa` 2.0 (tests/models/test_nisqa.py). The spectrogram is taken at the rate of the
-recording, and its level grows with it, so that equal speech at another rate has another value, as there.
+recording, as there, so that speech resampled to another rate has a slightly different value.
 """
 
 from __future__ import annotations

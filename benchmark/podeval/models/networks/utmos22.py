@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Weights = dict[str, Tensor]
 
-_GPU_BATCH, _CPU_BATCH = 32, 2
+_GPU_BATCH, _CPU_BATCH = 8, 2
 _HALF_RANGE, _MIDDLE = 2, 3
 
 
