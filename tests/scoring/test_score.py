@@ -15,25 +15,6 @@ from podeval.scoring import engine, sources
 from podeval.scoring.request import plan_metrics, read_request
 
 RATE = 16_000
-<<<<<<< HEAD
-=======
-RELATIVE = {
-    "arena": "a rating is relative to the systems that were compared",
-    "mushra": "marks are relative to the stimuli of one test",
-    "dialogue_judge": "0 is the script it is compared with",
-    "info_dens": "it grows with the length of the text",
-    "dialogue_naturalness": "it is not shown to agree with people",
-    "content_density": "its paper prints no values by system",
-    "utmos22": "its real weights were out of reach",
-    "utmosv2": "its real weights were out of reach",
-    "audiobox_aesthetics": "its real weights were out of reach",
-    "nisqa_tts": "new; no clips of people and of systems were measured yet",
-    "speaker_attribution": "new; no recordings of people with scripts were measured yet",
-    "content_errors": "new; no recordings of people with scripts were measured yet",
-    "integrity": "new; what remains on undamaged recordings depends on how they were encoded",
-}
-"""Metrics without values of people or systems to set them against, with the reason."""
->>>>>>> fix-predictors
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -24,7 +24,7 @@ from typing import Literal
 from podeval.analysis import Recording
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
-from podeval.metrics.reach import UNRUN
+from podeval.metrics.reach import UNMEASURED
 from podeval.metrics.score import Score
 
 WINDOW = 10.0
@@ -36,7 +36,7 @@ HIGHEST_RATE = 48_000
     title="NISQA-TTS",
     version="1.0",
     dimension="speech.naturalness",
-    keys=(Key("nisqa_tts", "higher", "MOS", (1, 5), unreached=UNRUN, about="naturalness of the speech, by NISQA-TTS"),),
+    keys=(Key("nisqa_tts", "higher", "MOS", (1, 5), unreached=UNMEASURED, about="naturalness of the speech, by NISQA-TTS"),),
     needs=(*SPEECH_NEEDS, "nisqa_tts"),
     paper="ours",
     intended_use=("Comparing with papers that print NISQA-TTS; finding synthetic speech that sounds unnatural."),

@@ -27,6 +27,7 @@ PART = "A part of the metric, for which nobody has published values of people or
 RAW = "Depends on how a text is spelled, so that values of other texts say nothing; look at the normalised rate"
 NEW = "Defined by podeval; no recordings of people or of many systems have been measured with it yet"
 UNRUN = "Its real weights were out of reach here, and values that papers print are of other material"
+UNMEASURED = "No clips of people and of systems have been measured with it here yet"
 VARIANT = "A variant of the metric; no values of people or of systems are known for it"
 PLACE = "A place among the systems of one arena, which says nothing beyond it"
 RELATIVE = "Relative to the other systems of one listening test, which says nothing beyond it"
