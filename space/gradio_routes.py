@@ -245,7 +245,8 @@ async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, b
         if message["type"] == "http.response.start":
             status = message["status"]
         elif message["type"] == "http.response.body":
-            body += message.get("body", b"")
+            more: bytes = message.get("body", b"")
+        body += more
 
     await app(scope, receive, keep)
     return status, body
@@ -253,7 +254,7 @@ async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, b
 
 async def _read_body(receive: Receive) -> bytes:
     """The body of a request, which the site's gate has bounded."""
-    body = b""
+    body: bytes = b""
     while True:
         message = await receive()
         if message["type"] != "http.request":

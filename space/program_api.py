@@ -97,7 +97,10 @@ class ProgramApi:
         frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
         better = {(each.name, key.name): key.better for each in catalogue.all_metrics() for key in each.keys}
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        told = [{**row, "better": better.get((row["metric"], row["key"]), "")} for row in rows]
+        told = [
+            {**{str(name): value for name, value in row.items()}, "better": better.get((row["metric"], row["key"]), "")}
+            for row in rows
+        ]
         return sorted(told, key=_by_rank)
 
     def metrics(self, request: gr.Request) -> list[dict[str, Any]]:

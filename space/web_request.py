@@ -13,4 +13,5 @@ def web_request(event: gr.Request) -> Request:
         event: as Gradio hands it to a function.
     """
     assert event.request is not None, "Gradio calls our functions for requests alone"
-    return event.request
+    request: Request = event.request
+    return request

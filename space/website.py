@@ -265,7 +265,7 @@ def build_site(site: Site) -> FastAPI:
     app.add_middleware(Lost, site=site)
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(
-        SessionMiddleware,
+        SessionMiddleware,  # type: ignore[arg-type]  # takes any app; its annotation names one argument alone
         secret_key=cookie_secret(),
         session_cookie="podeval",
         max_age=14 * 24 * 3600,

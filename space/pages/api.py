@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -192,12 +193,12 @@ def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.D
 
 def _require_known(folder: RunsFolder, column: str, name: str) -> None:
     """Whether there are numbers of it, or it is declared."""
-    declared = {
+    declared: dict[str, Callable[[], Iterable[str]]] = {
         "benchmark": benchmarks.names,
         "profile": lambda: PROFILES,
         "metric": lambda: [metric.name for metric in catalogue.all_metrics()],
-    }.get(column, tuple)
-    names = {*folder.board()[column], *declared()}
+    }
+    names = {*folder.board()[column], *(declared[column]() if column in declared else ())}
     if name in names or (column == "system" and name in set(folder.items()[column])):
         return
     existing = sorted(names - {""})

@@ -54,7 +54,8 @@ def router(site: Site) -> APIRouter:
     @routes.get("/api/docs")
     def page(request: Request) -> HTMLResponse:
         site.limit(request, "120/minute")
-        read, sent = [], []
+        read: list[Operation] = []
+        sent: list[Operation] = []
         # What is made for programs stands before what pages ask too.
         for operation in sorted(operations(request.app.openapi()), key=lambda one: not one.path.startswith("/api/")):
             (read if operation.method == "get" else sent).append(operation)

@@ -87,8 +87,8 @@ def router(site: Site) -> APIRouter:
     def battle(request: Request, wish: Wish) -> JSONResponse:
         """A new battle for who asks: two outputs, blind."""
         site.limit(request, "30/minute")
-        wishes = {"protocol": wish.protocol or None, "dimension": wish.dimension or None}
-        return show(request, arena.serve(voter(request), **wishes))
+        view = arena.serve(voter(request), protocol=wish.protocol or None, dimension=wish.dimension or None)
+        return show(request, view)
 
     @routes.get("/arena/battles/{token}")
     @in_turn

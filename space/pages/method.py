@@ -33,7 +33,7 @@ def router(site: Site) -> APIRouter:
     kept: dict[int, list[Validity]] = {}
     rated: dict[int, list[HeardRatings]] = {}
     lock = threading.Lock()
-    changed: list[tuple[pd.DataFrame, int, list[Change]]] = []
+    changed: dict[tuple[int, int], tuple[pd.DataFrame, list[Change]]] = {}
 
     def agreement() -> list[Validity]:
         """Computed once for a state of the board; a bootstrap over all items takes a while."""
@@ -51,15 +51,16 @@ def router(site: Site) -> APIRouter:
         with database.reading() as session:
             steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
         with lock:
-            if not changed or changed[0][0] is not board or changed[0][1] != steps:
-                changed[:] = [(board, steps, changes(board, site.services.runs, database))]
-            return changed[0][2]
+            state = id(board), steps
+            if state not in changed:
+                changed.clear()
+                # With the board, so that no other gets its identity.
+                changed[state] = board, changes(board, site.services.runs, database)
+            return changed[state][1]
 
     def heard() -> list[HeardRatings]:
         """Computed again where there are more votes."""
         arena = site.services.arena
-        if arena is None:
-            return []
         votes = arena.counts().votes
         with lock:
             if votes not in rated:

@@ -201,7 +201,14 @@ class SubmitTab:
         order = {path: place for place, path in enumerate(names)}
         if "refusals" in told:
             told["refusals"] = sorted(told["refusals"], key=lambda each: order.get(each["field"], len(order)))
-        empty = {"sentence": "", "refusals": [], "preview": None, "row": None, "passed": True, "verdict": None}
+        empty: dict[str, Any] = {
+            "sentence": "",
+            "refusals": [],
+            "preview": None,
+            "row": None,
+            "passed": True,
+            "verdict": None,
+        }
         return self._site.render_text(web_request(request), "submit_answer.html", names=names, **(empty | told))
 
     def _say(self, request: gr.Request, error: Exception) -> str:

@@ -36,7 +36,11 @@ HIGHEST_RATE = 48_000
     title="NISQA-TTS",
     version="1.0",
     dimension="speech.naturalness",
-    keys=(Key("nisqa_tts", "higher", "MOS", (1, 5), unreached=UNMEASURED, about="naturalness of the speech, by NISQA-TTS"),),
+    keys=(
+        Key(
+            "nisqa_tts", "higher", "MOS", (1, 5), unreached=UNMEASURED, about="naturalness of the speech, by NISQA-TTS"
+        ),
+    ),
     needs=(*SPEECH_NEEDS, "nisqa_tts"),
     paper="ours",
     intended_use=("Comparing with papers that print NISQA-TTS; finding synthetic speech that sounds unnatural."),
