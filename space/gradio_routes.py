@@ -245,8 +245,7 @@ async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, b
         if message["type"] == "http.response.start":
             status = message["status"]
         elif message["type"] == "http.response.body":
-            more: bytes = message.get("body", b"")
-        body += more
+            body += message.get("body", b"")
 
     await app(scope, receive, keep)
     return status, body
@@ -259,7 +258,8 @@ async def _read_body(receive: Receive) -> bytes:
         message = await receive()
         if message["type"] != "http.request":
             raise ValueError("the request ended early")
-        body += message.get("body", b"")
+        part: bytes = message.get("body", b"")
+        body += part
         if not message.get("more_body", False):
             return body
 

@@ -76,6 +76,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     record.write_text(
         text.replace(LINE, f'{LINE}\nMetricUse(name="questions", keys=("questions",)),'), encoding="utf-8"
     )
+    # Cards tell what papers print of a metric, which is kept beside the package.
+    (folder / "submissions").symlink_to(CHECKOUT / "submissions")
     return folder
 
 

@@ -44,7 +44,7 @@ def test_a_freeze_is_read_by_everybody_and_stands_on_the_trail_until_it_is_thawe
     page.goto(f"{site}/admin")
     page.get_by_label("Reason (Votes)").fill("moved")
     with page.expect_navigation():
-        page.get_by_role("button", name="Take them again (Votes)").click()
+        page.get_by_role("button", name="Accept them again (Votes)").click()
     assert page.locator(".notice").count() == 0
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

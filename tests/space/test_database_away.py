@@ -171,7 +171,7 @@ class Board:
         return [*dict.fromkeys(addresses), *(("/try/", f"/?tab=system&system={SYSTEM}") if method == "GET" else ())]
 
     def _filled(self, path: str) -> str:
-        values = self.values | {"name": SYSTEM if path.startswith("/report") else self.battle["a"]["excerpt"]}
+        values = self.values | {"name": SYSTEM if path.startswith("/report") else self.battle["a"]["audio"]}
         filled = re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: values[match[1]], path)
         return f"{filled}?system={SYSTEM}" if filled in ("/api/v1/items", "/system") else filled
 

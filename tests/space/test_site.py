@@ -287,7 +287,7 @@ def test_pages_speak_chinese_to_who_asks_for_it(local: TestClient) -> None:
     ("address", "said", "not_said"),
     [
         ("/submit", "提交系统", "Submit a system"),
-        ("/arena", "哪一个更好", "Which of the two"),
+        ("/arena", "盲听两段录音", "Judge two recordings"),
         ("/system?system=hibari", "按 类别", "按 Category"),
         ("/system?system=hibari", "类别: 艺术", "category: Arts"),
         ("/method", "MTalk-Bench，表 3", "table 3"),

@@ -272,7 +272,7 @@ BENCHMARK = Benchmark(
             ),
             main="utmos22.utmos22",
             needs_accurate_speech=True,
-            splits=("demo", "topics"),
+            splits=("demo", "topics", "topics_v1"),
             profiles=("reference",),
         ),
         Dimension(

@@ -24,7 +24,7 @@ from podeval.store.files import write_whole
 from podeval.text.accepted_readings import PLAIN
 
 VERSIONS = " ||| "
-_HARD_LINE = re.compile(r"(?P<speaker>[^\[:]+?)\s*(?:\[(?P<tags>[a-z_, ]+)\])?: (?P<text>.+)")
+_HARD_LINE = re.compile(r"(?P<speaker>[^\[:]+)(?:\[(?P<tags>[a-z_, ]+)\])?: (?P<text>.+)")
 _STRETCH = re.compile(r"\{([^{}]+)\}|\[([^\[\]|]+\|[^\[\]]+)\]")
 _LINE_TAG = re.compile(r" \[([a-z_]+)\]$")
 
@@ -161,7 +161,7 @@ def parse_hard_items(text: str) -> list[dict[str, Any]]:
         if not match or not items:
             raise BadInput(f"a hard line is `Name [tags]: text`, not {line[:60]!r}")
         words, hard = _parse_hard_line(match["text"], match["tags"] or "")
-        items[-1]["script"].append({"speaker": match["speaker"], "text": words})
+        items[-1]["script"].append({"speaker": match["speaker"].strip(), "text": words})
         items[-1]["lines"].append(hard)
     for item in items:
         if len({turn["speaker"] for turn in item["script"]}) != item["voices"]:

@@ -56,6 +56,7 @@ Meter = Callable[[Span], float]
             "in range",
             "LU",
             ideal=(5, 30),
+            unreached=VARIANT,
             about="loudness of speech over that of the music under it, mean over segments",
         ),
         Key(

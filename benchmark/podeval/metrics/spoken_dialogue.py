@@ -33,7 +33,7 @@ BRACKETS = (
 )
 """What a judge that reads has to know of a transcript."""
 
-_BRACKETED = re.compile(r"[\[(\uff08\u3010{<*]\s*([^\[\](){}<>\uff08\uff09\u3010\u3011*]*?)\s*[\])\uff09\u3011}>*]")
+_BRACKETED = re.compile(r"[\[(\uff08\u3010{<*]([^\[\](){}<>\uff08\uff09\u3010\u3011*]*)[\])\uff09\u3011}>*]")
 _BRACKETS = re.compile(r"[\[\](){}<>\uff08\uff09\u3010\u3011\uff3b\uff3d\u3014\u3015]")
 
 _CRITERION = re.compile(r"^[^\w\n]*(criteria_[smd]_\d+)(?:[^\w:：]*[:：])+\s*(\S.*)", re.MULTILINE)
@@ -286,7 +286,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 def quote_brackets(text: str) -> str:
     """Write a transcript in one line, with what stands in brackets as quoted words: only a listener adds tones."""
-    quoted = _BRACKETED.sub(r"“\1”", " ".join(text.split()))
+    quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 
 

@@ -4,8 +4,10 @@ The sum over speakers of seconds × cosine between its mean embedding and its re
 seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
 
 There is no published definition: the name appears only in a figure of PodEval's appendix A.7, so this one is podeval's
-own. It is not the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which slides a
-window over the speech and takes the worst of several generations; `worst_window` of `sim` is nearest to that.
+own.
+
+Differs from the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which slides a window over the speech and
+takes the worst of several generations; `worst_window` of `sim` is nearest to that.
 """
 
 from typing import Literal
