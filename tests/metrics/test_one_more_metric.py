@@ -67,7 +67,7 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The engine with one file and one line more."""
-    folder = tmp_path_factory.mktemp("benchmark")
+    folder = tmp_path_factory.mktemp("checkout") / "benchmark"
     shutil.copytree(CHECKOUT / "benchmark" / "podeval", folder / "podeval", ignore=shutil.ignore_patterns("*.pyc"))
     (folder / "podeval" / "metrics" / "questions.py").write_text(FILE, encoding="utf-8")
     record = folder / "podeval" / "benchmarks" / "real_pod.py"
@@ -77,7 +77,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text.replace(LINE, f'{LINE}\nMetricUse(name="questions", keys=("questions",)),'), encoding="utf-8"
     )
     # Cards tell what papers print of a metric, which is kept beside the package.
-    (folder / "submissions").symlink_to(CHECKOUT / "submissions")
+    (folder.parent / "submissions").symlink_to(CHECKOUT / "submissions")
     return folder
 
 

@@ -156,6 +156,8 @@ class Board:
             "letter": "A",
             "id": self.submission,
             "system": SYSTEM,
+            "benchmark": "real_pod",
+            "split": "demo",
         }
 
     def _submission(self) -> str:

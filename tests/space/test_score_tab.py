@@ -293,7 +293,7 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     page.wait_for_selector("text=Measure a recording of your own")
     upload(page, tone)
     page.wait_for_function("document.body.innerText.includes('0:06')")
-    chosen = page.get_by_role("group", name="Metrics").first.get_by_role("checkbox")
+    chosen = page.locator("#score-recording-metrics").get_by_role("checkbox")
     offered = [box.is_checked() for box in chosen.all()]
     assert offered.count(False) < len(offered) / 2, "all but what needs words is chosen"
     for box in chosen.all():
