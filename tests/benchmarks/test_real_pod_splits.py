@@ -79,7 +79,7 @@ def test_seventeen_chinese_topics_have_a_script_in_two_versions() -> None:
 
 
 def test_an_entry_is_asked_for_the_topics_alone_as_before() -> None:
-    entered = [split for split in REAL_POD.splits if not (split.trial or split.sample or split.for_listening)]
+    entered = [split for split in REAL_POD.splits if split.open_to_entries and not (split.trial or split.sample)]
     assert [split.name for split in entered] == ["topics"]
 
 

@@ -120,6 +120,7 @@ def reference(
     return folder
 
 
+@pytest.mark.long
 def test_a_window_has_the_value_of_the_libraries_parts_every_time(
     load_reference: Callable[..., Any], reference: Path
 ) -> None:

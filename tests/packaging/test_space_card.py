@@ -75,6 +75,7 @@ def test_cards_of_links_show_a_picture_that_is_in_the_space(card: tuple[dict[str
     assert BOARD_SITE == "https://podeval-leaderboard.hf.space"
 
 
+@pytest.mark.long
 @pytest.mark.space
 def test_a_copy_made_by_the_readme_alone_serves_and_takes_votes(
     card: tuple[dict[str, Any], str], loopback_hub: Any, run_python: Callable[..., str], tmp_path: Path

@@ -99,11 +99,11 @@ def _list_obstacles(plan: RunPlan, missing: int, total: int) -> Iterator[str]:
     """List what keeps these outputs from being a whole entry."""
     benchmark = benchmarks.get(plan.benchmark)
     split = benchmark.split(plan.split)
-    if split.trial or split.sample or split.for_listening:
+    if split.trial or split.sample or not split.open_to_entries:
         whole = [
             other.name
             for other in benchmark.splits
-            if plan.track in other.tracks and not (other.trial or other.sample or other.for_listening)
+            if plan.track in other.tracks and other.open_to_entries and not (other.trial or other.sample)
         ]
         if whole:
             yield f"{benchmark.title} is entered with {' and '.join(whole)}, this run is of {plan.split}; run it too"
