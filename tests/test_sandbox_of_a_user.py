@@ -164,7 +164,7 @@ def test_the_walls_hold_for_a_user_without_privileges(user: pwd.struct_passwd) -
     assert {name: result for name, result in results.items() if "IT WORKED" in result[1]} == {}
     stopped = {name: failure for name, (failure, _) in results.items() if failure}
     memory, output = "it used more than 256 MiB of memory", "it wrote more than 20 MiB"
-    # Its memory is a deleted file that is mapped as well: on a busy machine the other wall may see it first.
+    # What such a process holds cannot be looked into, so that on a busy machine the other wall may stop it first.
     assert stopped.pop("memory of processes whose first thread has ended") in (memory, output)
     assert stopped == {
         "memory that is in nobody's tables": memory,
