@@ -93,6 +93,7 @@ def test_it_is_in_the_catalogue_on_its_card_and_on_the_board_in_both_languages(e
     assert seen["chinese"] == [["脚本 · 生动", "提问 ↑"], ["语音 · 准确性", "词错误率 ↓"]]
 
 
+@pytest.mark.long
 def test_the_command_line_lists_explains_and_measures_it(engine: Path, run_python: Any, tmp_path: Path) -> None:
     script = tmp_path / "script.txt"
     script.write_text(SCRIPT, encoding="utf-8")

@@ -63,6 +63,7 @@ def test_some_windows_at_a_time_give_the_turns_of_all_at_once(
     assert dict(heard) == {"finding speech": 1.0, "finding speakers": 1.0}
 
 
+@pytest.mark.long
 def test_a_recording_on_disk_is_let_go_while_it_is_listened_to(
     diarizer: SenkoDiarizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

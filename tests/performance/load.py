@@ -168,7 +168,7 @@ def rehearse(address: str, cookies: list[str]) -> None:
         with urllib.request.urlopen(asked, timeout=60) as answer:
             battle = json.load(answer)
         for side in "ab":
-            sound = urllib.request.Request(f"{address}/audio/{battle[side]['excerpt']}", headers=headers)
+            sound = urllib.request.Request(f"{address}/audio/{battle[side]['audio']}", headers=headers)
             urllib.request.urlopen(sound, timeout=60).close()
 
     with ThreadPoolExecutor(4) as threads:
@@ -241,8 +241,8 @@ class Crowd:
         battle = json.loads(content)
         self.battles += 1
         for side in "ab":
-            await self._ask("audio", "GET", f"/audio/{battle[side]['excerpt']}", cookie)
-            await self._ask("peaks", "GET", f"/audio/{battle[side]['excerpt']}/peaks", cookie)
+            await self._ask("audio", "GET", f"/audio/{battle[side]['audio']}", cookie)
+            await self._ask("peaks", "GET", f"/audio/{battle[side]['audio']}/peaks", cookie)
         lengths = [battle[side]["seconds"] for side in "ab"]
         await asyncio.sleep(sum(lengths))
         ballot = {

@@ -115,6 +115,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.long
 def test_on_a_full_disk_the_command_says_so_and_completes_once_there_is_space(
     command: Command, counted: Counted, tiny: ModuleType, small_disk: Path
 ) -> None:

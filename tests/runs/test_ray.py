@@ -147,6 +147,7 @@ def _twice(number: int) -> tuple[int, int]:
     return 2 * number, os.getpid()
 
 
+@pytest.mark.long
 def test_an_item_whose_process_dies_is_done_again_and_one_that_always_kills_is_given_up(
     elsewhere: ModuleType, spread: Any, tmp_path: Path
 ) -> None:

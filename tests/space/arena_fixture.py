@@ -74,12 +74,13 @@ def fill(database: Path, folder: Path, *, items: int = len(LINES)) -> None:
 
 
 def fill_long(database: Path, folder: Path, seconds: int = 5) -> None:
-    """One long item, of which an excerpt is heard."""
+    """Long items, of which excerpts are heard: so many that who judged two pairs has not judged all."""
     folder.mkdir(parents=True, exist_ok=True)
     speech = np.resize(_speech(1)[0], seconds * RATE)
     with Database(database) as opened:
-        item = ItemEntry(id="long", dimension="long form")
-        add(opened, Manifest(items=[item], outputs=[_output(folder, name, "long", speech) for name in SYSTEMS]))
+        items = [ItemEntry(id=f"long-{number}", dimension="long form") for number in range(3)]
+        outputs = [_output(folder, name, item.id, speech) for item in items for name in SYSTEMS]
+        add(opened, Manifest(items=items, outputs=outputs))
 
 
 def _speech(lines: int) -> list[np.ndarray]:

@@ -199,6 +199,7 @@ def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter
     assert here.wrong == []
 
 
+@pytest.mark.long
 def test_what_was_heard_and_written_outlives_a_reload(site: Site, voter: Callable[..., Voter]) -> None:
     here = voter()
     page = here.open(site.address)

@@ -95,6 +95,7 @@ def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(v
     assert visit.errors == []
 
 
+@pytest.mark.long
 def test_heads_sort_by_number_best_first_and_again_worst_first(visit: Any, address: str) -> None:
     page = visit.open(f"{address}?dimension=speech.accuracy&controls=0&columns=wer.wer")
     assert "Hibari" in visit.rows()[0]
@@ -126,6 +127,7 @@ def test_link_restores_the_view_exactly(visit: Any, address: str) -> None:
     assert "2/2" in before[0][0], "two items of the category Arts, and one metric"
 
 
+@pytest.mark.long
 def test_downloads_hold_the_numbers_shown(visit: Any, address: str, tmp_path: Path) -> None:
     page = visit.open(f"{address}?dimension=speech.accuracy&columns=wer.wer&q=voices")
     for name in ("Parquet", "CSV"):

@@ -32,6 +32,7 @@ def heard(speech: Speech, whisper: Any) -> str:
     return " ".join(segment.text for segment in segments)
 
 
+@pytest.mark.long
 def test_the_neural_voices_are_understood(neural_speech: Speech, dialogue: Script, whisper: Any) -> None:
     errors = word_errors(dialogue.text, heard(neural_speech, whisper), "en")
     assert errors.wer is not None
