@@ -36,10 +36,13 @@ def test_ten_seconds_of_each_excerpt_are_enough_and_are_kept_with_the_vote(small
         small.arena.vote("alice", small.ballot(battle, played_b=[(3.0, 9.0), (20.0, 23.4)]))
     small.vote("alice", battle=battle, played_a=[(0.0, 12.5)], played_b=[(3.0, 9.0), (20.0, 24.0)], preference="slight")
     vote, row = newest(small)
-    assert (vote.heard_seconds_a, vote.heard_seconds_b) == (12.5, 10.0)
-    assert (vote.heard_a, vote.preference, row.protocol) == (12.5 / 30, "slight", "excerpts")
+    assert (vote.heard_seconds_a, vote.heard_seconds_b) == pytest.approx((12.5, 10.0))
+    # An excerpt begins anywhere, so that the last digit is chance.
+    assert vote.heard_a == pytest.approx(12.5 / 30)
+    assert (vote.preference, row.protocol) == ("slight", "excerpts")
     (table,) = small.arena.battles().to_dict("records")
-    assert (table["protocol"], table["preference"], table["heard_seconds_a"]) == ("excerpts", "slight", 12.5)
+    assert (table["protocol"], table["preference"]) == ("excerpts", "slight")
+    assert table["heard_seconds_a"] == pytest.approx(12.5)
 
 
 @ON_SQLITE
