@@ -83,7 +83,6 @@ class LanguageApps(Mapping[str, Any]):
     """
 
     def __init__(self, app: FastAPI, site: Site) -> None:
-        self._parent = app
         self._site = site
         self._made: dict[str, Any] = {}
         self._making = threading.Lock()
