@@ -76,8 +76,8 @@ def choose(current: BoardView, given: Mapping[str, Any]) -> BoardView:
     texts = {name: _as_text(value) for name, value in given.items() if name != "hide"}
     texts["controls"] = "0" if given.get("hide") is True else ""
     wish = BoardView.from_query(texts)
-    known = {field.name for field in fields(BoardView)} & texts.keys()
-    chosen = replace(current, **{name: getattr(wish, name) for name in known})
+    field_names = {field.name for field in fields(BoardView)} & texts.keys()
+    chosen = replace(current, **{name: getattr(wish, name) for name in field_names})
     moved = any(getattr(chosen, name) != getattr(current, name) for name in PLACES if getattr(current, name))
     return replace(chosen, columns=()) if moved else chosen
 

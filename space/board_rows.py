@@ -60,12 +60,12 @@ def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str
                 column[key] = _render_cell(cell, settled.sheet.rows(name).get(key), words)
         if key not in stated:
             stated[key] = _render_stated(line, settled.facts.get(line.system, Facts()), words)
-        place = line.cells[by].standing if by is not None else ""
+        standing = line.cells[by].standing if by is not None else ""
         name = _render_name(line, view, unpinned, samples, words)
         cells = "".join([column[key] for column in written])
         pinned = " class=pinned" if line.system in view.pins else ""
         parts[line.kind == "control"].append(
-            f'<tr{pinned}><td class="place">{_render_place(place, words)}</td>{name}{stated[key]}</th>{cells}</tr>'
+            f'<tr{pinned}><td class="place">{_render_place(standing, words)}</td>{name}{stated[key]}</th>{cells}</tr>'
         )
     return BoardRows(Markup("".join(parts[0])), Markup("".join(parts[1])), len(parts[1]))
 
@@ -116,14 +116,14 @@ def _render_stated(line: table.TableRow, facts: Facts, words: Words) -> str:
     if verdict := next((row["spot_check"] for row in line.rows if row["spot_check"]), ""):
         # Of supplied outputs, some were made again with the model they are said to be of.
         provenance += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
-    said = escape(" · ".join(filter(None, (*parts, provenance))))
+    summary = escape(" · ".join(filter(None, (*parts, provenance))))
     scored = escape(str(words["scored_of"]).format(line.counted)) if line.total else ""
     why = table.reasons_text(line.rows, words["causes"])
     if why:
         scored = _behind_safe(scored or escape(str(words["reasons"])), why)
     elif scored:
         scored = f' · <span class="scored">{scored}</span>'
-    return f'<small class="stated">{said}{scored}</small>'
+    return f'<small class="stated">{summary}{scored}</small>'
 
 
 def _render_cell(cell: table.Cell, row: table.Row | None, words: Words) -> str:

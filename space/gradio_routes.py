@@ -146,8 +146,8 @@ class GradioGate:
                 return
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
         elif part == f"{_API}/upload":
-            told = send if cookie else self._add_cookie(send)
-            await app(scope, receive, _Issuing(told, self._issued, holders[0]))
+            answer_with = send if cookie else self._add_cookie(send)
+            await app(scope, receive, _Issuing(answer_with, self._issued, holders[0]))
         elif scope["method"] == "POST":
             await self._call(app, scope, receive, send, holders)
         else:

@@ -91,17 +91,17 @@ class ProgramApi:
             name, value = next(iter(missed.items()))
             raise BadInput(f"there is no {name} {value[:80]!r} here; there are {', '.join(_choices(settled, name))}")
         if metric and metric not in {column.metric for column in settled.columns}:
-            known = sorted({column.metric for column in settled.columns})
-            raise BadInput(f"there is no metric {metric[:80]!r} here; there are {', '.join(known)}")
+            measured = sorted({column.metric for column in settled.columns})
+            raise BadInput(f"there is no metric {metric[:80]!r} here; there are {', '.join(measured)}")
         frame = table.tidy(settled)
         frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
         better = {(each.name, key.name): key.better for each in catalogue.all_metrics() for key in each.keys}
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        told = [
+        entries = [
             {**{str(name): value for name, value in row.items()}, "better": better.get((row["metric"], row["key"]), "")}
             for row in rows
         ]
-        return sorted(told, key=_by_rank)
+        return sorted(entries, key=_by_rank)
 
     def metrics(self, request: gr.Request) -> list[dict[str, Any]]:
         """Every metric: name, title, what it is about, version, dimension, inputs, keys with direction and unit."""
@@ -188,11 +188,11 @@ class ProgramApi:
             dimension: one alone; empty for all, and `pooled`.
         """
         self._limit(request, RATE, "api ratings")
-        told: dict[str, Any] = Rankings(self._site.services.arena).current().document()
+        document: dict[str, Any] = Rankings(self._site.services.arena).current().document()
         if dimension:
-            for parts in told["protocols"].values():
+            for parts in document["protocols"].values():
                 parts["dimensions"] = {name: part for name, part in parts["dimensions"].items() if name == dimension}
-        return told
+        return document
 
 
 def add(site: Site, measuring: bool) -> None:
@@ -258,10 +258,10 @@ def _score_inputs(sources: dict[str, Any], names: list[str], part: str) -> dict[
     offered = _offered(part)
     if wrong := [name for name in names if name not in offered]:
         raise BadInput(f"{wrong[0][:60]!r} is not measured here from this; there are {', '.join(offered)}")
-    given = MetricInputs(sources, keep=True)
-    given.read()
+    inputs = MetricInputs(sources, keep=True)
+    inputs.read()
     scores: dict[str, Any] = {}
     for name in names:
-        _, result = measure_item(name, given)
+        _, result = measure_item(name, inputs)
         scores[name] = {**result["items"][0], "protocol": result["protocol"]}
     return scores

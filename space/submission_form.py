@@ -47,25 +47,25 @@ def fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]:
         path: where the block stands.
         texts: `fields` and `helps` of the page's language, by the last name of a path.
     """
-    found, nested = [], []
+    form_fields, nested = [], []
     schema = _blocks()[block]
     for name, declared in schema["properties"].items():
         if name in _NOT_HERE:
             continue
-        place, about = f"{path}.{name}", _without_null(declared)
+        field_path, about = f"{path}.{name}", _without_null(declared)
         if "$ref" in about:
-            nested += fields(about["$ref"].rpartition("/")[2], place, texts)
+            nested += fields(about["$ref"].rpartition("/")[2], field_path, texts)
             continue
-        required = name in schema.get("required", ()) and place.count(".") == 1
+        required = name in schema.get("required", ()) and field_path.count(".") == 1
         # Outputs without a folder need the repo.
         required = required or "folder" in schema["properties"]
         pattern = about.get("items", about).get("pattern", "")
-        asked = texts["helps"].get(name) or declared.get("description") or PATTERNS_IN_WORDS.get(pattern, "")
+        help = texts["helps"].get(name) or declared.get("description") or PATTERNS_IN_WORDS.get(pattern, "")
         parent = path.rpartition(".")[2]
-        named = texts["fields"].get(f"{parent}.{name}") or texts["fields"].get(name) or declared["title"]
+        label = texts["fields"].get(f"{parent}.{name}") or texts["fields"].get(name) or declared["title"]
         choices = tuple(about.get("enum", ()))
-        found.append(FormField(place, named, asked, _looks(about, pattern), required, choices))
-    return found + nested
+        form_fields.append(FormField(field_path, label, help, _looks(about, pattern), required, choices))
+    return form_fields + nested
 
 
 @cache
@@ -100,10 +100,10 @@ def as_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, A
         if read is None:
             continue
         *blocks, last = field.path.split(".")
-        place = document
+        section = document
         for block in blocks:
-            place = place.setdefault(block, {})
-        place[last] = read
+            section = section.setdefault(block, {})
+        section[last] = read
     entered: dict[str, list[str]] = {}
     for each in tracks:
         benchmark, _, track = str(each).partition(".")

@@ -172,7 +172,7 @@ class Site:
     def _content(self, request: Request, template: str, **values: Any) -> str:
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
-        given = {
+        context = {
             "t": self.texts[language],
             "person": person,
             "language": language,
@@ -188,7 +188,7 @@ class Site:
             "unfinished": person is None and request.query_params.get(SIGNED_IN) == "no",
             "version": __version__,
         }
-        return self._templates.get_template(template).render(given | values)
+        return self._templates.get_template(template).render(context | values)
 
     def render_text(self, request: Request, template: str, **values: Any) -> str:
         """The text of a template that is a part of something, with the same values."""

@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 CHECKOUT = Path(__file__).parents[1]
 ENGINE = CHECKOUT / "benchmark" / "podeval"
 
@@ -96,8 +98,9 @@ def pointers(prefix: str) -> tuple[Counter[str], int]:
     return counts, stored
 
 
-def test_a_variable_says_what_it_holds() -> None:
-    counts, stored = pointers("benchmark/")
+@pytest.mark.parametrize("folder", ["benchmark/", "space/"])
+def test_a_variable_says_what_it_holds(folder: str) -> None:
+    counts, stored = pointers(folder)
     assert counts.total() <= 0.003 * stored, f"{counts.total()} of {stored}: {counts.most_common(20)}"
 
 

@@ -19,14 +19,14 @@ class ApiParameter:
 
     Attributes:
         name: as it is written.
-        place: `path`, `query` or `body`.
+        location: `path`, `query` or `body`.
         kind: its type in words of JSON Schema.
         required: whether it has to be there.
         about: what else is known, such as its bounds.
     """
 
     name: str
-    place: str
+    location: str
     kind: str
     required: bool
     about: str
@@ -92,7 +92,7 @@ def _body_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Ite
         yield _parameter(name, "body", field, name in schema.get("required", ()))
 
 
-def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> ApiParameter:
+def _parameter(name: str, location: str, schema: dict[str, Any], required: bool) -> ApiParameter:
     kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
     notes = [schema.get("description", "")]
     if "minimum" in schema:
@@ -101,7 +101,7 @@ def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) ->
         )
     if schema.get("default") not in (None, ""):
         notes.append(f"= {schema['default']}")
-    return ApiParameter(name, place, " | ".join(kinds), required, "; ".join(filter(None, notes)))
+    return ApiParameter(name, location, " | ".join(kinds), required, "; ".join(filter(None, notes)))
 
 
 def _kind(schema: dict[str, Any]) -> str:

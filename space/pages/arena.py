@@ -111,8 +111,8 @@ def router(site: Site) -> APIRouter:
     def reveal(request: Request, vote: str) -> JSONResponse:
         """Who was who in a battle that one judged, with the ratings by now; null where the arena does not tell."""
         site.limit(request, "60/minute")
-        told = rankings.reveal(voter(request), vote)
-        return JSONResponse(None if told is None else asdict(told))
+        reveal = rankings.reveal(voter(request), vote)
+        return JSONResponse(None if reveal is None else asdict(reveal))
 
     @parts.get("/arena/votes/{vote}/revealed")
     @in_turn
@@ -120,12 +120,12 @@ def router(site: Site) -> APIRouter:
         """The same for people, with both recordings to be heard again and the board of one's own votes."""
         site.limit(request, "60/minute")
         who = voter(request)
-        told = rankings.reveal(who, vote)
-        on_board = set(site.results.board()["system"]) if told is not None else set()
+        reveal = rankings.reveal(who, vote)
+        on_board = set(site.results.board()["system"]) if reveal is not None else set()
         return site.render(
-            request, "arena_revealed.html", told=told, mine=personals.of(who), board_from=BOARD_FROM,
-            pages={side.system: system_address(side.system) for side in (told.a, told.b) if side.system in on_board}
-            if told is not None else {},
+            request, "arena_revealed.html", told=reveal, mine=personals.of(who), board_from=BOARD_FROM,
+            pages={side.system: system_address(side.system) for side in (reveal.a, reveal.b) if side.system in on_board}
+            if reveal is not None else {},
         )  # fmt: skip
 
     @routes.get("/arena/me")

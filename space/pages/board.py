@@ -45,22 +45,22 @@ def router(site: Site) -> APIRouter:
         language = site.language(request)
         words = Words(site.texts[language]["board"], language)
         person = site.person(request)
-        operates, problem, shown = person is not None and person.admin, "", None
+        operates, problem, view = person is not None and person.admin, "", None
         try:
             index = folder.index()
             wide = "wide" in request.headers.get(PART, "")
             if not index.empty:
-                shown = describe_view(_view(request), index, folder, words, str(request.base_url), wide)
+                view = describe_view(_view(request), index, folder, words, str(request.base_url), wide)
         except BadInput as error:
             _LOG.error("the board cannot be shown: %s", error)
             problem = str(error) if operates else words["in_the_log"]
         answer = site.render(
             request,
             "board_view.html",
-            shown=shown,
+            shown=view,
             problem=problem,
             folder=str(folder.path) if operates else "",
-            elsewhere=_elsewhere(shown.view) if shown else (),
+            elsewhere=_elsewhere(view.view) if view else (),
         )
         answer.status_code = 503 if problem else 200
         answer.headers["Vary"] = f"{PART}, accept-encoding, accept-language"

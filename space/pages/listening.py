@@ -101,9 +101,9 @@ def router(site: Site) -> APIRouter:
     def show(request: Request, session: str, number: int) -> JSONResponse:
         site.limit(request, FAST)
         """A page as data, and as the cards and questions that its listener sees."""
-        saved, shown = listening.answered(session, number), listening.show(session, number)
-        form = site.render_text(request, "listening_page.html", shown=shown, session=session)
-        return JSONResponse({**asdict(shown), "saved": saved and asdict(saved), "form": form})
+        saved, test_page = listening.answered(session, number), listening.show(session, number)
+        form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
+        return JSONResponse({**asdict(test_page), "saved": saved and asdict(saved), "form": form})
 
     @routes.post("/listen/sessions/{session}/pages/{number}")
     def save(request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:

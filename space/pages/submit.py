@@ -60,10 +60,9 @@ class SubmissionsPage(BaseModel):
 def router(site: Site) -> APIRouter:
     """The routes."""
     routes, parts = APIRouter(tags=["submissions"]), APIRouter(route_class=PartRoute)
-    found = site.services.desk
-    if found is None:
+    if site.services.desk is None:
         return routes
-    desk: SubmissionService = found
+    desk: SubmissionService = site.services.desk
     queue = desk.queue
     ledger, proposals = Ledger(queue.database, 0.0), Proposals(queue, site.services.runs)
 
@@ -113,10 +112,10 @@ def router(site: Site) -> APIRouter:
         try:
             row = desk.submit(read(sent.document), who)
         except (BadDocument, SubmissionRefused) as error:
-            told = refusals(error)
-            status = _STATUS.get(told[0]["rule"], 422)
+            reasons = refusals(error)
+            status = _STATUS.get(reasons[0]["rule"], 422)
             return JSONResponse(
-                {"error": str(error), "reason": "refused", "code": error.code, "refusals": told}, status
+                {"error": str(error), "reason": "refused", "code": error.code, "refusals": reasons}, status
             )
         return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
 
@@ -155,8 +154,8 @@ def router(site: Site) -> APIRouter:
         """Take a published submission of one's own off the board; its history stays."""
         site.limit(request, "20/hour")
         person = owner(request, id)
-        taken = service.withdraw(queue, id, submitter(person).name, site.services.runs)
-        if taken:
+        withdrawn = service.withdraw(queue, id, submitter(person).name, site.services.runs)
+        if withdrawn:
             build(site.services.runs)
         return JSONResponse({"id": id, "state": queue.get(id).state})
 
@@ -234,12 +233,12 @@ def public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]
 
 def queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
     """Submissions as the queue shows them: at work, waiting in their order, and the last that ended."""
-    place = {id: number for number, id in enumerate(queue.standings())}
+    order = {id: number for number, id in enumerate(queue.standings())}
     rows = queue.all()
     waiting = [row for row in rows if row.state in ("queued", "received", "checked")]
     return {
         "working": public_rows(queue, [row for row in rows if row.state in LEASED]),
-        "waiting": public_rows(queue, sorted(waiting, key=lambda row: (place.get(row.id, len(place)), row.number))),
+        "waiting": public_rows(queue, sorted(waiting, key=lambda row: (order.get(row.id, len(order)), row.number))),
         "ended": public_rows(queue, [row for row in rows if row.state not in OPEN][:100]),
     }
 
@@ -288,13 +287,13 @@ def verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None)
         judged = judge_model(document, desk.gate)
     except BadDocument as error:
         return {"runs_as": "", "reasons": refusals(error), "dollars": None, "runs": [], "kits": []}
-    told: dict[str, Any] = {"runs_as": judged.runs_as, "dollars": None, "runs": [], "seconds": None}
-    told["reasons"] = [asdict(each) for each in judged.reasons]
-    told["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
+    preparation: dict[str, Any] = {"runs_as": judged.runs_as, "dollars": None, "runs": [], "seconds": None}
+    preparation["reasons"] = [asdict(each) for each in judged.reasons]
+    preparation["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
     if judged.runs_as:
-        told |= preview(desk, document, {"parameters": 0})
-        told["dollars"] = estimate(document, jobs).total if jobs is not None else None
-    return told
+        preparation |= preview(desk, document, {"parameters": 0})
+        preparation["dollars"] = estimate(document, jobs).total if jobs is not None else None
+    return preparation
 
 
 def read(plain: dict[str, Any]) -> Submission:

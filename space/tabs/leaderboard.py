@@ -98,23 +98,23 @@ class LeaderboardTab:
 
     def _head(self) -> str:
         """One line that says what this is, the three ways in, and the fold of all that can be chosen."""
-        said = {name: escape(str(self._words[name])) for name in ("title", "intro", "go_vote", "go_score", "go_submit")}
+        safe = {name: escape(str(self._words[name])) for name in ("title", "intro", "go_vote", "go_score", "go_submit")}
         ways = (("arena", "go_vote"), ("score", "go_score"), ("submit", "go_submit"))
         links = "".join(
-            f'<a class="button{" second" if number else ""}" href="/{address}">{said[name]}</a>'
+            f'<a class="button{" second" if number else ""}" href="/{address}">{safe[name]}</a>'
             for number, (address, name) in enumerate(ways)
         )
         fold = _FOLD.format(escape(str(self._words["choices"])))
-        return f'<h1>{said["title"]}</h1><p class="pitch">{said["intro"]}</p><p class="ways">{links}{fold}</p>'
+        return f'<h1>{safe["title"]}</h1><p class="pitch">{safe["intro"]}</p><p class="ways">{links}{fold}</p>'
 
     def _frame(self) -> str:
         """What stands around the view from the beginning: what goes wrong, and that something is loading."""
-        said = {name: escape(str(self._words[name])) for name in ("failed", "offline", "retry", "loading")}
+        texts = {name: escape(str(self._words[name])) for name in ("failed", "offline", "retry", "loading")}
         return (
-            f'<p id="board-problem" class="notice" role="alert" hidden data-failed="{said["failed"]}" '
-            f'data-offline="{said["offline"]}"><span></span> '
-            f'<button type="button" class="second">{said["retry"]}</button></p>'
-            f'<p id="board-loading" class="visually-hidden" role="status" data-loading="{said["loading"]}"></p>'
+            f'<p id="board-problem" class="notice" role="alert" hidden data-failed="{texts["failed"]}" '
+            f'data-offline="{texts["offline"]}"><span></span> '
+            f'<button type="button" class="second">{texts["retry"]}</button></p>'
+            f'<p id="board-loading" class="visually-hidden" role="status" data-loading="{texts["loading"]}"></p>'
             '<div id="view" aria-busy="true"></div>'
         )
 
@@ -162,11 +162,11 @@ class LeaderboardTab:
     def _updates(self, settled: ResolvedView | None) -> list[Any]:
         if settled is None:
             return [gr.update(visible=False)] * len(self.fields)
-        said = describe_fields(settled, self._words)
+        choices_of = describe_fields(settled, self._words)
         updates = []
         for name, field in self.fields.items():
-            choices = {} if name in ("q", "hide") else {"choices": said[name].choices}
-            updates.append(type(field)(value=said[name].value, visible=said[name].visible, **choices))
+            choices = {} if name in ("q", "hide") else {"choices": choices_of[name].choices}
+            updates.append(type(field)(value=choices_of[name].value, visible=choices_of[name].visible, **choices))
         return updates
 
 

@@ -38,10 +38,10 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
         try:
             site.limit(web_request(request), RATE, "queue")
             parts = queue_parts(desk.queue)
-            told = evaluation.sentence(texts) if evaluation else ""
+            sentence = evaluation.sentence(texts) if evaluation else ""
         except PodevalError:
             return [gr.skip()] * (1 + len(tables))
-        return [told, *(table_rows(parts[name], texts) for name in PARTS)]
+        return [sentence, *(table_rows(parts[name], texts) for name in PARTS)]
 
     for event in (tab.select, app.load, again.click):
         event(refresh, None, [who_works, *tables], **EVENT)
@@ -98,9 +98,9 @@ def _progress(row: dict[str, Any], texts: dict[str, Any]) -> str:
         return f"{row['items_done']} / {row['items_total']}"
     if row["position"] is None:
         return ""
-    place = f"{texts['number']} {row['position']}"
+    position = f"{texts['number']} {row['position']}"
     seconds = row["seconds_left"]
     if seconds is None:
-        return place
+        return position
     hours, minutes = f"{seconds / 3600:.1f} {texts['hours']}", f"{max(1, round(seconds / 60))} {texts['minutes']}"
-    return f"{place}, {texts['about']} {hours if seconds > 5400 else minutes}"
+    return f"{position}, {texts['about']} {hours if seconds > 5400 else minutes}"

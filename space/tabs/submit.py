@@ -68,23 +68,23 @@ class SubmitTab:
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
             gr.Markdown("\n".join(f"- **{rule}**: {asks}" for rule, asks in RULES.items()))
-        own = submissions_table(texts, texts["own"], "submit-own")
-        given = [kind, tracks, *self._fields]
+        my_table = submissions_table(texts, texts["own"], "submit-own")
+        form_inputs = [kind, tracks, *self._fields]
         kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
         filled = [answer, tracks, *self._fields]
-        self._fill.click(self.fill, given, filled, trigger_mode="once", **EVENT)
-        self._repo.submit(self.fill, given, filled, trigger_mode="once", **EVENT)
-        check.click(self.check, given, answer, trigger_mode="once", **EVENT)
-        send.click(self.submit, given, [answer, own], trigger_mode="once", **EVENT)
+        self._fill.click(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
+        self._repo.submit(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
+        check.click(self.check, form_inputs, answer, trigger_mode="once", **EVENT)
+        send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
         for event in (tab.select, app.load):
-            event(self.own, None, own, **{**EVENT, "show_progress": "hidden"})
+            event(self.own, None, my_table, **{**EVENT, "show_progress": "hidden"})
 
     def _tracks(self) -> list[tuple[str, str]]:
-        known = [benchmarks.get(name) for name in benchmarks.names()]
+        offered = [benchmarks.get(name) for name in benchmarks.names()]
         return [
             (f"{benchmark.title}: {self._texts['tracks'].get(f'{benchmark.name}.{track.name}', (track.title,))[0]}",
              f"{benchmark.name}.{track.name}")
-            for benchmark in known
+            for benchmark in offered
             for track in benchmark.tracks
         ]  # fmt: skip
 
@@ -117,14 +117,14 @@ class SubmitTab:
         name = f"{group}-{field.path.replace('.', '-')}"
         options: dict[str, Any] = {"label": label, "info": field.help, "elem_id": name}
         if field.looks == "flag":
-            made: Any = gr.Checkbox(**options)
+            component: Any = gr.Checkbox(**options)
         elif field.looks == "choice":
-            made = gr.Dropdown(list(field.choices), value=field.choices[0], filterable=False, **options)
+            component = gr.Dropdown(list(field.choices), value=field.choices[0], filterable=False, **options)
         else:
-            made = gr.Textbox(lines=3 if field.looks == "area" else 1, max_length=2_000, **options)
+            component = gr.Textbox(lines=3 if field.looks == "area" else 1, max_length=2_000, **options)
         self._groups.append(group)
         self._declared.append(field)
-        self._fields.append(made)
+        self._fields.append(component)
 
     def choose_kind(self, kind: Any) -> list[Any]:
         """The fields of the kind of source alone."""
@@ -150,10 +150,10 @@ class SubmitTab:
         answer = self._answer(request, verdict=judged)
         updates = []
         for group, field, value in zip(self._groups, self._declared, given, strict=True):
-            known = value_at(draft, field) if group in (SYSTEM, "model") else None
+            draft_value = value_at(draft, field) if group in (SYSTEM, "model") else None
             again = field.path.endswith(("revision", "source.repo"))
-            keeps = known is None or (value not in ("", None, False) and not again)
-            updates.append(gr.skip() if keeps else known)
+            keeps = draft_value is None or (value not in ("", None, False) and not again)
+            updates.append(gr.skip() if keeps else draft_value)
         first = tracks or [
             f"{entered['name']}.{track}" for entered in draft["benchmarks"] for track in entered["tracks"]
         ]
@@ -198,7 +198,7 @@ class SubmitTab:
     def _answer(self, request: gr.Request, **told: Any) -> str:
         names = {field.path: field.name for field in self._declared}
         # In the order of the form; what is about no field comes last.
-        order = {path: place for place, path in enumerate(names)}
+        order = {path: number for number, path in enumerate(names)}
         if "refusals" in told:
             told["refusals"] = sorted(told["refusals"], key=lambda each: order.get(each["field"], len(order)))
         empty: dict[str, Any] = {

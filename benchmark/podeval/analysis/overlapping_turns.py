@@ -77,7 +77,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
             )
     names = {speaker: max(by_name, key=lambda name: by_name[name]) for speaker, by_name in seconds.items()}
     lengths = {speaker: sum(end - start for other, start, end in runs if other == speaker) for speaker in names}
-    named = []
+    named_runs = []
     for speaker, start, end in runs:
         name = names[speaker]
         for other, begin, until in runs:
@@ -86,8 +86,8 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
                 name = _find_nearest_other(name, start, near)
                 break
         if name:
-            named.append((name, start, end))
-    return named
+            named_runs.append((name, start, end))
+    return named_runs
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:

@@ -105,13 +105,13 @@ def _merge(spans: Sequence[Span]) -> list[Span]:
 
 def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
     """Whether a difference is there when the stretch is heard by itself."""
-    heard = [word.text for word in again]
+    heard_again = [word.text for word in again]
     if difference.kind == "omitted":
         words = [word.text for word in alignment.written[difference.first : difference.last]]
-        known = [word.text for word in alignment.heard[max(0, difference.start - 8) : difference.start + 8]]
-        return _share_heard(words, _without(heard, known)) < HEARD_AGAIN
+        around = [word.text for word in alignment.heard[max(0, difference.start - 8) : difference.start + 8]]
+        return _share_heard(words, _without(heard_again, around)) < HEARD_AGAIN
     words = [word.text for word in alignment.heard[difference.start : difference.end]]
-    return _share_heard(words, heard) >= HEARD_AGAIN
+    return _share_heard(words, heard_again) >= HEARD_AGAIN
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:

@@ -87,8 +87,8 @@ def measure(
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
     results: list[Result] = []
-    shown = shorten_names([str(file) for file, _ in items])
-    for (file, inputs), short_name in zip(items, shown, strict=True):
+    short_names = shorten_names([str(file) for file, _ in items])
+    for (file, inputs), short_name in zip(items, short_names, strict=True):
         result: Result | PodevalError
         try:
             with show_progress(file.name):

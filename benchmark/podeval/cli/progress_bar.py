@@ -94,10 +94,10 @@ def show_score_progress(count: int) -> Iterator[Callable[[str, int, "ScoreProgre
         count: how many recordings there are.
     """
     with Steps("scoring") as steps:
-        began = said = time.monotonic()
+        began = last_line = time.monotonic()
 
         def tell(file: str, number: int, how_far: "ScoreProgress") -> None:
-            nonlocal said
+            nonlocal last_line
             share = (number + how_far.done) / count
             spent = time.monotonic() - began
             left = how_far.left if count == 1 else None if share < _TELLING else spent / share * (1 - share)
@@ -105,8 +105,8 @@ def show_score_progress(count: int) -> Iterator[Callable[[str, int, "ScoreProgre
             title = f"{of_many}{os.path.basename(file) or file} · {how_far.what}"
             if steps.on_terminal:
                 steps.show_share(title, share, left)
-            elif time.monotonic() - said >= _PAUSE:
-                said = time.monotonic()
+            elif time.monotonic() - last_line >= _PAUSE:
+                last_line = time.monotonic()
                 steps.say(f"{title}: {share:.0%}{_left_text(left)}")
 
         yield tell

@@ -165,9 +165,9 @@ def describe_difference(each: ContentDifference, alignment: ScriptAlignment, dur
     """Say of a difference where it is, what the script has there and what is heard."""
     span = find_span(each, alignment, duration)
     written = join_words([word.text for word in alignment.written[each.first : each.last]])
-    heard = join_words([word.text for word in alignment.heard[each.start : each.end]])
+    heard_words = join_words([word.text for word in alignment.heard[each.start : each.end]])
     severity: Severity = "high" if each.words >= SENTENCE else "medium" if each.words > 1 else "low"
     if each.kind == "omitted":
         return TimedDefect("omitted", span.start, span.end, written, "", severity)
-    said = f"said again: {heard}" if each.kind == "repeated" else heard
-    return TimedDefect(each.kind, span.start, span.end, "", said, severity)
+    description = f"said again: {heard_words}" if each.kind == "repeated" else heard_words
+    return TimedDefect(each.kind, span.start, span.end, "", description, severity)

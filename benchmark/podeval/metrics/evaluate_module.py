@@ -113,8 +113,8 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             profile=profile,
             allow_upsampling=allow_upsampling,
         )
-        given = {"script": scripts, "readings": readings}
-        input_names = (*self.metric.inputs, *(name for name, values in given.items() if values is not None))
+        further = {"script": scripts, "readings": readings}
+        input_names = (*self.metric.inputs, *(name for name, values in further.items() if values is not None))
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)

@@ -170,7 +170,7 @@ def list_faults(recording: Recording, script: Script | None, *, music_asked: boo
     """List the faults of a recording, in order of time."""
     samples, rate = mono(recording.samples), recording.rate
     holes = faults.find_holes(samples, rate)
-    found = [
+    defects = [
         *(TimedDefect("hole", *_edges(span), heard=f"{span.duration:.2f} s of digital silence") for span in holes),
         *(
             TimedDefect("click", *_edges(span), heard="a click", severity="low")
@@ -192,7 +192,7 @@ def list_faults(recording: Recording, script: Script | None, *, music_asked: boo
             for span in (() if music_asked else find_lasting_music(recording))
         ),
     ]
-    return sorted(found, key=lambda defect: (defect.start, defect.end))
+    return sorted(defects, key=lambda defect: (defect.start, defect.end))
 
 
 def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect]:

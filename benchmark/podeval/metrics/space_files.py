@@ -6,6 +6,7 @@ module cache. `install` puts the packaged scripts there, so that the same call w
 
 import json
 import shutil
+from ast import literal_eval
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
@@ -25,11 +26,12 @@ BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
 """Where the Space of the board itself answers, outside the Hub's frame, which passes no paths on."""
 THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"
 
+_TIMES = " * "
 _PREDICTION = {
     "system": '"aria"',
     "recording": '"episode.wav"',
     "text": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it."',
-    "passage": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it. " * 20',
+    "passage": f'"So, why is the sea salty? Rivers carry salt, and the sea keeps it. "{_TIMES}20',
     "generation_log": '{"wall_seconds": 12.5, "audio_seconds": 61.0}',
     "script": '"Host 1: So, why is the sea salty?\\nHost 2: Rivers carry salt, and the sea keeps it."',
     "dialogue": '{"turns": [{"user": "When does the train leave?", "answer": "At nine, from platform two."}]}',
@@ -41,8 +43,9 @@ _REFERENCE = {
     "reference_script": '"Host 1: Today we talk about the sea.\\nHost 2: It is salty."',
     "request": '"A short podcast for two hosts on why the sea is salty."',
     "reference_votes": '[{"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}]',
-    "reference_marks": '[{"rater": "p1", "page": "Arts", "stimulus": s, "value": v} for s, v in '
-    '(("aria", 70), ("HQ", 90), ("LQ", 5))]',
+    "reference_marks": '[{"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 70}, '
+    '{"rater": "p1", "page": "Arts", "stimulus": "HQ", "value": 90}, '
+    '{"rater": "p1", "page": "Arts", "stimulus": "LQ", "value": 5}]',
     "reference_answers": '[{"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, '
     '"reason": "clear"}]',
 }
@@ -260,8 +263,13 @@ def example_texts(metric: Metric) -> dict[str, Any]:
     texts = {metric.inputs[0]: _PREDICTION[metric.inputs[0]]}
     if metric.reference:
         texts[metric.reference] = _REFERENCE[metric.reference]
-    # They are Python as it stands on the card: strings, and a list.
-    return {name: eval(text, {"__builtins__": {}}) for name, text in texts.items()}  # noqa: S307 - our own constants
+    return {name: _read_example(text) for name, text in texts.items()}
+
+
+def _read_example(text: str) -> Any:
+    """Read a value as it stands on the card: a literal of Python, or one that is repeated so many times."""
+    literal, _, times = text.partition(_TIMES)
+    return literal_eval(literal) * int(times) if times else literal_eval(literal)
 
 
 def example(metric: Metric) -> str:

@@ -182,26 +182,26 @@ def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tu
 def _embeddings_by_name(voices: ReferenceVoices | None, script: Script) -> dict[str, Any]:
     """The embeddings of the reference voices by the script's spelling of their names; others are no speakers'."""
     spelt = {speaker_key(name): name for name in script.speakers}
-    given = {spelt[speaker_key(name)]: name for name in voices or () if speaker_key(name) in spelt}
-    return {name: voices.embeddings[given[name]] for name in given} if voices else {}
+    references = {spelt[speaker_key(name)]: name for name in voices or () if speaker_key(name) in spelt}
+    return {name: voices.embeddings[references[name]] for name in references} if voices else {}
 
 
 def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> dict[str, float | None]:
     """cpWER, where the language has words between spaces, and cpCER."""
     meant: dict[str, list[str]] = {}
-    said: dict[str, list[str]] = {}
+    spoken: dict[str, list[str]] = {}
     for number, word in enumerate(alignment.written):
         meant.setdefault(alignment.speaker_of(number), []).append(word.text)
     for stretch in voiced.stretches:
         words = (word.text for word in alignment.heard[stretch.first : stretch.last])
-        said.setdefault(stretch.heard or (NOBODY if stretch.decided else stretch.meant), []).extend(words)
+        spoken.setdefault(stretch.heard or (NOBODY if stretch.decided else stretch.meant), []).extend(words)
     chinese = detect_language(alignment.script.text) == "zh"
     space = "" if chinese else " "
     letters = count_cp_errors(
         {who: space.join(words) for who, words in meant.items()},
-        {who: space.join(words) for who, words in said.items()},
+        {who: space.join(words) for who, words in spoken.items()},
     )
-    return {"cpwer": None if chinese else count_cp_errors(meant, said).rate, "cpcer": letters.rate}
+    return {"cpwer": None if chinese else count_cp_errors(meant, spoken).rate, "cpcer": letters.rate}
 
 
 def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list[dict[str, Any]]:

@@ -215,8 +215,8 @@ def _columns(benchmark: Benchmark, track: str) -> dict[str, Key]:
     declared = {
         f"{name}.{key.name}": key for name, metric in metrics_of(benchmark, track).items() for key in metric.keys
     }
-    shown = dict.fromkeys(c for dimension in benchmark.dimensions_of(track) for c in dimension.columns)
-    ordered = {column: declared[column] for column in shown if column in declared} | declared
+    on_board = dict.fromkeys(c for dimension in benchmark.dimensions_of(track) for c in dimension.columns)
+    ordered = {column: declared[column] for column in on_board if column in declared} | declared
     return {column: key for column, key in ordered.items() if key.better in ("higher", "lower")}
 
 
@@ -231,8 +231,8 @@ def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], a
         return column
     if name.partition(".")[0] in apart:
         raise BadInput(f"{name} was not measured by one protocol in both runs; run both with this version of podeval")
-    there = ", ".join(one for one in keys if one.partition(".")[0] in protocols)
-    raise BadInput(f"{name} is no column with a better end in both runs; there are {there}")
+    comparable = ", ".join(one for one in keys if one.partition(".")[0] in protocols)
+    raise BadInput(f"{name} is no column with a better end in both runs; there are {comparable}")
 
 
 def _compare(

@@ -142,8 +142,10 @@ def _row(row: ScoreRow, profile: str) -> dict[str, str]:
 
 def _sources(scores: RecordingResults) -> list[str]:
     """Where the values of people and systems are from."""
-    shown = [row.key.reach for row in scores.rows if row.key.reach and reach_text(row.key, scores.profile) != ("", "")]
-    return list(dict.fromkeys(reach.source for reach in shown))
+    reaches = [
+        row.key.reach for row in scores.rows if row.key.reach and reach_text(row.key, scores.profile) != ("", "")
+    ]
+    return list(dict.fromkeys(reach.source for reach in reaches))
 
 
 def _describe_table(table: ResultsTable) -> dict[str, Any]:

@@ -53,11 +53,11 @@ def notes_on(scores: RecordingResults) -> list[str]:
         kinds: dict[str, list[float]] = {}
         for defect in scores.defects:
             kinds.setdefault(defect.kind, []).append(defect.start)
-        found = (
+        kind_texts = (
             f"{kind} {len(at)} ({', '.join(clock(one) for one in at[:3])}{' …' * (len(at) > 3)})"
             for kind, at in kinds.items()
         )
-        lines.append(f"Defects: {'; '.join(found)}")
+        lines.append(f"Defects: {'; '.join(kind_texts)}")
     for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
         lines.append(f"Not scored: {', '.join(names)}: {reason}")
     if scores.advice:
@@ -136,19 +136,19 @@ def _build_summary(table: ResultsTable) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    shown = table.headlines
+    headlines = table.headlines
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("")
-    for row in shown:
+    for row in headlines:
         grid.add_column(Text(f"{row.short_name}\n{row.key.unit_text}"), justify="right")
     for scores, name in zip(table.scores, table.short_names, strict=True):
         values = scores.values
-        grid.add_row(Text(make_printable(name)), *(_value(scores, row, values.get(row.name)) for row in shown))
+        grid.add_row(Text(make_printable(name)), *(_value(scores, row, values.get(row.name)) for row in headlines))
     for name, sentence in table.errors.items():
         grid.add_row(Text(make_printable(name)), Text(make_printable(f"error: {sentence}"), style="red"))
     intervals = table.intervals
     cells = []
-    for row in shown:
+    for row in headlines:
         mean = intervals.get(row.name)
         bounds = ""
         if mean is not None and mean.low is not None and mean.high is not None:
@@ -203,18 +203,18 @@ def _html_row(row: ScoreRow, profile: str) -> str:
 
 def summary_html(table: ResultsTable) -> str:
     """The table of many recordings, for a notebook."""
-    shown = table.headlines
+    headlines = table.headlines
     intervals = table.intervals
-    head = "".join(f"<th>{escape(row.short_name)}<br>{escape(row.key.unit_text)}</th>" for row in shown)
+    head = "".join(f"<th>{escape(row.short_name)}<br>{escape(row.key.unit_text)}</th>" for row in headlines)
     rows = "".join(
-        f"<tr><td>{escape(name)}</td>" + _html_values(scores.values.get(row.name) for row in shown) + "</tr>"
+        f"<tr><td>{escape(name)}</td>" + _html_values(scores.values.get(row.name) for row in headlines) + "</tr>"
         for scores, name in zip(table.scores, table.short_names, strict=True)
     )
     rows += "".join(
-        f'<tr><td>{escape(name)}</td><td colspan="{len(shown)}" class="bad">error: {escape(sentence)}</td></tr>'
+        f'<tr><td>{escape(name)}</td><td colspan="{len(headlines)}" class="bad">error: {escape(sentence)}</td></tr>'
         for name, sentence in table.errors.items()
     )
-    means = [intervals.get(row.name) for row in shown]
+    means = [intervals.get(row.name) for row in headlines]
     foot = _html_values(mean.mean if mean else None for mean in means)
     bounds = "".join(
         f'<td class="n">{number_text(mean.low)} – {number_text(mean.high)}</td>'

@@ -212,8 +212,8 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
     chosen = getattr(module, function, None)
     if not callable(chosen):
         functions = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
-        there = f"it has {', '.join(functions)}" if functions else "it has no function"
-        raise BadInput(f"{path} has no function {function!r}; {there}")
+        choice = f"it has {', '.join(functions)}" if functions else "it has no function"
+        raise BadInput(f"{path} has no function {function!r}; {choice}")
     return chosen  # type: ignore[no-any-return]  # whatever is callable
 
 

@@ -81,8 +81,8 @@ def _assign_and_count(
     for row in range(size):
         meant: Sequence[W] = reference[speakers[row]] if row < len(speakers) else ()
         for column in range(size):
-            said: Sequence[W] = heard[voices[column]] if column < len(voices) else ()
-            costs[row, column] = count(meant, said) if meant and said else len(meant) + len(said)
+            voice_words: Sequence[W] = heard[voices[column]] if column < len(voices) else ()
+            costs[row, column] = count(meant, voice_words) if meant and voice_words else len(meant) + len(voice_words)
     rows, columns = linear_sum_assignment(costs)
     return SpeakerErrors(
         errors=int(costs[rows, columns].sum()),

@@ -90,8 +90,8 @@ def _read_completion(response: ServerResponse) -> _Completion:
         choice = data["choices"][0]
         message = choice["message"]
     except (ValueError, KeyError, IndexError, TypeError):
-        shown = " ".join(response.body[:120].decode("utf-8", "replace").split())
-        raise ServerBroke(f"the server's answer is no chat completion: {shown!r}") from None
+        excerpt = " ".join(response.body[:120].decode("utf-8", "replace").split())
+        raise ServerBroke(f"the server's answer is no chat completion: {excerpt!r}") from None
     if not isinstance(message, dict):
         raise ServerBroke("the server's chat completion holds no message")
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}

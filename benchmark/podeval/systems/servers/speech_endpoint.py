@@ -156,9 +156,9 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     """
     kind = response.headers.get("content-type", "").lower()
     if "json" in kind or "html" in kind or not response.body:
-        shown = " ".join(response.body[:200].decode("utf-8", "replace").split())
+        excerpt = " ".join(response.body[:200].decode("utf-8", "replace").split())
         raise SpeechFailed(
-            f"the server sent {kind or 'nothing'} instead of sound for {what[:60]!r}: {shown or 'nothing'}"
+            f"the server sent {kind or 'nothing'} instead of sound for {what[:60]!r}: {excerpt or 'nothing'}"
         )
     head = response.body[:4]
     if head == b"RIFF":
