@@ -1,15 +1,19 @@
 """What tests of several rooms share: real files where they are, generated audio, processes without network."""
 
+import contextlib
 import gc
+import hashlib
 import importlib.util
 import itertools
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -213,16 +217,61 @@ def reference_packages() -> Path:
     return folder
 
 
+AskReference = Callable[..., str]
+
+
 @pytest.fixture(scope="session")
-def tiny_msclap(run_with_torch: RunPython, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ask_reference(
+    run_python: RunPython, run_with_torch: RunPython, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AskReference:
+    """Run a program on the reference packages; what it printed. What it leaves in its folder is there afterwards.
+
+    Independent code gives the same answers to the same questions, so that it is asked once for each program, input,
+    interpreter and version of a library: `PODEVAL_CACHE` keeps what it printed and left. What a program imports of ours
+    is among its inputs.
+    """
+    from importlib.metadata import version
+
+    libraries = [f"{name} {version(name)}" for name in ("torch", "transformers", "numpy", "scipy", "librosa")]
+    common = [sys.version, *libraries, (REPOSITORY / "tests" / "reference-packages").read_text(encoding="utf-8")]
+    cache = Path(os.environ.get("PODEVAL_CACHE") or tmp_path_factory.mktemp("no-cache")) / "references"
+
+    def ask(program: str, folder: Path, *inputs: Path, alone: bool = False) -> str:
+        places = (folder, reference_packages, *inputs, REPOSITORY)
+        named = reduce(lambda text, place: text.replace(str(place[1]), f"PLACE {place[0]}"), enumerate(places), program)
+        question = hashlib.sha256("\n".join([*common, named]).encode())
+        for path in sorted({*inputs, *(path for path in folder.rglob("*") if path.is_file())}):
+            question.update(path.read_bytes())
+        kept = cache / question.hexdigest()[:32]
+        if not kept.is_dir():
+            printed = (run_python if alone else run_with_torch)(program)
+            cache.mkdir(parents=True, exist_ok=True)
+            new = Path(tempfile.mkdtemp(dir=cache))
+            (new / "printed.txt").write_text(printed, encoding="utf-8")
+            shutil.copytree(folder, new / "folder")
+            with contextlib.suppress(OSError):
+                new.rename(kept)  # Where another process was faster, its answer stays.
+            return printed
+        shutil.copytree(kept / "folder", folder, dirs_exist_ok=True)
+        return (kept / "printed.txt").read_text(encoding="utf-8")
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def tiny_msclap(
+    ask_reference: AskReference, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A tiny MS-CLAP by its package's own code, with what the package answers; see tests/tiny_msclap.py."""
     script = Path(__file__).parent / "tiny_msclap.py"
     return made_once(
         tmp_path_factory,
         "tiny-msclap",
-        lambda folder: run_with_torch(
+        lambda folder: ask_reference(
             f"import runpy, sys; sys.argv = ['tiny', {str(reference_packages)!r}, {str(folder)!r}]\n"
-            f"runpy.run_path({str(script)!r}, run_name='__main__')"
+            f"runpy.run_path({str(script)!r}, run_name='__main__')",
+            folder,
+            script,
         ),
     )
 

@@ -72,6 +72,7 @@ def test_a_python_example_runs(
     assert run_python(before + example.code, cwd=tmp_path, **offline_modules).strip()
 
 
+@pytest.mark.long
 def test_what_examples_import_that_need_more_than_podeval_is_there(
     run_python: Any, offline_modules: dict[str, str], tmp_path: Path
 ) -> None:

@@ -266,6 +266,7 @@ def test_facts_survive_a_trip_through_the_disk(file: Path, cache: Cache, models:
     assert again.words[-1].end == pytest.approx(8.0)
 
 
+@pytest.mark.long
 def test_a_long_file_is_decoded_mixed_and_metered_in_bounded_memory(tmp_path: Path) -> None:
     """20 minutes of 16 kHz stereo hold 154 MB of samples; buffers may keep 8 MB in memory before they use the disk."""
     path = tmp_path / "long.wav"

@@ -58,6 +58,7 @@ def installed() -> None:
         pytest.skip(reason)
 
 
+@pytest.mark.long
 @pytest.mark.models
 @pytest.mark.usefixtures("installed")
 def test_the_stems_of_a_profile_add_up_to_the_recording() -> None:

@@ -155,6 +155,7 @@ def test_a_card_that_was_written_by_hand_stays(small_arena: Make, hub_client: An
     assert repo.at("main")[1]["README.md"] == b"our votes"
 
 
+@pytest.mark.long
 def test_senders_that_meet_send_everything_once(small_arena: Make, hub_client: Any, tmp_path: Path) -> None:
     """Two servers, each with a database of its own, push to one log at the same time, again and again."""
     arenas = [small_arena(str(tmp_path / f"{name}.db"), systems=6, items=4) for name in ("one", "two")]

@@ -167,6 +167,7 @@ def test_pairs_are_compared_about_equally_often(small_arena: Make) -> None:
     assert max(counts.values()) - min(counts.values()) <= 2
 
 
+@pytest.mark.long
 @ON_SQLITE
 def test_a_new_system_is_met_soon_and_not_only(small_arena: Make) -> None:
     small = small_arena(systems=4, items=6, gold_share=0.0, most_an_hour=1000)

@@ -294,6 +294,7 @@ def test_texts_are_cleaned_and_corrected_lines_are_read() -> None:
         parse_turns("[A] Hi.\nno speaker")
 
 
+@pytest.mark.long
 def test_the_published_texts_have_the_papers_statistics(shared_data: Path) -> None:
     """LFS-Bench, appendix B: 50.7 % English, means of 174.6 words and 271.8 characters, over 1,101 texts; 1,059 are
     published."""

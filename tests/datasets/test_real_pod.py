@@ -326,6 +326,7 @@ def test_a_file_that_is_none_of_its_kind_is_a_sentence(tmp_path: Path) -> None:
         build("real_pod", tmp_path / "out", source=str(source), cache=tmp_path / "cache")
 
 
+@pytest.mark.long
 def test_what_is_pushed_is_loaded_from_the_hub(
     whole: Path, tmp_path: Path, hub_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ ON_SHORT_TEXT = ("_OF_A_PODCAST", "_OF_A_TALK", "_PART_AFTER", "_STRICT_AFTER", 
 TIMED = [name for name, target in sorted(TARGETS.items()) if target.seconds is not None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("small_size", "large_size"), SIZES)
 def test_no_pattern_takes_quadratic_time(small_size: int, large_size: int) -> None:
     slow = []

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import soundfile
 
 from podeval.hub_sources import hub_source
@@ -62,6 +63,7 @@ def test_every_module_loads_without_network_after_the_installation(
     assert json.loads(output.splitlines()[-1]) == expected(catalogue.NAMES)
 
 
+@pytest.mark.long
 def test_the_same_scripts_load_from_a_hub(
     loopback_hub: Any, run_python: Any, tmp_path: Path, speech_like: np.ndarray[Any, Any]
 ) -> None:

@@ -151,6 +151,7 @@ def judged(serve: Any, scripted: Any, tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+@pytest.mark.long
 def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
     (judge,) = read_answers([judged(25, longer)])
     found = audit(judge)

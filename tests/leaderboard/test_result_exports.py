@@ -108,6 +108,7 @@ def test_recordings_of_people_are_no_model(runs: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_all_results_are_a_dataset_that_load_dataset_reads(runs: Path, tmp_path: Path) -> None:
     from datasets import load_dataset
 

@@ -58,6 +58,7 @@ def measured(turns: Turns, monkeypatch: pytest.MonkeyPatch, cache: Path, semiton
     )
 
 
+@pytest.mark.long
 def test_each_share_follows_its_formula_and_the_figure_is_their_mean(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -48,7 +48,7 @@ def reader(shared_data: Path, number: int) -> Samples:
 @pytest.mark.models
 @pytest.mark.usefixtures("installed")
 def test_human_speech_scores_as_in_the_original_code(
-    shared_data: Path, run_with_torch: Any, reference_packages: Path, tmp_path: Path
+    shared_data: Path, ask_reference: Any, reference_packages: Path, tmp_path: Path
 ) -> None:
     """`distillmos` 0.9.1 to 1e-3: on less than a window, and on 3 windows that are not a whole second apart."""
     joined = np.concatenate([reader(shared_data, 0), reader(shared_data, 1)])
@@ -56,7 +56,8 @@ def test_human_speech_scores_as_in_the_original_code(
     for name, samples in recordings.items():
         np.save(tmp_path / f"{name}.npy", samples)
     files = [str(tmp_path / f"{name}.npy") for name in recordings]
-    printed = run_with_torch(ORIGINAL.format(packages=str(reference_packages), files=files)).splitlines()[-2:]
+    program = ORIGINAL.format(packages=str(reference_packages), files=files)
+    printed = ask_reference(program, tmp_path).splitlines()[-2:]
     found = [measured(samples, tmp_path / "cache") for samples in recordings.values()]
     assert [score.values["distillmos"] for score in found] == pytest.approx([float(p) for p in printed], abs=1e-3)
     assert [score.notes for score in found] == [{"windows": 1}, {"windows": 3}]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import soundfile
 
 HEAVY = {
@@ -42,6 +43,7 @@ def test_measuring_loudness_imports_what_it_needs(tmp_path: Path, run_python: An
     assert not modules & {"podeval.metrics.human_records", *(f"podeval.stats.{name}" for name in statistics)}
 
 
+@pytest.mark.long
 def test_knowing_every_metric_and_model_loads_none(run_python: Any) -> None:
     statement = (
         "import podeval.cli, podeval.models.registry, podeval.analysis, podeval.metrics.space_files; "

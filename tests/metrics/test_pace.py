@@ -98,6 +98,7 @@ def test_rates_and_pauses_are_those_that_were_planted(steady: Score) -> None:
     assert steady.timeline.drift["f0_range"]["slope"] == pytest.approx(0, abs=1)
 
 
+@pytest.mark.long
 def test_a_faster_rate_moves_the_rates_alone(steady: Score, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     faster = measured(Heard(faster=1.25, pauses=[PAUSE / 1.25] * SENTENCES), monkeypatch, tmp_path)
     assert isinstance(faster, Score)
@@ -105,6 +106,7 @@ def test_a_faster_rate_moves_the_rates_alone(steady: Score, monkeypatch: pytest.
     assert faster.values["articulation_rate"] == pytest.approx(1.25 * 4.0)
 
 
+@pytest.mark.long
 def test_a_flat_voice_moves_the_melody_alone(steady: Score, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     flat = measured(Heard(), monkeypatch, tmp_path, semitones=0.0)
     assert isinstance(flat, Score)
@@ -121,6 +123,7 @@ def test_longer_pauses_move_the_share_and_the_speaking_rate_alone(
     assert moved(steady, slow) - {"rate_drift"} == {"speaking_rate", "pause_share"}
 
 
+@pytest.mark.long
 def test_a_pause_much_longer_than_the_others_may_be_a_seam(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pauses = [PAUSE] * SENTENCES
     pauses[5] = 1.4

@@ -202,6 +202,7 @@ def test_the_reference_score_is_1_from_5_to_30_lu(lu: float, score: float) -> No
     assert reference_score(lu) == pytest.approx(score)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_a_real_mix_at_0_db_is_near_it(shared_data: Path, tmp_path: Path) -> None:
     for job in catalogue.get("smr").needs:

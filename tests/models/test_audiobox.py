@@ -49,13 +49,13 @@ json.dump([predictor.forward([recording])[0] for recording in recordings], open(
 
 @pytest.fixture(scope="module")
 def reference(
-    run_with_torch: Any, reference_packages: Path, tiny_models: Any, tmp_path_factory: pytest.TempPathFactory
+    ask_reference: Any, reference_packages: Path, tiny_models: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     if not (reference_packages / "audiobox_aesthetics").is_dir():
         pytest.skip("no audiobox_aesthetics among the reference packages; `make reference-packages` gets it")
     folder = tmp_path_factory.mktemp("audiobox")
     np.savez(folder / "in.npz", short=tiny_models.voice(1.3, 1), long=tiny_models.voice(23.7, 2))
-    run_with_torch(REFERENCE.format(references=str(reference_packages), folder=str(folder)))
+    ask_reference(REFERENCE.format(references=str(reference_packages), folder=str(folder)), folder)
     return folder
 
 

@@ -49,6 +49,7 @@ class Handed(Sequence[Samples]):
         self.held -= 1
 
 
+@pytest.mark.long
 def test_clips_are_taken_up_batch_by_batch(encoder: CamPlusPlus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campplus, "_BATCH", 8)
     clips = Handed(3 * 8)

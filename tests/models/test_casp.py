@@ -93,7 +93,7 @@ torch.save(trained, folder / "podcast-10s.ckpt")
 
 
 @pytest.fixture(scope="module")
-def published(run_python: Any, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(ask_reference: Any, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("casp")
     random = np.random.default_rng(0)
     time = np.arange(4 * 16_000) / 16_000
@@ -101,7 +101,7 @@ def published(run_python: Any, reference_packages: Path, tmp_path_factory: pytes
     music = [random.normal(0, 0.1, time.size) * time / 4, np.sin(2 * np.pi * 440 * time) * 0.1, 0.5 * speech[2]]
     np.save(folder / "speech.npy", np.float32(speech))
     np.save(folder / "music.npy", np.float32(music))
-    run_python(REFERENCE.format(references=str(reference_packages), folder=str(folder)))
+    ask_reference(REFERENCE.format(references=str(reference_packages), folder=str(folder)), folder, alone=True)
     return folder
 
 

@@ -19,6 +19,7 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) 
         device()
 
 
+@pytest.mark.long
 def test_torch_s_own_error_says_that_memory_ran_out() -> None:
     with pytest.raises(RuntimeError) as raised:
         torch.empty(1 << 60, dtype=torch.uint8)

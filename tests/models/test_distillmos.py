@@ -29,21 +29,21 @@ def distillmos(weights_folder: Callable[[str], Path]) -> DistillMos:
     return DistillMos({"distill_mos_v7.pt": weights_folder("distillmos") / "distill_mos_v7.pt"})
 
 
-def of_original(run_with_torch: Any, packages: Path, folder: Path, *recordings: Samples) -> list[float]:
+def of_original(ask_reference: Any, packages: Path, folder: Path, *recordings: Samples) -> list[float]:
     files = [str(folder / f"{number}.npy") for number in range(len(recordings))]
     for file, samples in zip(files, recordings, strict=True):
         np.save(file, samples)
-    printed = run_with_torch(ORIGINAL.format(packages=str(packages), files=files))
+    printed = ask_reference(ORIGINAL.format(packages=str(packages), files=files), folder)
     return [float(line) for line in printed.splitlines()[-len(recordings) :]]
 
 
 def test_the_network_s_values_are_those_of_the_original(
-    distillmos: DistillMos, speech_like: Samples, run_with_torch: Any, reference_packages: Path, tmp_path: Path
+    distillmos: DistillMos, speech_like: Samples, ask_reference: Any, reference_packages: Path, tmp_path: Path
 ) -> None:
     """On what needs no real files: tones, noise, very loud and digital silence; each shorter than a window."""
     noise = np.asarray(np.random.default_rng(1).normal(0, 0.1, 50_000), np.float32)
     recordings = [speech_like, noise, speech_like * 30, np.zeros(16_000, np.float32)]
-    expected = of_original(run_with_torch, reference_packages, tmp_path, *recordings)
+    expected = of_original(ask_reference, reference_packages, tmp_path, *recordings)
     np.testing.assert_allclose(distillmos.score(recordings), expected, atol=1e-3)
 
 
@@ -55,6 +55,7 @@ def test_a_window_scores_exactly_the_same_alone_and_among_others(distillmos: Dis
     np.testing.assert_array_equal(distillmos.score(windows[1:3]), together[1:3])
 
 
+@pytest.mark.long
 def test_onnx_runtime_gives_what_torch_gives(
     distillmos: DistillMos, speech_like: Samples, weights_folder: Callable[[str], Path]
 ) -> None:

@@ -112,6 +112,7 @@ def test_every_window_has_the_value_it_has_on_its_own(
     np.testing.assert_allclose(raw(found)[compared], expected, atol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_windows_that_the_reference_loses_are_scored_too(
     long: tuple[np.ndarray, DnsmosWindows], sessions: tuple[Any, Any]
@@ -146,6 +147,7 @@ def test_the_published_polynomials_are_applied_to_each_window(long: tuple[np.nda
         np.testing.assert_allclose(mapped, square * value**2 + slope * value + offset, rtol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_a_window_scores_the_same_wherever_a_block_begins(dnsmos: Dnsmos) -> None:
     samples = voice(13)

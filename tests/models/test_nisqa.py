@@ -57,7 +57,7 @@ Install = Callable[[Path], Any]
 
 @pytest.fixture(scope="module")
 def reference(
-    run_with_torch: Any, reference_packages: Path, tiny_models: Any, tmp_path_factory: pytest.TempPathFactory
+    ask_reference: Any, reference_packages: Path, tiny_models: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     if not (reference_packages / "nisqa").is_dir():
         pytest.skip("no package nisqa among the reference packages; `make reference-packages` gets it")
@@ -67,7 +67,7 @@ def reference(
     click = np.zeros(16_000, dtype=np.float32)
     click[12_000] = 0.9
     np.savez(folder / "windows.npz", **voices, **{"click 16000": click})
-    run_with_torch(REFERENCE.format(references=str(reference_packages), folder=str(folder)))
+    ask_reference(REFERENCE.format(references=str(reference_packages), folder=str(folder)), folder)
     return folder
 
 

@@ -47,7 +47,7 @@ def test_probabilities_are_those_of_the_original(
     detector: OmniVadMusic,
     chords: Samples,
     speech_like: Samples,
-    run_python: Any,
+    ask_reference: Any,
     reference_packages: Path,
     tmp_path: Path,
 ) -> None:
@@ -55,7 +55,7 @@ def test_probabilities_are_those_of_the_original(
     samples = np.concatenate([chords[: 4 * RATE], speech_like, chords[: len(speech_like)] + speech_like])
     np.save(tmp_path / "samples.npy", samples)
     paths = {"samples": str(tmp_path / "samples.npy"), "to": str(tmp_path / "found.npy")}
-    run_python(ORIGINAL.format(packages=str(reference_packages), **paths))
+    ask_reference(ORIGINAL.format(packages=str(reference_packages), **paths), tmp_path, alone=True)
     expected = np.load(tmp_path / "found.npy")
     found = detector.probabilities(samples)
     assert found.shape == expected.shape

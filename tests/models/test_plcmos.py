@@ -21,13 +21,13 @@ print(numpy.mean([network.get_mos(samples) for _ in range(8)]))
 
 
 def test_features_and_marks_are_those_of_the_package(
-    reference_packages: Path, run_with_torch: Any, speech_like: np.ndarray[Any, Any], tmp_path: Path
+    reference_packages: Path, ask_reference: Any, speech_like: np.ndarray[Any, Any], tmp_path: Path
 ) -> None:
     """`speechmos` 0.0.1.1: features exactly, the mark to 0.1, as the package draws its listeners by chance."""
     sound = np.concatenate([np.zeros(3000, np.float32), speech_like[: 4 * 16_000]])
     np.save(tmp_path / "sound.npy", sound)
     paths = {"path": str(tmp_path / "sound.npy"), "features": str(tmp_path / "features.npy")}
-    printed = run_with_torch(ORIGINAL.format(packages=str(reference_packages), **paths))
+    printed = ask_reference(ORIGINAL.format(packages=str(reference_packages), **paths), tmp_path)
     np.testing.assert_array_equal(compute_features(sound), np.load(paths["features"]))
     weights = reference_packages / "speechmos" / "plcmos_models" / "plcmos_v2.onnx"
     model = Plcmos({"plcmos_v2.onnx": weights}, listeners=15, seed=0)

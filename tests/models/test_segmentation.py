@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.models import registry
+from podeval.models import checkpoint, pyannote_library, registry
 from podeval.models.interfaces import SEGMENTATION_FRAME, SEGMENTATION_START
 from podeval.models.networks.segmentation import PyannoteSegmentation
 
@@ -60,7 +60,7 @@ def test_every_frame_s_probabilities_are_those_of_the_library(
     segmentation: PyannoteSegmentation,
     weights: Path,
     speech_like: NDArray[np.float32],
-    run_with_torch: Callable[..., str],
+    ask_reference: Callable[..., str],
     reference_packages: Path,
     tmp_path: Path,
 ) -> None:
@@ -72,7 +72,9 @@ def test_every_frame_s_probabilities_are_those_of_the_library(
     chunks = np.stack([np.resize(speech_like, 160_000), noise])
     np.save(tmp_path / "samples.npy", chunks)
     places = {name: str(tmp_path / f"{name}.npy") for name in ("samples", "answer")}
-    run_with_torch(ORIGINAL.format(tests=str(TESTS), packages=str(reference_packages), weights=str(weights), **places))
+    program = ORIGINAL.format(tests=str(TESTS), packages=str(reference_packages), weights=str(weights), **places)
+    ours = (TESTS / "tiny_pyannote.py", Path(pyannote_library.__file__), Path(checkpoint.__file__))
+    ask_reference(program, tmp_path, weights, *ours)
     expected = np.load(tmp_path / "answer.npy")
     with torch.inference_mode():
         ours = segmentation.rate_sets(torch.from_numpy(chunks)).numpy()

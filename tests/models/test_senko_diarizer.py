@@ -102,6 +102,7 @@ def test_where_nobody_speaks_there_are_no_turns(diarizer: SenkoDiarizer) -> None
     assert diarizer.diarize(np.zeros(3 * RATE, dtype=np.float32)) == ()
 
 
+@pytest.mark.long
 def test_no_more_cores_are_taken_than_podeval_may(monkeypatch: pytest.MonkeyPatch, diarizer: SenkoDiarizer) -> None:
     import torch
 

@@ -78,6 +78,7 @@ def test_speech_comes_out_cleaner_than_it_went_in(spleeter: Spleeter, music: Sam
     assert decibels(played, rest - played) > 8
 
 
+@pytest.mark.long
 def test_music_alone_is_accompaniment(music_stems: tuple[Samples, Samples]) -> None:
     speech, rest = music_stems
     assert decibels(rest, speech) > 15
@@ -91,6 +92,7 @@ def test_stems_add_up_to_the_mix_in_every_band(music: Samples, music_stems: tupl
     assert decibels(bands[0], bands[0] - bands[1]) > 80
 
 
+@pytest.mark.long
 def test_working_in_blocks_from_disk_changes_nothing(
     spleeter: Spleeter, music: Samples, music_stems: tuple[Samples, Samples]
 ) -> None:
@@ -111,6 +113,7 @@ def test_working_in_blocks_from_disk_changes_nothing(
     np.testing.assert_allclose(music_stems[0], whole, atol=1e-6)
 
 
+@pytest.mark.long
 def test_one_channel_is_the_middle_of_two_equal_ones(spleeter: Spleeter, music: Samples) -> None:
     left = music[: 3 * RATE, :1]
     for one, two in zip(spleeter.separate(left), spleeter.separate(np.repeat(left, 2, axis=1)), strict=True):

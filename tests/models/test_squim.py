@@ -45,7 +45,7 @@ np.savez(folder + "/answers.npz", **answers)
 
 
 @pytest.fixture(scope="module")
-def reference(run_with_torch: Any, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reference(ask_reference: Any, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("squim")
     random = np.random.default_rng(0)
     time = np.arange(80_000) / 16_000
@@ -56,7 +56,7 @@ def reference(run_with_torch: Any, reference_packages: Path, tmp_path_factory: p
         "short": random.normal(0, 0.1, 16_123) + np.sin(2 * np.pi * 500 * time[:16_123]),
     }
     np.savez(folder / "windows.npz", **{key: w.astype(np.float32) for key, w in windows.items()})
-    run_with_torch(REFERENCE.format(references=str(reference_packages), folder=str(folder)))
+    ask_reference(REFERENCE.format(references=str(reference_packages), folder=str(folder)), folder)
     return folder
 
 

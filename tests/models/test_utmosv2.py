@@ -108,7 +108,7 @@ with torch.inference_mode():
 
 @pytest.fixture(scope="module")
 def reference(
-    run_with_torch: Any, reference_packages: Path, tiny_models: Any, tmp_path_factory: pytest.TempPathFactory
+    ask_reference: Any, reference_packages: Path, tiny_models: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     if not (reference_packages / "timm").is_dir():
         pytest.skip("no timm among the reference packages; `make reference-packages` gets it")
@@ -116,7 +116,7 @@ def reference(
     (folder / "repo").mkdir()
     # Long enough for two stretches to look at, and too short to be heard without being repeated.
     np.save(folder / "window.npy", tiny_models.voice(1.6, 0))
-    run_with_torch(REFERENCE.format(references=str(reference_packages), folder=str(folder)))
+    ask_reference(REFERENCE.format(references=str(reference_packages), folder=str(folder)), folder)
     return folder
 
 

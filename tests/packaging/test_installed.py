@@ -30,6 +30,7 @@ def built(packaging: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tu
     return tuple(packaging.build(tmp_path_factory.mktemp("dist")))  # type: ignore[return-value]
 
 
+@pytest.mark.long
 def test_the_files_hold_what_is_needed_and_nothing_of_this_machine(
     packaging: ModuleType, built: tuple[Path, Path]
 ) -> None:

@@ -93,6 +93,7 @@ def test_workers_go_with_a_main_process_that_was_killed_and_the_command_goes_on(
     assert counted("spoken") == 3
 
 
+@pytest.mark.long
 def test_stopped_by_a_person_it_says_one_sentence(command: Command, counted: Counted, tmp_path: Path) -> None:
     process = command(tmp_path / "runs", "--workers", "2", TINY_SLOW="60")
     wait_for(lambda: counted("measured") >= 2)

@@ -171,6 +171,7 @@ def test_an_item_whose_process_dies_is_done_again_and_one_that_always_kills_is_g
     assert len({result[1] for result in found.values() if result}) >= 2
 
 
+@pytest.mark.long
 def test_what_the_work_raises_comes_home_as_it_was_raised(elsewhere: ModuleType, spread: Any) -> None:
     def refusing(number: int) -> int:
         raise ModelMissing(f"number {number} is not installed")
@@ -303,6 +304,7 @@ def test_a_cluster_that_asks_for_a_token_says_where_it_is(monkeypatch: pytest.Mo
         pass
 
 
+@pytest.mark.long
 def test_as_many_processes_start_as_whole_nodes_have_room_for() -> None:
     nodes = [{"CPU": 16.0, "GPU": 2.0}, {"CPU": 3.0}, {"CPU": 16.0, "GPU": 1.0}]
     assert count_workers(nodes, 1, 0) == 35

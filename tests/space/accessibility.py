@@ -14,12 +14,14 @@ _CHECK = (Path(__file__).parent / "accessibility.js").read_text(encoding="utf-8"
 
 def violations(page: Any) -> list[str]:
     """What is wrong with the page as it is shown now."""
-    found: list[str] = page.evaluate(_CHECK)
-    return found
+    page.wait_for_load_state("load")  # What is in the page may be there before its styles are.
+    faults: list[str] = page.evaluate(_CHECK)
+    return faults
 
 
 def serious(page: Any, *rules: str) -> list[str]:
     """What axe-core calls serious or critical on the page as it is, a line each: rule, element, why."""
+    page.wait_for_load_state("load")
     page.evaluate(_axe())
     options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
     results = page.evaluate("options => axe.run(document, options)", options)

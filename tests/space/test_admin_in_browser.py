@@ -25,6 +25,7 @@ def site(serving: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactor
 HOSTILE = """<img src=x onerror=window.hacked=1>"""
 
 
+@pytest.mark.long
 def test_a_freeze_is_read_by_everybody_and_stands_on_the_trail_until_it_is_thawed(phone_visit: Any, site: str) -> None:
     page = phone_visit.page
     asked: list[str] = []

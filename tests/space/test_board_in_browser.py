@@ -215,6 +215,7 @@ def test_on_a_phone_a_system_is_a_card_and_nothing_scrolls_sideways(chromium: An
     page.context.close()
 
 
+@pytest.mark.long
 def test_the_board_speaks_chinese_to_who_asks_for_it_or_whose_browser_does(chromium: Any, address: str) -> None:
     page = chromium.new_context(locale="zh-CN").new_page()
     page.goto(address)
@@ -295,6 +296,7 @@ def test_what_others_wrote_is_shown_literally_and_never_run(
     assert visit.abroad == []
 
 
+@pytest.mark.long
 def test_empty_folder_says_what_to_run(visit: Any, serving: Callable[[Path], str], tmp_path: Path) -> None:
     visit.page.goto(serving(tmp_path / "none"))
     visit.page.wait_for_selector("#nothing")

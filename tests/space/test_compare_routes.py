@@ -102,6 +102,7 @@ def test_sound_comes_by_ranges_as_a_copy_with_its_peaks(client: TestClient) -> N
     assert [turn["speaker"] for turn in side["turns"]] == ["Host"] * 10
 
 
+@pytest.mark.long
 def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

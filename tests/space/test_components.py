@@ -21,6 +21,7 @@ def blocks_of(site: Any) -> Iterator[Any]:
         yield from app.get_blocks().blocks.values()
 
 
+@pytest.mark.long
 def test_no_template_holds_a_place_for_a_value(board_app: ModuleType, tmp_path: Path) -> None:
     custom = [block for block in blocks_of(board_app.build(tmp_path)) if isinstance(block, gr.HTML)]
     assert len(custom) > 10

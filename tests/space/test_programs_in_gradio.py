@@ -70,6 +70,7 @@ def test_the_best_system_for_wer_in_arts_a_check_of_a_repo_and_battles_of_a_syst
     assert program.ask("submissions, newest first") == []
 
 
+@pytest.mark.long
 def test_a_refusal_is_a_sentence_for_the_program(program: Program) -> None:
     from gradio_client.exceptions import AppError
 

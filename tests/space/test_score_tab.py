@@ -151,6 +151,7 @@ def blocks_of(app: Any) -> Any:
     return gate.apps["en"].get_blocks()
 
 
+@pytest.mark.long
 def test_a_board_that_does_not_measure_says_how_to(
     board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +329,7 @@ def read_score_tab(client: TestClient, query: str) -> tuple[dict[str, Any], dict
     return parts["score-tabs"], offered, {name: props["value"] for name, props in metrics.items()}
 
 
+@pytest.mark.long
 def test_metric_spaces_link_to_the_tab_with_their_metric_chosen(board_app: ModuleType, runs: Path) -> None:
     spaces = Path(__file__).parents[2] / "hf_metrics"
     with TestClient(board_app.build(runs)) as client:

@@ -46,6 +46,7 @@ def test_cohens_kappa_of_a_table_counted_by_hand() -> None:
     assert agreement.cohen_kappa(x, y).value == pytest.approx(0.4)
 
 
+@pytest.mark.long
 def test_intervals_of_correlations_hold_the_truth_as_often_as_they_say() -> None:
     random = np.random.default_rng(5)
     truth = 0.6

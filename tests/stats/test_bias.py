@@ -98,6 +98,7 @@ def test_one_voters_habit_is_one_piece_of_evidence() -> None:
     assert length_bias(won, lost, voters).p_excess > 0.5
 
 
+@pytest.mark.long
 def test_voters_with_habits_of_their_own_are_no_bias() -> None:
     """Ten voters of 60 votes, each with a habit (sd 0.8 logits) for a side and for length, around none.
 

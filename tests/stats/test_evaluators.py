@@ -162,6 +162,7 @@ def test_a_group_that_also_saw_a_weak_system_rates_the_common_ones_alike() -> No
         evaluators.cohorts(rate(votes(6)), rate(Battles.of(["x"], ["y"], ["a"])))
 
 
+@pytest.mark.long
 def test_groups_of_one_taste_differ_at_most_once_in_twenty_times() -> None:
     apart = sum(
         bool(evaluators.cohorts(rate(votes(100 + n, count=400)), rate(votes(300 + n, count=400))).differing)

@@ -120,6 +120,7 @@ def test_information_is_the_derivative_of_the_score() -> None:
     assert -np.stack(moved) == pytest.approx(davidson.information_matrix(rows, at, 0.5), abs=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("taste", [0.0, 0.7])
 def test_intervals_hold_the_truth_though_voters_have_tastes(taste: float) -> None:
     """As often as they say, to within the noise of 60 repetitions; the truth is that of 20,000 voters."""

@@ -47,6 +47,7 @@ def test_the_scale_of_values_does_not_matter_and_the_margin_does() -> None:
     assert evidence_of_increase(values, 0.05)[-1] > 40 > evidence_of_increase(values, 0.25)[-1]
 
 
+@pytest.mark.long
 def test_the_interval_holds_the_centre_however_many_values_there_are() -> None:
     missed = 0
     for rows in np.random.default_rng(0).standard_t(3, (40, 60)):

@@ -51,7 +51,7 @@ def start(database: str, tmp_path: Path, warm_python: Any) -> Iterator[Callable[
         folder = str(Path(__file__).parent)
         program = COMMAND.format(folder=folder, place=str(tmp_path), database=database)
         log = tmp_path / f"worker-{len(running)}.log"
-        running.append(warm_python.start(program, log, environment={"TALLY_SECONDS": "0.15"}))
+        running.append(warm_python.start(program, log, environment={"TALLY_HOLD": str(tmp_path / "hold")}))
         return running[-1]
 
     yield begin
@@ -68,11 +68,13 @@ def test_a_worker_is_woken_for_what_comes_and_another_takes_over_where_it_is_kil
         first = enqueue(tiny, queue, "embedded")
         worker = start()
         wait_for(lambda: queue.get(first.id).state == "published", tmp_path)
-        # One that comes later wakes the worker that waits.
+        # One that comes later wakes the worker that waits, and is held after an item.
+        (tmp_path / "hold").touch()
         second = enqueue(tiny, queue, "reference")
-        wait_for(lambda: queue.get(second.id).items_done >= 1 or queue.get(second.id).state == "published", tmp_path)
+        wait_for(lambda: queue.get(second.id).items_done >= 1, tmp_path)
         worker.kill()
         worker.wait()
+        (tmp_path / "hold").unlink()
         killed_in = queue.get(second.id).state
         # The killed worker's lease is of two minutes, as workers have it: it is let lapse here.
         tiny.let_leases_lapse(opened)

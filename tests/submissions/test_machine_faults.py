@@ -290,6 +290,7 @@ def test_a_dataset_that_is_not_built_here_waits_for_the_operator(
     assert queue.get(row.id).reason == f"{WAITS}: run `podeval data build ten`, then name its folder with --data"
 
 
+@pytest.mark.long
 def test_outputs_of_the_operators_own_wait_for_no_box(
     tiny: ModuleType, tmp_path: Path, no_box: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def test_only_published_outputs_are_checked(tiny: ModuleType, queue: Queue, chec
         check.check(row)
 
 
+@pytest.mark.long
 def test_draws_of_the_same_are_seldom_called_different_and_others_often() -> None:
     dice, items, keys = random.Random(0), [f"i{n}" for n in range(3)], ("a", "b", "c", "d")
 

@@ -203,6 +203,7 @@ def test_a_mirror_killed_before_the_history_went_ends_it_the_next_time(
     assert not any(method == "POST" for method, *_ in hub_client.requests[count:]), "done once"
 
 
+@pytest.mark.long
 def test_the_same_sound_is_refused_under_another_system(tiny: ModuleType, queue: Queue, tmp_path: Path) -> None:
     id = published(tiny, queue, tmp_path)
     take_down(queue, id, "ada", tmp_path / "board", "it speaks with a stolen voice", NOW)
@@ -426,6 +427,7 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
             again.receive(tiny.document("singer"), owner="mallory")
 
 
+@pytest.mark.long
 def test_what_a_restore_replaced_is_reached_by_a_later_takedown(
     tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,12 +81,20 @@ BENCHMARK = Benchmark.model_validate(
 )
 
 
+_MEASURED: list[float] = []
+"""What this process measured since it was told to hold."""
+
+
 @metric(
     name="tally", title="Tally", version="1.0", dimension="audio.tally", keys=(Key("level", "higher"),), paper="none"
 )
 def tally(recording: Recording) -> Score:
-    """The mean absolute sample; notes that it was asked."""
+    """The mean absolute sample; while the file `TALLY_HOLD` is there, a process measures one item and waits."""
     time.sleep(float(os.environ.get("TALLY_SECONDS", "0")))
+    if (hold := Path(os.environ.get("TALLY_HOLD") or "/nowhere")).exists():
+        while _MEASURED and hold.exists():
+            time.sleep(0.05)
+        _MEASURED.append(recording.duration)
     return Score({"level": round(float(np.abs(recording.samples).mean()), 6)})
 
 

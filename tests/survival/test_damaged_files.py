@@ -61,6 +61,7 @@ def votes(database: Database) -> set[str]:
         return set(session.scalars(select(Vote.id)))
 
 
+@pytest.mark.long
 def test_a_log_that_a_kill_left_holds_every_vote(left: Path) -> None:
     with (left / "podeval.db-wal").open("ab") as file:
         file.write(bytes(3000))  # of a page that was being written and is not committed

@@ -174,6 +174,7 @@ def test_the_command_line_tells_of_another_deployment(
     assert f"1 votes in {VOTES} were not of this database: another deployment writes there" in said[1]
 
 
+@pytest.mark.long
 def test_two_deployments_on_one_record_of_submissions_keep_both(hub_client: Any, tmp_path: Path) -> None:
     from huggingface_hub import HfApi
 

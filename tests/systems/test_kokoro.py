@@ -33,6 +33,7 @@ def test_it_has_five_voices_and_reads_english() -> None:
         system.lines(Script.parse([{"speaker": "A", "text": "海水为什么是咸的？河流带来盐分。"}]))
 
 
+@pytest.mark.long
 @pytest.mark.models
 @pytest.mark.skipif(not HERE, reason="run `podeval models install --profile kokoro`")
 def test_it_speaks_in_two_voices_and_the_same_each_time() -> None:

@@ -50,6 +50,7 @@ def test_every_script_of_real_pod_is_english() -> None:
     assert {(each.code, tuple(each.noted)) for each in found} == {("en", ())}
 
 
+@pytest.mark.long
 def test_every_lfs_text_is_in_the_language_it_says(shared: Path) -> None:
     wrong, counted = [], 0
     for path in (shared / "data/lfs_swanbench").glob("*_speaker.jsonl"):

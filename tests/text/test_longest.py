@@ -56,6 +56,7 @@ def test_a_chinese_text_longer_than_any_is_refused_before_it_is_cut_into_words()
     assert len(tokenise("海。 " * 1_000 + " " * 200_000, "zh")) == 2_000
 
 
+@pytest.mark.long
 def test_ten_hours_of_speech_are_read() -> None:
     text = speech(90_000)
     assert len(text) > 400_000

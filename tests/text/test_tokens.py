@@ -148,6 +148,7 @@ def test_a_text_is_foreign_if_most_of_its_letters_are_neither_latin_nor_chinese(
     assert is_foreign(text) is foreign
 
 
+@pytest.mark.long
 def test_sentences_cut_together_are_cut_as_nltk_cuts_each() -> None:
     nltk = NLTKWordTokenizer()
     pieces = [*".!?,:;—()[]{}<>“”’«»„`'\"$%*ab1é \n\U000f0000\U000f0001", "..", "...", "--", "``", "''", "  "]

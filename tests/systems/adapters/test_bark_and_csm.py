@@ -66,6 +66,7 @@ def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> 
         bark.voices_of(tmp_path)
 
 
+@pytest.mark.long
 def test_csm_says_a_line_with_its_speakers_voice_in_mind(run: Any, fetched: Any, heard: Any, voice: Any) -> None:
     plain = run("text-to-speech", fetched("csm"), [TWO, ALONE])
     assert plain["two"].error is None

@@ -55,6 +55,7 @@ def lines(job: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
+@pytest.mark.long
 def test_a_killed_process_goes_on_where_it_was(job: Any, fetched: Any, environment: dict[str, str]) -> None:
     file = job("text-to-speech", fetched("vits"), asks(16))
     process = subprocess.Popen([sys.executable, "-m", MODULE, str(file)], env=environment, stderr=subprocess.PIPE)

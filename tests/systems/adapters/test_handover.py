@@ -67,6 +67,7 @@ def test_finished_items_are_handed_over_and_taken_back(tmp_path: Path) -> None:
     assert json.loads((results / "ended.json").read_text())["code"] == 0
 
 
+@pytest.mark.long
 def test_a_model_that_cannot_be_used_is_not_started_again(tmp_path: Path) -> None:
     assert run(tmp_path, 0, 2) == 0
     assert json.loads((tmp_path / "results/ended.json").read_text())["refused"] == "it has no tokenizer"

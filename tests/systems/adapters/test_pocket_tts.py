@@ -20,6 +20,7 @@ TWO = {
 ALONE = {"id": "one", "script": [{"speaker": "Ann", "text": "Salt. Water."}]}
 
 
+@pytest.mark.long
 def test_pocket_tts_keeps_a_voice_by_its_recording(run: Any, fetched: Any, heard: Any, voice: Any) -> None:
     plain = run("text-to-speech", fetched("pocket"), [TWO, ALONE])
     assert plain["two"].error is None

@@ -29,6 +29,7 @@ def test_every_turn_is_heard_and_answered_in_speech(run: Any, fetched: Any, voic
     assert made.details["preset"] == {"name": "mtalk", "temperature": 0.5, "top_p": 0.95}
 
 
+@pytest.mark.long
 def test_what_was_said_before_is_remembered(run: Any, fetched: Any, voice: Any) -> None:
     """The same second turn, with the same seed, after another first turn."""
     first = run("speech-to-speech", fetched("cascade"), [asks(voice, 1, 3)], out_folder="one")["d1"]
