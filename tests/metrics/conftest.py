@@ -1,4 +1,24 @@
+"""What tests of metrics share."""
+
+import sys
+
 import pytest
+
+
+def _import_evaluate() -> None:
+    """Import `evaluate` without transformers, of which no metric uses a part and which takes 4 s of processor time."""
+    if "transformers" in sys.modules:
+        return
+    sys.modules["transformers"] = None  # type: ignore[assignment]
+    try:
+        import evaluate  # noqa: F401
+    except ImportError:
+        pass
+    finally:
+        del sys.modules["transformers"]
+
+
+_import_evaluate()
 
 
 @pytest.fixture(scope="module", autouse=True)

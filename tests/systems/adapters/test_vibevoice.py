@@ -1,5 +1,6 @@
 """VibeVoice with tiny random weights, fetched from the loopback Hub by the real client and loaded as any."""
 
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,7 @@ from podeval.errors import ModelMissing
 from podeval.systems.adapters import podcast
 from podeval.systems.adapters.job import Job
 
-pytest.importorskip("diffusers")
+pytestmark = pytest.mark.skipif(not find_spec("diffusers"), reason="diffusers is not installed")
 
 TWO = {
     "id": "two",
