@@ -21,6 +21,7 @@ PRINTS = {
     "score_your_audio": ["dnsmos.ovrl", "LUFS ↔", "of the words are wrong", "mean of 2"],
 }
 """By tutorial some of what it prints."""
+QUICK = ("score_your_audio", "read_a_board")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,7 +30,11 @@ def _in_one_thread(one_thread: None) -> None:
 
 
 @pytest.mark.models
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=() if path.stem in QUICK else pytest.mark.long) for path in TUTORIALS],
+    ids=lambda path: path.stem,
+)
 def test_a_tutorial_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(FOLDER / "audio", tmp_path / "audio")
     (tmp_path / "pictures").mkdir()

@@ -158,6 +158,7 @@ def authors(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path
     return made(tmp_path_factory.mktemp("authors"), str(shared_data / "lfs_swanbench"))
 
 
+@pytest.mark.long
 def test_the_authors_texts_are_the_items_that_are_pinned(authors: Path) -> None:
     benchmark = benchmarks.get("lfs_bench")
     found = items_of(benchmark, "test", authors)

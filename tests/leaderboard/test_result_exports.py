@@ -129,6 +129,7 @@ def test_all_results_are_a_dataset_that_load_dataset_reads(runs: Path, tmp_path:
     assert file.metadata.row_group(0).column(0).has_offset_index
 
 
+@pytest.mark.long
 def test_the_command_prints_and_writes_each_form(runs: Path, robot: RunFolder, tmp_path: Path) -> None:
     def run(*options: str) -> str:
         done = CliRunner().invoke(app, ["report", "export", *options])

@@ -132,6 +132,7 @@ def test_how_many_keys_were_compared_and_what_the_best_of_them_reaches_by_chance
     assert 0.8 < (found[0].by_chance or 0) <= 1.0
 
 
+@pytest.mark.long
 def test_the_published_evidence_is_as_thin_as_it_says_and_equals_the_table_beside_the_values() -> None:
     """SRCC of six systems' means, and within categories, as the README beside the published values prints them."""
     from podeval.leaderboard.published_evidence import THIN, printed_agreements, recompute_agreement

@@ -115,6 +115,7 @@ def test_a_flat_voice_moves_the_melody_alone(steady: Score, monkeypatch: pytest.
     assert flat.values["energy_range"] == pytest.approx(steady.values["energy_range"], rel=0.1)
 
 
+@pytest.mark.long
 def test_longer_pauses_move_the_share_and_the_speaking_rate_alone(
     steady: Score, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -58,6 +58,7 @@ def decibels(signal: Samples, other: Samples) -> float:
     return float(10 * np.log10(np.sum(signal.astype(float) ** 2) / np.sum(other.astype(float) ** 2)))
 
 
+@pytest.mark.long
 def test_the_level_of_speech_over_music_is_found(spleeter: Spleeter, shared_data: Path) -> None:
     """The mix was made at a speech-to-music ratio of 0 dB."""
     decoded = decode(shared_data / "samples/speech_music_mix_0dB.flac")

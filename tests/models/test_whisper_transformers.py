@@ -46,6 +46,7 @@ def plain(folder: Path, samples: Any, language: str) -> str:
     return " ".join(text for text in texts if text)
 
 
+@pytest.mark.long
 def test_the_words_of_a_plain_generate(load_reference: Callable[..., Any], tiny_models: Any, folder: Path) -> None:
     samples = np.concatenate([tiny_models.voice(20), np.zeros(RATE, np.float32), tiny_models.voice(60, seed=1)])
     reported: list[tuple[str, float, float]] = []

@@ -181,6 +181,7 @@ def test_what_the_work_raises_comes_home_as_it_was_raised(elsewhere: ModuleType,
     assert [result[0] for _, result in spread.map(_twice, [1])] == [2], "and the processes are still there"
 
 
+@pytest.mark.long
 def test_a_line_of_work_that_feeds_another_shares_the_processes(elsewhere: ModuleType, spread: Any) -> None:
     taken = []
 

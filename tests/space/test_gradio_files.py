@@ -55,7 +55,7 @@ def watch() -> Watch:
 MODES = ["measures", "shows only"]
 
 
-@pytest.fixture(scope="module", params=["1", "0"], ids=MODES)
+@pytest.fixture(scope="module", params=["1", pytest.param("0", marks=pytest.mark.long)], ids=MODES)
 def site(
     request: pytest.FixtureRequest, board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:

@@ -22,6 +22,7 @@ TWO = {
 ALONE = {"id": "one", "script": [{"speaker": "Ann", "text": "Salt. Water."}]}
 
 
+@pytest.mark.long
 def test_bark_speaks_in_the_voices_of_its_repo(run: Any, fetched: Any, heard: Any, tmp_path: Path) -> None:
     made = run("text-to-speech", fetched("bark"), [TWO])["two"]
     assert made.error is None

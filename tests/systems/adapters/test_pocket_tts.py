@@ -37,6 +37,7 @@ def test_pocket_tts_keeps_a_voice_by_its_recording(run: Any, fetched: Any, heard
     assert np.array_equal(alone, again), "the same alone as beside others"
 
 
+@pytest.mark.long
 def test_phonon_speaks_in_the_voices_of_its_repo(run: Any, fetched: Any, heard: Any, tmp_path: Path) -> None:
     made = run("text-to-speech", fetched("phonon"), [TWO])["two"]
     assert made.error is None

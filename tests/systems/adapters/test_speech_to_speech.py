@@ -46,6 +46,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(presets.PRESETS, "brief", short)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("brief")
 def test_an_omni_model_hears_remembers_and_answers(
     run: Any, fetched: Any, voice: Any, heard: Any, tmp_path: Path

@@ -23,6 +23,7 @@ TWO = {
 }
 
 
+@pytest.mark.long
 def test_a_dialogue_is_performed_in_the_voices_that_are_given(run: Any, fetched: Any, heard: Any, voice: Any) -> None:
     words = {"text": "I am Ann."}
     given = {"Ben": {"audio": voice("ben.wav", seed=2)}, "Ann": {"audio": voice("ann.wav", seed=1), **words}}
