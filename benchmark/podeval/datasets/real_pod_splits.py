@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,12 @@ def find_joined_form(line: ReadLine) -> str | None:
     """Return a form whose normalised words are others within the line than by themselves; None where there is none."""
     parts = line.parts()
     written = [part.text if isinstance(part, ReadingStretch) else part for part in parts]
+    words = [normalise(piece).split() for piece in written]
     for at, part in enumerate(parts):
         for form in part.forms if isinstance(part, ReadingStretch) else (part,):
-            pieces = [*written[:at], form, *written[at + 1 :]]
-            alone = [word for piece in pieces for word in normalise(piece).split()]
-            if normalise("".join(pieces)).split() != alone:
+            own_words = words[at] if form == written[at] else normalise(form).split()
+            alone = chain(*words[:at], own_words, *words[at + 1 :])
+            if normalise("".join([*written[:at], form, *written[at + 1 :]])).split() != list(alone):
                 return form
     return None
 
