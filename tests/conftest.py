@@ -361,8 +361,26 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from podeval.store.database import Database
 
     place = tmp_path_factory.mktemp("store") / "empty.db"
+    place.touch()  # An empty file is migrated, a new one would be a copy of this.
     Database(place).close()
     return place
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _new_stores_are_copies(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give a new file of SQLite its tables at once, as a copy of `empty_store`; migrating it takes 40 ms each time."""
+    from podeval.store import database
+
+    def upgrade(engine: Any, name: str) -> None:
+        place = engine.url.database if engine.dialect.name == "sqlite" else None
+        if place and not Path(place).exists():
+            shutil.copy(request.getfixturevalue("empty_store"), place)
+        real_upgrade(engine, name)
+
+    real_upgrade = database.upgrade
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "upgrade", upgrade)
+        yield
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Upgrades the tables of a database to the version of this podeval."""
 
 import threading
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from podeval.errors import StoreUnusable
 
 if TYPE_CHECKING:
     from alembic.config import Config
+    from alembic.script import ScriptDirectory
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
@@ -57,17 +59,21 @@ def configuration(connection: Connection | None = None) -> "Config":
 
 
 def _refuse_newer(revision: str | None, name: str) -> None:
-    from alembic.script import ScriptDirectory
-
-    revisions = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
+    revisions = {script.revision for script in _scripts().walk_revisions()}
     if revision is not None and revision not in revisions:
         raise StoreUnusable(f"the tables of {name} were made by a newer podeval (version {revision}); upgrade podeval")
 
 
 def _newest() -> str:
+    return str(_scripts().get_current_head())
+
+
+@cache
+def _scripts() -> "ScriptDirectory":
+    """The migrations of this package, which do not change while a process runs."""
     from alembic.script import ScriptDirectory
 
-    return str(ScriptDirectory.from_config(configuration()).get_current_head())
+    return ScriptDirectory.from_config(configuration())
 
 
 def _version(engine: Engine) -> str | None:
