@@ -274,7 +274,7 @@ def _finish(page: Any) -> None:
 def _operator(page: Any, site: Site) -> None:
     """Results as an operator sees them: tables, who is left out and why, both CSVs."""
     page.goto(f"{site.address}/listening")
-    assert page.locator("#tests tbody tr").count() == 7
+    assert page.locator("#tests tbody tr").count() == 8
     shot(page, "tests", widths=(360,))
     page.goto(f"{site.address}/listening/questionnaire")
     assert "heard 2 speakers where 1 speak" in page.inner_text("#attention")

@@ -71,12 +71,13 @@ def _read_marks(location: str, test: str) -> "tuple[list[Mark], tuple[str, ...]]
         BadInput: the test compares in pairs, or has one system.
     """
     from podeval.listening import results, session_results
+    from podeval.listening.designs import PAIRED
     from podeval.store.database import Database
 
     with Database(location) as opened:
         design = session_results.overview(opened, test).design
         marks = session_results.marks(opened, test)
-        if design.kind in ("preference", "text_preference") or len(design.systems) < 2:
+        if design.kind in PAIRED or len(design.systems) < 2:
             raise BadInput(f"{test} is a {design.kind} test of {len(design.systems)} systems; marks of two are needed")
         left_out = {verdict.rater for verdict in results.summarise(opened, test).screened if verdict.reasons}
     return [mark for mark in marks if mark.rater not in left_out], design.systems
