@@ -252,8 +252,8 @@ def test_headphones_are_checked_x_is_named_and_the_panel_gets_its_listener_back(
         page.locator(f'article[aria-label="{letter}"] input[type=radio]').nth(right - 1).check()
     page.click("#next")
     title(page, "Page 2 of 2")
-    times = {time.split("·")[0] for time in page.locator("article .time").all_inner_texts()}
-    assert len(times) == 1, "all three are of one length"
+    lengths = "[...document.querySelectorAll('article .time')].map((time) => time.textContent.split('·')[0].trim())"
+    page.wait_for_function(f"() => new Set({lengths}).size === 1 && !{lengths}[0].endsWith('0:00')")
     for letter in "ABX":
         hear(page, letter.lower(), letter, 10, at_once=True)
     shot(page, "abx")
@@ -281,6 +281,17 @@ def test_headphones_are_checked_x_is_named_and_the_panel_gets_its_listener_back(
     other.goto(f"{site.address}/listen/abx?PROLIFIC_PID=ears")
     other.wait_for_function("() => document.title === 'panel'", timeout=60_000)
     assert gone == ["https://app.prolific.com/submissions/complete?cc=C1A2B3C4"] * 2
+    page.goto(f"{site.address}/listening/abx")
+    assert "p (against chance)" in page.inner_text("#results")
+    assert page.locator("#results tbody tr").count() == 1
+    assert "6 / 6" in page.inner_text("#sessions")
+    page.click("details summary")
+    assert "https://app.prolific.com/submissions/complete?cc=C9Z8Y7X6" in page.inner_text("details")
+    shot(page, "abx-results", widths=(360,))
+    choices = list(csv.DictReader(io.StringIO(_read(f"{site.address}/listening/abx/webmushra.csv"))))
+    assert [choice["choice_answer"] in ("correct", "incorrect") for choice in choices] == [True]
+    tidy = list(csv.DictReader(io.StringIO(_read(f"{site.address}/listening/abx/tidy.csv"))))
+    assert [(row["headphones"], row["counted"], row["scale"]) for row in tidy] == [("6", "True", "abx")]
     assert wrong == []
 
 

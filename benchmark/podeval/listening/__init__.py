@@ -15,5 +15,6 @@ __all__ = [
     "results",
     "session_results",
     "stimuli",
+    "tidy_marks",
     "webmushra",
 ]
