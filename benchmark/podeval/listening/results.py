@@ -152,7 +152,10 @@ def _discriminate(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
     trials: dict[str, list[Trial]] = {}
     sides = sorted(permutations(design.systems, 2), key=lambda pair: -len("".join(pair)))
     for mark in marks:
-        first, second = next(pair for pair in sides if mark.page.endswith(f": {pair[0]} | {pair[1]}"))
+        shown_pair = next((pair for pair in sides if mark.page.endswith(f": {pair[0]} | {pair[1]}")), None)
+        if shown_pair is None:
+            continue
+        first, second = shown_pair
         is_second = mark.stimulus == second
         pair = " | ".join((first, second) if (first, second) in design.pairs else (second, first))
         trials.setdefault(pair, []).append(Trial(mark.rater, is_second, is_second == bool(mark.value)))
