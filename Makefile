@@ -114,8 +114,9 @@ audit: $(TOOLS)/.made
 	@tests/packaging/audit $(TOOLS)/bin/pip-audit space/requirements.lock space/build.lock
 
 release-check: test-environment
-	$(BIN)/python tests/packaging/installed.py --with space
+	$(BIN)/python tests/packaging/installed.py --with space --python $(PYTHON)
 	$(BIN)/python tests/packaging/installed.py --extras
+	$(BIN)/python tests/packaging/installed.py --resolve 3.11 3.12 3.13
 
 # What is newest on the index beside what this environment has; a scheduled job runs it, and a failure names who broke what.
 NEWEST = gradio transformers datasets huggingface_hub

@@ -6,6 +6,7 @@ What is sent is a copy that podeval made (`podeval.analysis.playback`): nothing 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,19 @@ def sound(copy: Path) -> Response:
     # When it was made would tell which of two was heard before; its name stands for one sound for good.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
+
+
+def sound_of_bytes(content: bytes, wanted: str) -> Response:
+    """A sound that is made anew for each request, WAV, whole or by the one range that is wanted."""
+    headers = {**_KEEP, "Accept-Ranges": "bytes"}
+    span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
+    if span is None:
+        return Response(content, media_type="audio/wav", headers=headers)
+    first, last = int(span[1]), min(int(span[2] or len(content)), len(content) - 1)
+    if first > last:
+        return Response(status_code=416, headers={"Content-Range": f"bytes */{len(content)}"})
+    headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
+    return Response(content[first : last + 1], 206, media_type="audio/wav", headers=headers)
 
 
 def picture(peaks: list[float]) -> Response:

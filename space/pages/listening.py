@@ -103,7 +103,10 @@ def router(site: Site) -> APIRouter:
         """A page as data, and as the cards and questions that its listener sees."""
         saved, test_page = listening.answered(session, number), listening.show(session, number)
         form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
-        return JSONResponse({**asdict(test_page), "saved": saved and asdict(saved), "form": form})
+        page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}
+        if test_page.check:
+            page_content["title"] = site.texts[site.language(request)]["listening"]["asked"]["headphones"]["title"]
+        return JSONResponse(page_content)
 
     @routes.post("/listen/sessions/{session}/pages/{number}")
     def save(request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:
@@ -114,12 +117,16 @@ def router(site: Site) -> APIRouter:
     @routes.post("/listen/sessions/{session}/finish")
     def finish(request: Request, session: str) -> JSONResponse:
         site.limit(request, FAST)
-        return JSONResponse({"code": listening.finish(session)})
+        listening.finish(session)
+        return JSONResponse(_progress(listening.progress(session)))
 
     @routes.api_route("/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"])
     def play(request: Request, session: str, number: int, letter: str) -> Response:
         site.limit(request, SOUND)
-        return audio_routes.sound(sounds.file(session, number, letter))
+        sound = sounds.file(session, number, letter)
+        if isinstance(sound, bytes):
+            return audio_routes.sound_of_bytes(sound, request.headers.get("Range", ""))
+        return audio_routes.sound(sound)
 
     @routes.get("/listen/sessions/{session}/pages/{number}/peaks/{letter}")
     def peaks(request: Request, session: str, number: int, letter: str) -> Response:
@@ -152,4 +159,5 @@ def _progress(stands: SessionProgress) -> dict[str, Any]:
         "saved": stands.saved,
         "next": stands.next_page,
         "code": stands.completion_code,
+        "back": stands.return_to and {"address": stands.return_to, "seconds": stands.return_seconds},
     }

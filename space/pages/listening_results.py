@@ -15,8 +15,9 @@ from website import Site
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.leaderboard.table import csv_safe
-from podeval.listening import session_results, webmushra
+from podeval.listening import session_results, tidy_marks, webmushra
 from podeval.listening.box_plots import box_plots
+from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, summarise
 
 
@@ -77,6 +78,7 @@ def router(site: Site) -> APIRouter:
             nothing=nothing,
             sessions=session_results.sessions(database, test),
             links=(f"{link}?{prolific}", f"{link}?pid=NAME"),
+            returns=_list_returns(overview.design.completion),
             missed=session_results.attention(database, test),
             plots=Markup(plots),  # names are escaped where it is drawn
         )
@@ -92,12 +94,21 @@ def router(site: Site) -> APIRouter:
         table = pd.DataFrame([vars(entry) for entry in entries])
         return _csv(csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
 
+    @routes.get("/listening/{test}/tidy.csv")
+    def tidy(request: Request, test: str) -> Response:
+        """A row for each mark and a column for each thing known of it, those that do not count among them."""
+        require_overview(request, test)
+        table = pd.DataFrame(tidy_marks.tabulate_marks_of_test(database, test), columns=tidy_marks.COLUMNS)
+        return _csv(csv_safe(table.astype({"headphones": "Int64"})).to_csv(index=False), f"{test}-tidy.csv")
+
     @routes.get("/listening/{test}/webmushra.csv")
     def as_webmushra(request: Request, test: str) -> Response:
         kind = require_overview(request, test).design.kind
-        if kind != "mushra":
-            raise BadInput(f"webMUSHRA's table holds MUSHRA pages; {test} is a {kind} test")
-        return _csv(webmushra.results(test, session_results.marks(database, test)), f"{test}-webmushra.csv")
+        if kind == "mushra":
+            content = webmushra.results(test, session_results.marks(database, test))
+        else:
+            content = webmushra.tabulate(test, kind, tidy_marks.tabulate_marks_of_test(database, test))
+        return _csv(content, f"{test}-webmushra.csv")
 
     @routes.post("/listening/{test}/standing")
     def standing(request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
@@ -125,6 +136,15 @@ def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
         return summarise(site.services.database, test), ""
     except BadInput as reason:
         return None, str(reason)
+
+
+def _list_returns(completion: Completion | None) -> list[str]:
+    """Where listeners are sent at the end, for the operator to check: all who finish, and who are screened out."""
+    if completion is None:
+        return []
+    codes = [completion.code_for("…", screened_out=False)]
+    codes += [completion.screened_out] if completion.screened_out else []
+    return [address for code in codes if (address := completion.address_for(code))]
 
 
 def _csv(content: str, name: str) -> Response:

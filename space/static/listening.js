@@ -24,8 +24,7 @@ function view(name) {
   for (const other of VIEWS) byId(other).hidden = other !== name;
   byId("status").hidden = true;
   byId("listening").dataset.state = name;
-  const level = byId("level");
-  if (level && name !== "intro") level.pause();
+  if (name !== "intro") byId("level")?.pause();
   (name === "page" ? byId("page-title") : byId(name)).focus();
   scrollTo(0, 0);
 }
@@ -61,34 +60,53 @@ async function insist(ask, place) {
 const sessions = (more) => insist(() => post(`/listen/${data.test}/sessions`, { ...invitation, ...more }), byId("status"));
 const inSession = (rest) => `/listen/sessions/${stands.session}/${rest}`;
 
-async function arrive() {
+/** Do by a button what the server answers with how the listener stands: nowhere, before they began. */
+async function attempt(button, ask) {
+  button.disabled = true;
   try {
-    stands = await sessions({});
+    stands = await ask();
+    if (stands) goOn();
+    else if (data.closed) trouble(texts.closed_title, texts.closed);
+    else view("consent");
   } catch (error) {
-    return trouble(texts.trouble, error.message, arrive);
+    trouble(texts.trouble, error.message, arrive);
+  } finally {
+    button.disabled = false;
   }
-  if (stands) return goOn();
-  if (data.closed) return trouble(texts.closed_title, texts.closed);
-  view("consent");
 }
+
+const arrive = () => attempt(byId("retry"), () => sessions({}));
 
 /** To where the listener was: the code, the page of this tab, the first page that is not saved. */
 function goOn() {
-  if (stands.code) return done(stands.code);
+  if (stands.code) return done();
   if (!stands.saved.length && !memory("begun")) return view("intro");
   const at = memory("at") ?? stands.next;
-  return at === null || at === "end" ? complete() : open(Math.min(at, stands.pages - 1));
+  return at === null || at === "end" ? view("complete") : open(Math.min(at, stands.pages - 1));
 }
 
-function complete() {
-  memory("at", "end");
-  view("complete");
-}
-
-function done(code) {
-  byId("code").textContent = code;
+function done() {
+  byId("code").textContent = stands.code;
+  if (stands.saved.length < stands.pages) byId("done-text").textContent = texts.turned_away;
   byId("copy").hidden = !navigator.clipboard;
   view("done");
+  if (stands.back) goBack(stands.back);
+}
+
+/** To the panel that sent them, by itself after some seconds, once, unless they stay. */
+async function goBack({ address, seconds }) {
+  let stays = memory("returned");
+  byId("panel").hidden = false;
+  byId("go").href = address;
+  byId("stay").onclick = () => { stays = true; byId("go").focus(); };
+  for (let left = seconds; left && !stays; left--) {
+    byId("countdown").textContent = fill(texts.returning, { seconds: left });
+    await pause(1000);
+  }
+  memory("returned", true);
+  byId("stay").hidden = true;
+  byId("countdown").textContent = texts.stays;
+  if (!stays) byId("go").click();
 }
 
 function leave() {
@@ -181,9 +199,8 @@ async function send(event) {
     stands = await insist(() => post(inSession(`pages/${page.number}`), { answer, heard, seconds: spent() }), byId("saving"));
     page.sent = true;
     memory(`page ${page.number}`, null);
-    const later = page.number + 1;
-    if (stands.next === null && later >= stands.pages) complete();
-    else await open(later < stands.pages ? later : stands.next);
+    memory("at", page.number + 1 < stands.pages ? page.number + 1 : stands.next ?? "end");
+    await goOn();
     byId("saving").textContent = fill(texts.saved, { number: page.number + 1 });
   } catch (error) {
     byId("saving").textContent = "";
@@ -194,34 +211,17 @@ async function send(event) {
   }
 }
 
-byId("agree").addEventListener("submit", async (event) => {
+byId("agree").addEventListener("submit", (event) => {
   event.preventDefault();
-  const button = event.submitter ?? byId("agree").querySelector("button");
-  button.disabled = true;
-  try {
-    stands = await sessions({ consent: byId("agreed").checked });
-    if (stands) goOn();
-  } catch (error) {
-    trouble(texts.trouble, error.message, arrive);
-  } finally {
-    button.disabled = false;
-  }
+  attempt(byId("agree").querySelector("button"), () => sessions({ consent: byId("agreed").checked }));
 });
 byId("to-pages").addEventListener("click", () => { memory("begun", true); goOn(); });
 byId("answers").addEventListener("submit", send);
 byId("answers").addEventListener("input", () => { complain(null); keep(); });
 byId("previous").addEventListener("click", () => { if (here?.number) open(here.number - 1); });
 byId("reconsider").addEventListener("click", () => open(stands.pages - 1));
-byId("finish").addEventListener("click", async () => {
-  byId("finish").disabled = true;
-  try {
-    done((await insist(() => post(inSession("finish"), {}), byId("status"))).code);
-  } catch (error) {
-    trouble(texts.trouble, error.message, arrive);
-  } finally {
-    byId("finish").disabled = false;
-  }
-});
+byId("finish").addEventListener("click", () =>
+  attempt(byId("finish"), () => insist(() => post(inSession("finish"), {}), byId("status"))));
 byId("copy").addEventListener("click", async () => {
   await navigator.clipboard.writeText(byId("code").textContent);
   byId("copied").textContent = texts.copied;
@@ -239,7 +239,6 @@ addEventListener("keydown", (event) => {
     return;
   }
   const key = event.key.toUpperCase() === "R" && here.deck.tracks.has("reference") ? "reference" : event.key.toUpperCase();
-  if (key.length === 1 && !here.deck.tracks.has(key)) return;
   if (!here.deck.tracks.has(key)) return;
   if (!(here.deck.current === key && here.deck.playing)) here.deck.play(key);
   event.preventDefault();

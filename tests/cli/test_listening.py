@@ -1,10 +1,12 @@
 """`podeval listening` and `podeval report validity` as an operator uses them."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import soundfile
 import yaml
@@ -168,7 +170,22 @@ def test_validity_needs_what_people_said_and_runs(podeval: Any, place: Path, tmp
 
 def test_unknown_tests_and_forms_are_sentences(podeval: Any, place: Path) -> None:
     assert "no listening test 'nope'" in podeval("listening", "results", "nope", "--database", place).err
-    assert "jsonl or webmushra" in podeval("listening", "export", "small", "--database", place, "--form", "xml").err
+    said = podeval("listening", "export", "small", "--database", place, "--form", "xml").err
+    assert "jsonl, csv, parquet or webmushra" in said
+    assert "goes to a file" in podeval("listening", "export", "small", "--database", place, "--form", "parquet").err
+
+
+def test_a_tidy_table_is_one_row_a_mark_as_csv_and_as_parquet(podeval: Any, place: Path, tmp_path: Path) -> None:
+    file = tmp_path / "marks.parquet"
+    podeval("listening", "export", "small", "--database", place, "--form", "parquet", "--out", file)
+    table = pd.read_parquet(file)
+    assert len(table) == 3 * 4 * 4
+    assert str(table["saved_at"].dtype).startswith("datetime64")
+    printed = pd.read_csv(
+        io.StringIO(podeval("listening", "export", "small", "--database", place, "--form", "csv").out)
+    )
+    columns = ["listener", "page", "item", "stimulus", "mark", "counted"]
+    pd.testing.assert_frame_equal(printed[columns], table[columns], check_dtype=False)
 
 
 def test_an_operator_asks_whether_the_test_may_stop_and_how_many_listeners_it_needs(place: Path, podeval: Any) -> None:

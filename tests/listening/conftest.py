@@ -19,7 +19,7 @@ SERVER_LONG = pytest.mark.parametrize(
 )
 """What a database has little part in; that it works on a server, tests of what it keeps show."""
 
-KINDS = ("mushra", "questionnaire", "rubric", "mos", "preference", "text_preference")
+KINDS = ("mushra", "questionnaire", "rubric", "mos", "preference", "text_preference", "abx")
 ON_A_SERVER = ("mushra", "questionnaire")
 """One of marks, one of answers."""
 EVERY_KIND = pytest.mark.parametrize(
@@ -34,7 +34,7 @@ EVERY_KIND = pytest.mark.parametrize(
 SECRET = Secret(b"a secret of the tests, and of none else")
 
 
-def design(kind: str = "mushra", *, items: int = 4, systems: int = 3, **changes: Any) -> Design:
+def design(kind: str = "mushra", *, items: int | list[dict[str, Any]] = 4, systems: int = 3, **changes: Any) -> Design:
     names = [f"s{n}" for n in range(systems)]
     clip = {"text": "read me"} if kind == "text_preference" else {"audio": "x.wav", "seconds": 10}
     if kind == "questionnaire":
@@ -46,7 +46,9 @@ def design(kind: str = "mushra", *, items: int = 4, systems: int = 3, **changes:
         "id": f"a_{kind}",
         "title": kind,
         "systems": names,
-        "items": [{"id": f"i{n}", "stimuli": dict.fromkeys(names, clip), **extra} for n in range(items)],
+        "items": [{"id": f"i{n}", "stimuli": dict.fromkeys(names, clip), **extra} for n in range(items)]
+        if isinstance(items, int)
+        else items,
         "scales": ["timbre", "fidelity"] if kind == "mos" else [],
         **changes,
     }
@@ -65,6 +67,8 @@ def answer(kind: str, shown: Any, value: float = 3) -> dict[str, Any]:
         case "questionnaire":
             marked = {q.name: {"mark": value, "reason": f"as for {q.name}"} for q in QUESTIONNAIRE if q.reason}
             return {"speakers": {"mark": 2}, **marked}
+        case "abx":
+            return {"abx": 1}
         case _:
             return {"preference": 1}
 

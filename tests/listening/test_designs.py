@@ -61,7 +61,7 @@ def test_items_are_heard_equally_often_whatever_a_listener_gets(items: int, each
         assert all(len({i for i, _ in choose_items(p, items, each)}) == each for p in range(listeners))
 
 
-@pytest.mark.parametrize("kind", ["mos", "rubric", "preference", "text_preference"])
+@pytest.mark.parametrize("kind", ["mos", "rubric", "preference", "text_preference", "abx"])
 @pytest.mark.parametrize("each", [2, 3, 6])
 def test_every_item_is_heard_in_every_system_equally_often(kind: str, each: int) -> None:
     design = read_design(single(kind, items_each=each, minutes=120))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.listening.planning import count_listeners, judge_stopping, listener_differences
+from podeval.listening.planning import count_listeners, judge_stopping, listener_differences, pair_differences
 from podeval.stats.mushra_scores import Mark
 
 
@@ -36,6 +36,32 @@ def test_the_count_finds_the_difference_as_often_as_it_says() -> None:
     samples = dice.normal(5, need.spread, (4_000, need.listeners))
     t = samples.mean(axis=1) / (samples.std(axis=1, ddof=1) / np.sqrt(need.listeners))
     assert np.mean(t > 2.03) == pytest.approx(0.8, abs=0.03)
+
+
+def test_pairs_are_planned_and_stopped_by_what_each_listener_prefers_or_tells_apart() -> None:
+    sides = [("aria", "basso"), ("basso", "aria"), ("aria", "cello")]
+    preferred = [
+        Mark(f"listener {n}", f"i0: {a} | {b}", a, value, "preference")
+        for n in range(12)
+        for (a, b), value in zip(sides, (-1 - n % 2, 1 + n % 2, 2), strict=True)
+    ]
+    assert pair_differences(preferred, "aria", "basso") == [1.0, 2.0] * 6, "whichever side it was on"
+    assert pair_differences(preferred, "basso", "aria") == [-1.0, -2.0] * 6
+    verdicts = {(v.first, v.second): v for v in judge_stopping(preferred, ["aria", "basso", "cello"], pairs=True)}
+    assert verdicts["aria", "basso"].better == "aria"
+    assert verdicts["aria", "basso"].mean == 1.5
+    assert (verdicts["basso", "cello"].listeners, verdicts["basso", "cello"].better) == (0, "")
+    told = [
+        Mark(f"listener {n}", f"i{trial}: aria | basso", "basso", float(trial < 7 + n % 2), "abx")
+        for n in range(10)
+        for trial in range(8)
+    ]
+    assert pair_differences(told, "aria", "basso") == [0.375, 0.5] * 5
+    (apart,) = judge_stopping(told, ["aria", "basso"], pairs=True)
+    assert apart.better == "aria"
+    (need,) = count_listeners(told, ["aria", "basso"], 0.1, pairs=True)
+    assert need.listeners is not None
+    assert need.listeners < 15
 
 
 def test_a_small_pilot_is_planned_with_more_caution() -> None:

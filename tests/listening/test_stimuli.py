@@ -12,6 +12,7 @@ from podeval.analysis.playback import Playback
 from podeval.audio import loudness
 from podeval.errors import BadInput
 from podeval.listening import Listening
+from podeval.listening.sessions import StimulusSource
 from podeval.listening.stimuli import LEVEL, StimulusAudio, level_noise
 
 
@@ -30,9 +31,10 @@ def test_a_copy_has_no_tags_and_a_missing_file_is_not_named(tmp_path: Path) -> N
     with soundfile.SoundFile(source, "w", 16_000, 1, format="FLAC") as file:
         file.title = "made by secret-system"
         file.write(0.1 * np.sin(np.arange(16_000) / 5))
-    service: Any = SimpleNamespace(audio=lambda *_: Path("secret-system.flac"))
+    service: Any = SimpleNamespace(source=lambda *_: StimulusSource(Path("secret-system.flac")))
     sounds = StimulusAudio(cast(Listening, service), Playback(tmp_path / "copies"), tmp_path)
     copy = sounds.file("session", 0, "A")
+    assert isinstance(copy, Path)
     assert b"secret" not in copy.read_bytes()
     assert "secret" not in copy.name
     assert soundfile.info(copy).samplerate == 48_000

@@ -2,7 +2,9 @@
 
 `python tests/packaging/installed.py` takes a clean environment and every package from the index, which takes minutes:
 for releases. `--beside` takes the packages of this environment and installs only podeval anew: for tests.
+`--python PATH` makes that environment with another interpreter than this one, such as python3.13.
 `--extras` asks pip what it would install for every extra, under the constraints.
+`--resolve 3.12 3.13` asks what the index has for Pythons that need not be here: wheels of every extra, as constrained.
 """
 
 from __future__ import annotations
@@ -66,6 +68,9 @@ print("the site answers")
 """
 Tell = Callable[[str], None]
 UV = Path(sys.executable).with_name("uv")
+SOURCE_ONLY = ("jieba",)
+"""Packages of which there is no wheel for any Python; they are plain Python and are built where they are installed."""
+PLATFORM = "x86_64-manylinux_2_28"
 
 
 def build(out: Path) -> tuple[Path, Path]:
@@ -91,9 +96,12 @@ def look(wheel: Path, source: Path) -> None:
     assert {"/pyproject.toml", "/constraints.txt", "/LICENSE", "/NOTICE", "/CHANGELOG.md"} <= sources
 
 
-def environment(folder: Path, *, beside: bool) -> Path:
+def environment(folder: Path, *, beside: bool, interpreter: str = "") -> Path:
     """A new environment's Python; with the packages of this one beside, where they are to be seen."""
-    venv.create(folder, with_pip=True, symlinks=True)
+    if interpreter:
+        subprocess.run([interpreter, "-m", "venv", str(folder)], check=True)
+    else:
+        venv.create(folder, with_pip=True, symlinks=True)
     if beside:
         # A path alone: what stands in .pth files of that folder, such as this checkout, is not looked at.
         own = next((folder / "lib").glob("python3*")) / "site-packages" / "beside.pth"
@@ -158,19 +166,41 @@ def would_install(python: Path, wheel: Path, extra: str, seconds: float = 300) -
     return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
 
 
+def resolve(version: str, seconds: float = 300) -> str:
+    """What uv says of all extras together for a Python on Linux; empty where the index has a wheel of everything."""
+    command = [str(UV), "pip", "compile", str(REPOSITORY / "pyproject.toml"), "--quiet", "--python-version", version]
+    command += ["--python-platform", PLATFORM, "--constraint", str(REPOSITORY / "constraints.txt")]
+    command += ["--only-binary", ":all:", *(f"--no-binary={package}" for package in SOURCE_ONLY)]
+    # The diarizer of the reference profile cannot be installed beside the rest, see pyproject.toml; dev is no user's,
+    # and its mkdocs-material wants Python 3.11.5.
+    command += [f"--extra={extra}" for extra in extras() if extra not in ("pyannote", "dev")]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return f"no answer within {seconds:.0f} s"
+    return "" if done.returncode == 0 else " ".join(done.stderr.split())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """All of it, told line by line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--beside", action="store_true", help="with this environment's packages")
     parser.add_argument("--extras", nargs="*", help="ask whether these extras, or all, can be installed")
     parser.add_argument("--with", dest="extra", default="", help="install with this extra, such as space")
+    parser.add_argument("--python", default="", help="interpreter of the environment; this one's without it")
+    parser.add_argument("--resolve", nargs="+", default=(), metavar="VERSION", help="ask whether the index has it all")
     told = parser.parse_args(arguments)
+    if told.resolve:
+        answers = {version: resolve(version) for version in told.resolve}
+        for version, why in answers.items():
+            print(f"Python {version}: {why or 'a wheel of everything'}", flush=True)
+        return int(any(answers.values()))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         wheel, source = build(place / "dist")
         look(wheel, source)
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {source.name}: {source.stat().st_size / 1e6:.1f} MB")
-        python = environment(place / "environment", beside=told.beside)
+        python = environment(place / "environment", beside=told.beside, interpreter=told.python)
         if told.extras is not None:
             failed = 0
             for extra in told.extras or extras():

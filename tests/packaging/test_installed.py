@@ -89,6 +89,19 @@ def test_every_extra_can_be_installed_beside_the_pinned_torch(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_the_index_has_a_wheel_of_everything_for_every_python_that_is_promised(
+    packaging: ModuleType, version: str
+) -> None:
+    if not packaging.UV.exists():
+        pytest.skip("uv is not installed; pip install 'podeval[dev]'")
+    why = packaging.resolve(version)
+    if "Failed to fetch" in why or "error sending request" in why or "no answer" in why:
+        pytest.skip(f"no package index can be asked from here: {why}")
+    assert not why
+
+
+@pytest.mark.long
 def test_two_builds_of_one_commit_are_the_same_files(
     packaging: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

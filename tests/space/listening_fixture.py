@@ -27,6 +27,9 @@ LINES = (
 )
 
 
+PANEL = {"code": "C1A2B3C4", "screened_out": "C9Z8Y7X6", "panel": "prolific", "seconds": 5}
+
+
 def fill(database: Path, folder: Path) -> None:
     """A test of each kind; recordings lie in `folder/clips`, and the designs name them relative to `folder`."""
     names = _clips(folder / "clips")
@@ -47,6 +50,7 @@ def fill(database: Path, folder: Path) -> None:
         ("mos", {"scales": ["timbre", "fidelity"]}, [("i0", {"stimuli": both, "prompt_audio": clip[2]})]),
         ("preference", {"aspect": f"Which is warmer? {HOSTILE}"}, [("i0", {"stimuli": both})]),
         ("text_preference", {}, [("i0", {"stimuli": texts}), ("i1", {"stimuli": texts})]),
+        ("abx", {"headphone_check": {"failed": "end"}, "completion": PANEL}, [("i0", {"stimuli": both})]),
         mushra_items=("Arts", "Science"),
     )
     _panel(database, {**anchors, "stimuli": both})

@@ -10,6 +10,10 @@ import pytest
 import yaml
 from listening_fixture import SYSTEMS, fill
 
+from podeval.listening.headphones import TRIAL_NAMES, find_right_answers
+from podeval.store.database import Database
+from podeval.store.tables import ListeningSession
+
 pytestmark = pytest.mark.space
 SENT = {"X-Podeval": "1"}
 
@@ -102,6 +106,53 @@ def test_what_a_page_does_not_ask_for_is_refused(client: Any) -> None:
     assert client.post(place, json=whole, headers=SENT).status_code == 422, "a finished session stands as it is"
 
 
+def answer_check(client: Any, runs: Path, session: str, right: int) -> Any:
+    """Answer so many sounds of the headphone check rightly, as who knows the session's seed can."""
+    with Database(runs / "podeval.db") as database, database.reading() as opened:
+        rights = find_right_answers(opened.get_one(ListeningSession, session).seed)
+    answers = {name: r if n < right else r % 3 + 1 for n, (name, r) in enumerate(zip(TRIAL_NAMES, rights, strict=True))}
+    sent = {"answer": answers, "heard": dict.fromkeys("ABCDEF", 1.0), "seconds": 60}
+    return client.post(f"/listen/sessions/{session}/pages/0", json=sent, headers=SENT).json()
+
+
+def test_the_headphone_check_is_a_page_whose_sounds_and_pictures_tell_nothing(client: Any, runs: Path) -> None:
+    session = begun(client, "abx", "ears")
+    place = f"/listen/sessions/{session}/pages/0"
+    page = client.get(place, headers={"Accept-Language": "zh"}).json()
+    assert (page["title"], page["check"], page["form"].count("哪一个音最轻？")) == ("耳机", "antiphase", 6)
+    sounds = [client.get(f"{place}/audio/{letter}") for letter in "ABCDEF"]
+    assert {(s.status_code, s.headers["content-type"], len(s.content)) for s in sounds} == {
+        (200, "audio/wav", len(sounds[0].content))
+    }
+    assert len({tuple(sorted(s.headers.items())) for s in sounds}) == 1
+    part = client.get(f"{place}/audio/B", headers={"Range": "bytes=100-199"})
+    assert (part.status_code, part.content) == (206, sounds[1].content[100:200])
+    assert client.get(f"{place}/audio/B", headers={"Range": "bytes=99999999-"}).status_code == 416
+    assert client.get(f"{place}/peaks/A").json() == {"peaks": []}
+    assert client.get(f"{place}/audio/G").status_code == 422
+
+
+def test_the_way_back_to_the_panel_comes_with_the_code_and_is_the_designs_alone(client: Any, runs: Path) -> None:
+    sent = {"prolific": "good", "consent": True}
+    session = client.post("/listen/abx/sessions?cc=EVIL&return_to=https://evil.example", json=sent, headers=SENT)
+    session = session.json()["session"]
+    stands = answer_check(client, runs, session, 6)
+    assert (stands["code"], stands["back"], stands["next"]) == (None, None, 1)
+    page = {"answer": {"abx": 1}, "heard": dict.fromkeys("ABX", 1.0), "seconds": 5}
+    shown = client.get(f"/listen/sessions/{session}/pages/1").json()
+    assert list(shown["stimuli"]) == ["A", "B", "X"]
+    assert "X is A" in shown["form"]
+    assert client.get(f"/listen/sessions/{session}/pages/1/peaks/X").json() == {"peaks": []}
+    stands = client.post(f"/listen/sessions/{session}/pages/1", json=page, headers=SENT).json()
+    assert (stands["code"], stands["back"]) == (None, None)
+    done = client.post(f"/listen/sessions/{session}/finish", json={}, headers=SENT).json()
+    address = "https://app.prolific.com/submissions/complete?cc=C1A2B3C4"
+    assert (done["code"], done["back"]) == ("C1A2B3C4", {"address": address, "seconds": 5})
+    poor = answer_check(client, runs, begun(client, "abx", "poor"), 4)
+    assert (poor["code"], poor["back"]["address"]) == ("C9Z8Y7X6", address.replace("C1A2B3C4", "C9Z8Y7X6"))
+    assert len(poor["saved"]) < poor["pages"]
+
+
 def test_results_are_for_operators_and_a_closed_board_takes_nothing(client: Any, runs: Path) -> None:
     for address in ("/listening", "/listening/mushra", "/listening/mushra/marks.csv"):
         assert client.get(address).status_code == 401
@@ -121,6 +172,10 @@ def test_both_languages_say_everything_that_pages_and_scripts_ask_for() -> None:
     )
     for part in (lambda texts: texts, lambda texts: texts["script"], lambda texts: texts["asked"]):
         assert set(part(english)) == set(part(chinese))
+    for check in (texts["asked"]["headphones"] for texts in (english, chinese)):
+        assert set(check) == {"title", "text", "antiphase", "huggins", "intervals"}
+        assert all(set(check[kind]) == {"text", "asked"} for kind in ("antiphase", "huggins"))
+        assert len(check["intervals"]) == 3
     scripts = "".join(path.read_text("utf-8") for path in (space / "static").glob("listening*.js"))
     pages = "".join(path.read_text("utf-8") for path in (space / "templates").glob("listening*.html"))
     player = {"audio", "heard", "pause", "play"}

@@ -135,24 +135,38 @@ def export(
     test: Test,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    form: Annotated[str, typer.Option(help="jsonl, or webmushra for its CSV")] = "jsonl",
+    form: Annotated[
+        str, typer.Option(help="jsonl; csv or parquet for one tidy table; webmushra for its CSV")
+    ] = "jsonl",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="where a table goes; csv is printed without it")
+    ] = None,
 ) -> None:
     """Print the marks and answers of a test, listeners by pseudonym.
 
-    Example: podeval listening export naturalness --form webmushra > results.csv
+    A tidy table has a row for each mark: listener, page, stimulus, mark, and what else is known of it. webMUSHRA has
+    tables of MUSHRA, ABX (its paired comparison) and MOS (its single stimuli).
+
+    Example: podeval listening export naturalness --form parquet --out marks.parquet
     """
     from podeval.listening import session_results, webmushra
+    from podeval.listening.tidy_marks import tabulate_marks_of_test
 
-    if form not in ("jsonl", "webmushra"):
-        raise BadInput(f"the form is jsonl or webmushra, not {form!r}")
+    if form not in ("jsonl", "csv", "parquet", "webmushra"):
+        raise BadInput(f"the form is jsonl, csv, parquet or webmushra, not {form!r}")
+    if (form == "parquet" and out is None) or (form == "jsonl" and out is not None):
+        raise BadInput("a Parquet table goes to a file, and JSON lines are printed: --form parquet --out marks.parquet")
     with _open(require_database(database, runs)) as opened:
         kind = session_results.overview(opened, test).design.kind
         marks = session_results.marks(opened, test)
         answers, clips = session_results.answers(opened, test) if kind == "questionnaire" else ([], {})
+        tidy = tabulate_marks_of_test(opened, test) if form != "jsonl" else []
+    if form in ("csv", "parquet"):
+        _write_table(tidy, form, out)
+        return
     if form == "webmushra":
-        if kind != "mushra":
-            raise BadInput(f"webMUSHRA's CSV holds MUSHRA pages; {test} is a {kind} test, use --form jsonl")
-        print(webmushra.results(test, marks), end="")
+        table = webmushra.results(test, marks) if kind == "mushra" else webmushra.tabulate(test, kind, tidy)
+        _put(table.encode(), out)
         return
     if kind == "questionnaire":
         for (item, system), clip in clips.items():
@@ -175,6 +189,34 @@ def read_results(
 
     for file in files:
         _lines(webmushra.read_results(file))
+
+
+def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> None:
+    """Write a tidy table as Parquet or CSV."""
+    import io
+
+    import pandas as pd
+
+    from podeval.leaderboard.table import csv_safe
+    from podeval.listening.tidy_marks import COLUMNS
+
+    table = pd.DataFrame(rows, columns=COLUMNS).astype({"headphones": "Int64"})
+    if form == "parquet":
+        content = io.BytesIO()
+        table.to_parquet(content, index=False)
+        _put(content.getvalue(), out)
+    else:
+        _put(csv_safe(table).to_csv(index=False, lineterminator="\n").encode(), out)
+
+
+def _put(content: bytes, out: Path | None) -> None:
+    """Write to a file, or print."""
+    from podeval.store.files import write_whole
+
+    if out is None:
+        print(content.decode(), end="")
+    else:
+        write_whole(out, content)
 
 
 def _lines(marks: "list[Mark]") -> None:
@@ -230,5 +272,9 @@ def _open(location: str) -> "Database":
 def _describe_row(row: dict[str, Any]) -> str:
     interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
     ranks = f", rank {row['best']} to {row['worst']}" if row.get("best") else ""
+    if "d_prime" in row:
+        ranks = (
+            f", p {row['p']:.2g}, d' {row['d_prime']:.2f}, {'told apart' if row['told_apart'] else 'not told apart'}"
+        )
     scale = f" · {row['scale']}" if row["scale"] else ""
     return f"{row['stimulus']}{scale}: {row['mean']:.2f}{interval}, {row['marks']} marks of {row['listeners']}{ranks}"

@@ -10,6 +10,7 @@ from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
+    from podeval.listening.designs import Design
     from podeval.stats.mushra_scores import Mark
 
 Test = Annotated[str, typer.Argument(metavar="TEST", help="its id; `podeval listening list` shows them")]
@@ -18,7 +19,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on 
 
 def plan(
     test: Test,
-    difference: Annotated[float, typer.Option(help="least difference of means that is to be found, in marks")],
+    difference: Annotated[
+        float, typer.Option(help="least difference of means to be found, in marks; of ABX, of the share right above .5")
+    ],
     power: Annotated[float, typer.Option(help="how surely it is to be found")] = 0.8,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
@@ -30,10 +33,11 @@ def plan(
 
     Example: podeval listening plan naturalness --difference 5
     """
+    from podeval.listening.designs import PAIRED
     from podeval.listening.planning import MOST, count_listeners
 
-    marks, systems = _read_marks(require_database(database, runs), test)
-    for need in count_listeners(marks, systems, difference, power=power):
+    marks, design = _read_marks(require_database(database, runs), test)
+    for need in count_listeners(marks, design.systems, difference, power=power, pairs=design.kind in PAIRED):
         if as_json:
             print(json.dumps(asdict(need), ensure_ascii=False))
         else:
@@ -48,35 +52,37 @@ def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJs
 
     Example: podeval listening stop naturalness
     """
+    from podeval.listening.designs import PAIRED
     from podeval.listening.planning import judge_stopping
 
-    marks, systems = _read_marks(require_database(database, runs), test)
-    verdicts = judge_stopping(marks, systems)
+    marks, design = _read_marks(require_database(database, runs), test)
+    verdicts = judge_stopping(marks, design.systems, pairs=design.kind in PAIRED)
     for one in verdicts:
         if as_json:
             print(json.dumps(asdict(one), ensure_ascii=False))
             continue
         interval = f" [{one.interval[0]:.3g}, {one.interval[1]:.3g}]" if one.interval else ""
-        end = f"{one.better} is better" if one.better else "not told apart yet"
+        verdict = "told apart" if design.kind == "abx" else f"{one.better} is better"
+        end = verdict if one.better else "not told apart yet"
         more = f"; about {one.expected} listeners would" if not one.better and one.expected else ""
         print(f"{one.first} minus {one.second}: {one.mean:.3g}{interval}, {one.listeners} listeners: {end}{more}")
     if not as_json:
         print("The test may stop." if all(one.better for one in verdicts) else "The test goes on.")
 
 
-def _read_marks(location: str, test: str) -> "tuple[list[Mark], tuple[str, ...]]":
-    """The marks of the listeners who count, and the systems.
+def _read_marks(location: str, test: str) -> "tuple[list[Mark], Design]":
+    """The marks of the listeners who count, and the design.
 
     Raises:
-        BadInput: the test compares in pairs, or has one system.
+        BadInput: the test has one system.
     """
     from podeval.listening import results, session_results
     from podeval.store.database import Database
 
     with Database(location) as opened:
         design = session_results.overview(opened, test).design
+        if len(design.systems) < 2:
+            raise BadInput(f"{test} is a {design.kind} test of one system; two are needed")
         marks = session_results.marks(opened, test)
-        if design.kind in ("preference", "text_preference") or len(design.systems) < 2:
-            raise BadInput(f"{test} is a {design.kind} test of {len(design.systems)} systems; marks of two are needed")
         left_out = {verdict.rater for verdict in results.summarise(opened, test).screened if verdict.reasons}
-    return [mark for mark in marks if mark.rater not in left_out], design.systems
+    return [mark for mark in marks if mark.rater not in left_out], design

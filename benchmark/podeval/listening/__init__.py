@@ -1,7 +1,7 @@
 """Listening tests: `Listening` takes listeners through a test, `results` summarises what they answered."""
 
-from podeval.listening.service import Listening, Shown
-from podeval.listening.sessions import AnsweredPage, SessionProgress
+from podeval.listening.service import Listening
+from podeval.listening.sessions import AnsweredPage, SessionProgress, Shown
 
 __all__ = [
     "AnsweredPage",
@@ -15,5 +15,6 @@ __all__ = [
     "results",
     "session_results",
     "stimuli",
+    "tidy_marks",
     "webmushra",
 ]

@@ -16,8 +16,9 @@
 
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
 clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
-scales), `preference` (pairs, -2 to 2) and `text_preference` (pairs of texts). How long a listener takes is estimated; a
-test that would take longer than `minutes` is refused with the number of items that would fit.
+scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). How long
+a listener takes is estimated; a test that would take longer than `minutes` is refused with the number of items that
+would fit. `headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.
 """
 
 import hashlib
@@ -31,12 +32,17 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from podeval.errors import BadInput
 from podeval.listening import questionnaire
+from podeval.listening.completion import Completion
+from podeval.listening.headphones import PAGE, SECONDS, TRIALS, HeadphoneCheck
 from podeval.stats.screening import HIGH, LOW
 from podeval.text.yaml_text import read_yaml_file
 
-Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference"]
+Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference", "abx"]
 Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
 Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length=20_000)]
+
+PAIRED = ("preference", "text_preference", "abx")
+"""Kinds whose pages compare two systems and mark neither by itself."""
 
 MINUTES = 30.0
 """Default limit of a test's length in minutes; PodEval's listeners stayed within it."""
@@ -144,6 +150,9 @@ class Design(_Part):
     questions: tuple[OwnQuestion, ...] = Field(default=(), max_length=100)
     ties: bool = True
     screening: ScreeningRule = ScreeningRule()
+    trials: Annotated[int, Field(ge=1, le=50)] = Field(default=1, description="pages for each item of an abx test")
+    headphone_check: HeadphoneCheck | None = None
+    completion: Completion | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -157,8 +166,11 @@ class Design(_Part):
         # Items and questions must fit the kind of test.
         for item in self.items:
             self._check(item)
-        if self.kind in ("preference", "text_preference") and len(self.systems) < 2:
-            raise ValueError("a preference needs at least two systems")
+        if self.kind in PAIRED and len(self.systems) < 2:
+            raise ValueError("a comparison in pairs needs at least two systems")
+        if self.trials > 1 and self.kind != "abx":
+            raise ValueError(f"a {self.kind} test has one page for each item; trials are of an abx test")
+        self._check_headphones()
         if unknown := [name for name in self.scales if name not in questionnaire.SCALES]:
             raise ValueError(f"there is no scale {unknown[0]!r}; there are {', '.join(questionnaire.SCALES)}")
         if (self.kind == "mos") != bool(self.scales):
@@ -178,7 +190,7 @@ class Design(_Part):
 
     def _check(self, item: DesignItem) -> None:
         missing = [system for system in self.systems if system not in item.stimuli]
-        if missing and self.kind in ("mushra", "preference", "text_preference", "questionnaire"):
+        if missing and self.kind in ("mushra", "questionnaire", *PAIRED):
             raise ValueError(f"item {item.id} lacks {', '.join(missing)}; all systems are compared on one page")
         if self.kind == "mushra" and item.reference is None:
             raise ValueError(f"item {item.id} lacks the reference that listeners compare with")
@@ -188,12 +200,26 @@ class Design(_Part):
         if any((stimulus.text is not None) != texts for stimulus in item.stimuli.values()):
             raise ValueError(f"item {item.id}: a {self.kind} test compares {'texts' if texts else 'audio'}")
 
+    def _check_headphones(self) -> None:
+        if self.headphone_check is None:
+            return
+        if self.kind == "text_preference":
+            raise ValueError("a test of texts needs no headphones")
+        if any(item.id == PAGE for item in self.items):
+            raise ValueError(f"{PAGE} is the page of the headphone check; give the item another id")
+        returns = self.completion is not None and self.completion.address_for("x") is not None
+        if self.headphone_check.failed == "end" and returns and not (self.completion and self.completion.screened_out):
+            raise ValueError(
+                "who fails the headphone check goes back with a code of their own; give it as screened_out"
+            )
+
     @property
     def digest(self) -> str:
         """SHA-256 of the document and the questions asked; answers are pooled only between designs of equal digest."""
-        # Without questions of its own, a design is the same as before there were any.
-        left_out = {"consent"} if self.questions else {"consent", "questions"}
-        content = [self.model_dump(mode="json", exclude=left_out), questionnaire.VERSION]
+        # How listeners come back changes no answer. Without what came later, a design is the same as before.
+        plain = {"questions": (), "trials": 1, "headphone_check": None}
+        later = {name for name, value in plain.items() if getattr(self, name) == value}
+        content = [self.model_dump(mode="json", exclude={"consent", "completion"} | later), questionnaire.VERSION]
         canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -222,11 +248,16 @@ class Design(_Part):
         """The largest number of items that stays within the time, counting the longest ones."""
         if self.minutes is None:
             return len(self.items)
-        return sum(seconds / 60 <= self.minutes for seconds in itertools.accumulate(self._longest_first()))
+        whole = itertools.accumulate(self._longest_first(), initial=self._check_seconds)
+        return max(0, sum(seconds / 60 <= self.minutes for seconds in whole) - 1)
 
     def estimate(self, items: int) -> float:
         """Return the minutes that one listener takes for this many items, the longest ones, hearing everything once."""
-        return sum(self._longest_first()[:items]) / 60
+        return (self._check_seconds + sum(self._longest_first()[:items])) / 60
+
+    @property
+    def _check_seconds(self) -> float:
+        return _PAGE_SECONDS + TRIALS * (SECONDS + _MARK_SECONDS) if self.headphone_check else 0.0
 
     def _longest_first(self) -> list[float]:
         return sorted((self._seconds(item) for item in self.items), reverse=True)
@@ -248,6 +279,8 @@ class Design(_Part):
                 return whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS
             case "mos":
                 return _PAGE_SECONDS + whole + durations[0] + _MARK_SECONDS * len(self.scales)
+            case "abx":
+                return self.trials * (_PAGE_SECONDS + whole + 3 * durations[0] + _MARK_SECONDS)
             case _:
                 return _PAGE_SECONDS + whole + sum(durations[:2]) + _MARK_SECONDS
 

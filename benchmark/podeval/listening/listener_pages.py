@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.listening import questionnaire
+from podeval.listening import headphones, questionnaire
 from podeval.listening.assignment import choose_alternative, choose_items, williams
 from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
@@ -33,6 +33,12 @@ class Page:
         """Return the page as plain data."""
         return asdict(self) | {"stimuli": list(self.stimuli)}
 
+    @property
+    def letters(self) -> list[str]:
+        """Letters of the stimuli in their order; the last one of an ABX page, which is one of the others, is X."""
+        repeats = self.stimuli[-1] in self.stimuli[:-1]
+        return [*name_letters(len(self.stimuli) - 1), "X"] if repeats else name_letters(len(self.stimuli))
+
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Page":
         """Read a page from plain data."""
@@ -44,13 +50,13 @@ class Page:
         Raises:
             BadInput: the page has no such letter.
         """
-        for candidate, name in zip(letters(len(self.stimuli)), self.stimuli, strict=True):
+        for candidate, name in zip(self.letters, self.stimuli, strict=True):
             if candidate == letter:
                 return name
-        raise BadInput(f"page {self.id} has no recording {letter!r}; it has {', '.join(letters(len(self.stimuli)))}")
+        raise BadInput(f"page {self.id} has no recording {letter!r}; it has {', '.join(self.letters)}")
 
 
-def letters(count: int) -> list[str]:
+def name_letters(count: int) -> list[str]:
     """Return the letters A, B, … Z, AA, AB, …"""
     return [(_LETTERS[n // 26 - 1] if n >= 26 else "") + _LETTERS[n % 26] for n in range(count)]
 
@@ -58,13 +64,37 @@ def letters(count: int) -> list[str]:
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
     """Make the pages of the listener at a place of the balanced assignment.
 
-    Items, systems and their order follow from the place; sides of a pair and letters of a MUSHRA page are drawn with
-    the seed.
+    Items, systems and their order follow from the place; sides of a pair, letters of a MUSHRA page and what X is are
+    drawn with the seed. A headphone check comes first.
     """
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
-    for number, hearing in choose_items(slot, len(design.items), design.each):
+    if design.headphone_check:
+        pages.append(Page(headphones.PAGE, "", headphones.TRIAL_NAMES))
+    chosen = choose_items(slot, len(design.items), design.each)
+    if design.kind == "abx":
+        return pages + _make_trials(design, chosen, chance)
+    for number, hearing in chosen:
         pages += _pages(design, design.items[number], number, hearing, chance)
+    return pages
+
+
+def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
+    """Return the ABX pages of a listener: X is each side, and A each system, equally often, in an order by lot."""
+    count = len(chosen) * design.trials
+    turns = [(swap, same) for swap in (False, True) for same in (0, 1)]
+    arrangements = [turn for _ in range(count // len(turns)) for turn in turns]
+    arrangements += chance.sample(turns, count % len(turns))
+    chance.shuffle(arrangements)
+    pages: list[Page] = []
+    for number, hearing in chosen:
+        item = design.items[number]
+        for trial in range(design.trials):
+            pair = design.pairs[choose_alternative(number, hearing * design.trials + trial, len(design.pairs))]
+            swap, same = arrangements[len(pages)]
+            sides = pair[::-1] if swap else pair
+            page = item.id if design.trials == 1 else f"{item.id}/{trial + 1}"
+            pages.append(Page(page, item.id, (*sides, sides[same])))
     return pages
 
 
@@ -113,6 +143,8 @@ def questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
             return [*met, questionnaire.Question("rationale", "Why did you judge so?")]
         case "preference":
             return [questionnaire.Question("preference", design.aspect or "Which is better?", questionnaire.PREFERENCE)]
+        case "abx":
+            return [questionnaire.Question("abx", "Which of the two is X?", questionnaire.SAME)]
         case _:
             choices = ("A", "no difference", "B") if design.ties else ("A", "B")
             return [questionnaire.Question("preference", design.aspect or "Which is better?", choices)]
@@ -120,7 +152,10 @@ def questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
 
 @dataclass(frozen=True)
 class PageAnswer:
-    """One validated answer: a number on a scale, or words; `stimulus` is the system's name, for a pair the first."""
+    """One validated answer: a number on a scale, or words; `stimulus` is the system's name, for a pair the first.
+
+    An ABX page is answered by 1 (right) or 0 for the system that X is; its words are the two sides, `A | B`.
+    """
 
     stimulus: str
     question: str
@@ -135,8 +170,8 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
         design: design of the test.
         page: the page that was shown.
         answer: by kind. mushra: `{letter: 0..100}`. mos: `{scale: 1..5}`. preference: `{"preference": -2..2}`;
-            text_preference: -1, 0, 1. questionnaire: `{question: {"mark": …, "reason": …}}`. rubric: `{criterion_1: 0
-            or 1, …, "rationale": …}`.
+            text_preference: -1, 0, 1. abx: `{"abx": -1}` (X is A) or 1. questionnaire: `{question: {"mark": …,
+            "reason": …}}`. rubric: `{criterion_1: 0 or 1, …, "rationale": …}`.
 
     Raises:
         BadInput: a part is missing, unknown, out of range or lacks its reason.
@@ -145,7 +180,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
         raise BadInput(f"the answer to page {page.id} is one object with an entry for each question")
     match design.kind:
         case "mushra":
-            allowed = letters(len(page.stimuli))
+            allowed = page.letters
             _require_exactly(page, answer, allowed)
             return [
                 PageAnswer(page.stimulus(letter), "naturalness", _read_number(page, letter, answer[letter], 0, 100))
@@ -161,6 +196,14 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
             return _read_rubric(design, page, answer)
         case "questionnaire":
             return _read_questionnaire(design.questionnaire, page, answer)
+        case "abx":
+            _require_exactly(page, answer, ("abx",))
+            side = _read_number(page, "abx", answer["abx"], -1, 1, whole=True)
+            if not side:
+                raise BadInput(f"page {page.id} asks for a decision: X is A (-1) or X is B (1)")
+            *sides, same = page.stimuli
+            right = sides[side > 0] == same
+            return [PageAnswer(same, "abx", float(right), " | ".join(sides))]
         case _:
             _require_exactly(page, answer, ("preference",))
             most = 2 if design.kind == "preference" else 1

@@ -1,6 +1,7 @@
 """How many listeners a test needs, from a pilot, and whether one that is running may stop.
 
-Both go by one number a listener for two systems: the mean of their marks for the one minus that for the other. Pages
+Both go by one number a listener for two systems: the mean of their marks for the one minus that for the other, or of
+their answers where a page compares the two (in an ABX test: the share of right answers above chance). Pages
 of one listener depend on each other, listeners do not. Stopping may be asked about after every listener: the
 evidence is that of `podeval.stats.sequential`, which holds at whatever number one looks.
 """
@@ -85,8 +86,33 @@ def listener_differences(marks: Iterable[Mark], first: str, second: str, scale: 
     ]
 
 
+def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
+    """Return each listener's mean answer to the pages that compare two systems, in the order in which they came.
+
+    Of preferences it is how much the first is preferred to the second, of ABX answers the share right above chance.
+
+    Args:
+        marks: of a test of pairs, as `podeval.listening.session_results.marks` gives them.
+        first: the system that counts as it is.
+        second: the one that it is compared with.
+    """
+    values: dict[str, list[float]] = defaultdict(list)
+    for mark in marks:
+        if mark.page.endswith((f": {first} | {second}", f": {second} | {first}")):
+            # A positive preference is for the second side of its page.
+            towards_first = -mark.value if mark.stimulus == first else mark.value
+            values[mark.rater].append(mark.value - 0.5 if mark.scale == "abx" else towards_first)
+    return [float(np.mean(of_rater)) for of_rater in values.values()]
+
+
 def count_listeners(
-    marks: Sequence[Mark], systems: Sequence[str], difference: float, *, power: float = 0.8, level: float = 0.95
+    marks: Sequence[Mark],
+    systems: Sequence[str],
+    difference: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.95,
+    pairs: bool = False,
 ) -> list[ListenersNeeded]:
     """Count the listeners that tell each two systems apart where they differ by so much, from the marks of a pilot.
 
@@ -96,6 +122,7 @@ def count_listeners(
         difference: least difference of means that is to be found, in marks.
         power: how surely it is to be found.
         level: of the interval that shall not hold 0.
+        pairs: whether the marks are those of a test of pairs.
 
     Raises:
         BadInput: a number is out of its range, or fewer than three listeners heard two systems.
@@ -104,7 +131,7 @@ def count_listeners(
         raise BadInput("the difference must be above 0, and power and level between 0 and 1")
     counts = []
     for first, second in combinations(systems, 2):
-        values = listener_differences(marks, first, second)
+        values = (pair_differences if pairs else listener_differences)(marks, first, second)
         if len(values) < 3:
             raise BadInput(f"{len(values)} listeners heard both {first} and {second}; a pilot needs three or more")
         freedom = len(values) - 1
@@ -115,19 +142,23 @@ def count_listeners(
     return counts
 
 
-def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], level: float = 0.95) -> list[StoppingVerdict]:
+def judge_stopping(
+    marks: Sequence[Mark], systems: Sequence[str], level: float = 0.95, *, pairs: bool = False
+) -> list[StoppingVerdict]:
     """Judge for each two systems whether the test may stop now; it may be asked after every listener.
 
     Args:
         marks: of the finished listeners, in the order of their places.
         systems: all of the test; the level is shared between all pairs.
         level: that all intervals hold together, at every look.
+        pairs: whether the marks are those of a test of pairs; of an ABX test `better` names the first system of two
+            that are told apart.
     """
-    pairs = list(combinations(systems, 2))
-    error = (1 - level) / max(1, len(pairs))
+    compared = list(combinations(systems, 2))
+    error = (1 - level) / max(1, len(compared))
     verdicts = []
-    for first, second in pairs:
-        values = listener_differences(marks, first, second)
+    for first, second in compared:
+        values = (pair_differences if pairs else listener_differences)(marks, first, second)
         interval = sequential_interval(values, 1 - error) if values else None
         better = "" if interval is None else first if interval[0] > 0 else second if interval[1] < 0 else ""
         mean = float(np.mean(values)) if values else 0.0

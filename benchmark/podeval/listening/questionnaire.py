@@ -40,6 +40,10 @@ INSTRUCTIONS = {
     ),
     "mos": "Listen to each recording and mark it as the page asks, by that alone.",
     "preference": "Listen to both recordings and say which is better in what the page asks, and how clearly.",
+    "abx": (
+        "Each page has three recordings. X is the same as A or the same as B: listen to all three, as often as you "
+        "like, and say which. If you cannot tell, guess. Headphones in a quiet room are best."
+    ),
     "text_preference": "Read both texts and say which is better in what the page asks.",
 }
 
@@ -130,6 +134,9 @@ SCALES = {
     ),
 }
 """Scales of single marks, by name: LFS-Bench's listening tests, and PAM's two."""
+
+SAME = ("X is A", "X is B")
+"""Answers of an ABX page."""
 
 PREFERENCE = ("A is much better", "A is better", "No difference", "B is better", "B is much better")
 """Marks -2 to 2; B better is positive, as in B minus A."""

@@ -1,10 +1,17 @@
 """The results of a listening test in one place: screening, means with intervals and ranks, how far listeners agree."""
 
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
+import numpy as np
+
+from podeval.errors import BadInput
 from podeval.listening import session_results
-from podeval.listening.designs import Design
+from podeval.listening.designs import PAIRED, Design
+from podeval.listening.headphones import NEEDED, TRIALS
+from podeval.stats.discrimination import Trial, discrimination
+from podeval.stats.multiple import holm
 from podeval.stats.mushra_scores import Mark, reliability, standings
 from podeval.stats.questionnaire_scores import RATED, screen_answers
 from podeval.stats.screening import HIGH, LOW, MushraRules, ScreenedListener, screen, screen_pam
@@ -17,6 +24,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "mos": (1, 5),
     "preference": (-2, 2),
     "text_preference": (-2, 2),
+    "abx": (0, 1),
 }
 """The least and the largest mark of each kind of test."""
 
@@ -44,8 +52,9 @@ def summarise(database: Database, test: str) -> ListeningResults:
     design, marks = overview.design, session_results.marks(database, test)
     remarks = [
         f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
-        f"{overview.excluded} were left out by hand"
+        f"{overview.excluded} were left out by hand{' or by the headphone check' if design.headphone_check else ''}"
     ]
+    remarks += _describe_headphones(database, design)
     # Screen the listeners by the rules of the kind of test.
     screened: list[ScreenedListener] = []
     if design.kind == "questionnaire":
@@ -71,9 +80,12 @@ def summarise(database: Database, test: str) -> ListeningResults:
     # Summarise the remaining marks, by scale.
     remarks += [f"left out: {rater}: {reason}" for rater, reason in dropped.items()]
     marks = [mark for mark in marks if mark.rater not in dropped]
-    rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
+    if design.kind == "abx":
+        rows = _discriminate(design, marks)
+    else:
+        rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
     # Measure the agreement of listeners.
-    if len({mark.rater for mark in marks}) > 1:
+    if design.kind != "abx" and len({mark.rater for mark in marks}) > 1:
         alpha = reliability(marks)
         if alpha.value is not None:
             bounds = "" if alpha.low is None else f" [{alpha.low:.2f}, {alpha.high:.2f}]"
@@ -98,7 +110,7 @@ def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
 
 def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]:
     of_scale = [mark for mark in marks if mark.scale == scale]
-    if design.kind in ("preference", "text_preference"):
+    if design.kind in PAIRED:
         of_scale = _by_system(of_scale)
     ranked = [system for system in design.systems if system not in (HIGH, LOW)]
     together = design.kind == "mushra"
@@ -117,6 +129,59 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
         }
         for standing in standings(of_scale, ranked if together else (), _BOUNDS[design.kind])
     ]
+
+
+def _describe_headphones(database: Database, design: Design) -> list[str]:
+    """Return what there is to say of the headphone check: how many passed, and who did not."""
+    if design.headphone_check is None:
+        return []
+    came = [came for came in session_results.sessions(database, design.id) if came.headphones is not None]
+    failing = [listener for listener in came if (listener.headphones or 0) < NEEDED]
+    counts = {"exclude": "their marks do not count", "flag": "they count", "end": "the test ended for them"}
+    lines = [
+        f"headphone check: {len(came) - len(failing)} of {len(came)} listeners passed; of those who did not, "
+        f"{counts[design.headphone_check.failed]}"
+    ]
+    return lines + [
+        f"headphone check not passed: {one.listener}: {one.headphones} of {TRIALS} right" for one in failing
+    ]
+
+
+def _discriminate(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
+    """Return a row for each pair of an ABX test, those told apart most surely first."""
+    trials: dict[str, list[Trial]] = {}
+    sides = sorted(permutations(design.systems, 2), key=lambda pair: -len("".join(pair)))
+    for mark in marks:
+        shown_pair = next((pair for pair in sides if mark.page.endswith(f": {pair[0]} | {pair[1]}")), None)
+        if shown_pair is None:
+            continue
+        first, second = shown_pair
+        is_second = mark.stimulus == second
+        pair = " | ".join((first, second) if (first, second) in design.pairs else (second, first))
+        trials.setdefault(pair, []).append(Trial(mark.rater, is_second, is_second == bool(mark.value)))
+    if not trials:
+        raise BadInput("there are no answers; every listener was left out or nobody finished")
+    figures = {pair: discrimination(of_pair) for pair, of_pair in trials.items()}
+    apart = holm(np.array([figure.p for figure in figures.values()]))
+    rows = [
+        {
+            "test": design.id,
+            "stimulus": pair,
+            "scale": "share right",
+            "mean": figure.share.mean,
+            "low": figure.share.low,
+            "high": figure.share.high,
+            "marks": figure.share.n,
+            "listeners": figure.share.clusters,
+            "best": None,
+            "worst": None,
+            "p": figure.p,
+            "d_prime": figure.d_prime,
+            "told_apart": bool(told),
+        }
+        for (pair, figure), told in zip(figures.items(), apart, strict=True)
+    ]
+    return sorted(rows, key=lambda row: float(row["p"]))
 
 
 def _by_system(marks: list[Mark]) -> list[Mark]:

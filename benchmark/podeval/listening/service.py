@@ -6,7 +6,6 @@ sessions are kept and counted apart; they are in no result.
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
+from podeval.listening import headphones
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import (
     find_attention_failures,
     find_stimulus,
-    letters,
     make_pages,
     questions,
     validate_answer,
@@ -28,12 +27,19 @@ from podeval.listening.session_results import get_design
 from podeval.listening.sessions import (
     AnsweredPage,
     SessionProgress,
+    Shown,
+    StimulusSource,
+    end_session,
     find_free_place,
+    find_longest,
+    find_source,
     flag_attention,
     get_page,
     get_session,
     read_answered_page,
     read_progress,
+    record_check,
+    show_check,
     validate_played,
 )
 from podeval.store import operator_settings
@@ -45,24 +51,6 @@ from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, Listeni
 Clock = Callable[[], datetime]
 
 _LONGEST_PAGE = 24 * 3600.0
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A page as its listener sees it; `stimuli` holds by letter a text, or the name by which the sound is requested."""
-
-    kind: str
-    number: int
-    of: int
-    page: str
-    title: str
-    introduction: str
-    prompt: str
-    reference: str | None
-    prompt_audio: str | None
-    stimuli: Mapping[str, Mapping[str, Any]]
-    questions: tuple[Mapping[str, Any], ...]
-    heard: float
 
 
 class Listening:
@@ -82,7 +70,7 @@ class Listening:
         self._clock = clock
 
     def create(self, design: Design) -> str:
-        """Add a test and return its id; adding the same design again changes nothing.
+        """Add a test and return its id; adding the same design again changes nothing but how listeners come back.
 
         Raises:
             BadInput: another design has this id; answers to different questions are not pooled.
@@ -93,6 +81,7 @@ class Listening:
             if row is not None:
                 if row.digest != design.digest:
                     raise BadInput(f"there is a test {design.id} with another design; give the new one another id")
+                row.design = {**row.design, "completion": design.model_dump(mode="json")["completion"]}
                 return row.id
             content = design.model_dump(mode="json")
             session.add(
@@ -182,7 +171,7 @@ class Listening:
                 )
                 session.add(row)
                 session.flush()
-            return read_progress(session, row)
+            return read_progress(session, row, design)
 
         return self.database.write(work)
 
@@ -193,11 +182,11 @@ class Listening:
             BadInput: there is no such test.
         """
         with self.database.reading() as session:
-            get_design(session, test)
+            design = get_design(session, test)
             listener = find_pseudonym(session, self._secret, identity)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
             row = session.scalar(select(ListeningSession).where(*mine)) if listener else None
-            return read_progress(session, row) if row else None
+            return read_progress(session, row, design) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
         """Return what a listener saved for a page; None where nothing is saved yet.
@@ -216,7 +205,8 @@ class Listening:
             BadInput: there is no such session.
         """
         with self.database.reading() as session:
-            return read_progress(session, get_session(session, session_id))
+            row = get_session(session, session_id)
+            return read_progress(session, row, get_design(session, row.test))
 
     def show(self, session_id: str, number: int) -> Shown:
         """Return one page of a session as its listener sees it.
@@ -227,10 +217,16 @@ class Listening:
         with self.database.reading() as session:
             row = get_session(session, session_id)
             design, page, count = get_design(session, row.test), get_page(row, number), len(row.pages)
+        if page.id == headphones.PAGE and design.headphone_check:
+            return show_check(page, number, count, design.headphone_check.kind)
         item = design.item(page.item)
+        sources = [find_stimulus(design, page.item, name) for name in page.stimuli]
+        if design.kind == "abx":
+            # All three are played as copies of one length.
+            longest = find_longest(design, page) or None
+            sources = [stimulus.model_copy(update={"seconds": longest}) for stimulus in sources]
         stimuli: dict[str, Mapping[str, Any]] = {}
-        for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
-            stimulus = find_stimulus(design, page.item, name)
+        for letter, stimulus in zip(page.letters, sources, strict=True):
             text = stimulus.text
             stimuli[letter] = {"text": text} if text is not None else {"audio": letter, "seconds": stimulus.seconds}
         return Shown(
@@ -251,21 +247,26 @@ class Listening:
             heard=design.heard,
         )
 
-    def audio(self, session_id: str, number: int, letter: str) -> Path:
-        """Return the file behind a letter of a page, or behind `reference` and `prompt`.
+    def source(self, session_id: str, number: int, letter: str) -> StimulusSource:
+        """Return what is played under a letter of a page, or under `reference` and `prompt`.
 
         Raises:
             BadInput: there is no such session, page or sound.
         """
         with self.database.reading() as session:
             row = get_session(session, session_id)
-            design, page = get_design(session, row.test), get_page(row, number)
-        item = design.item(page.item)
-        stimulus = {"reference": item.reference, "prompt": item.prompt_audio}.get(letter)
-        stimulus = stimulus or find_stimulus(design, page.item, page.stimulus(letter))
-        if stimulus.audio is None:
-            raise BadInput(f"{letter} of page {page.id} is a text")
-        return Path(stimulus.audio)
+            return find_source(get_design(session, row.test), row, get_page(row, number), letter)
+
+    def audio(self, session_id: str, number: int, letter: str) -> Path:
+        """Return the file behind a letter of a page.
+
+        Raises:
+            BadInput: there is no such session, page or sound, or it is no file but made for the session.
+        """
+        path = self.source(session_id, number, letter).audio
+        if path is None:
+            raise BadInput(f"{letter} of page {number + 1} is a sound of the headphone check")
+        return path
 
     def save(
         self,
@@ -297,6 +298,11 @@ class Listening:
             if row.finished_at is not None:
                 raise BadInput("this session is finished; its answers stand as they are")
             design, page = get_design(session, row.test), get_page(row, number)
+            row.seen_at = now
+            if page.id == headphones.PAGE and design.headphone_check:
+                record_check(session, row, design.headphone_check, answer, now)
+                session.flush()
+                return read_progress(session, row, design)
             answers = validate_answer(design, page, answer)
             shares = validate_played(design, page, heard_shares or {})
             took = None if seconds is None or not 0 <= seconds <= _LONGEST_PAGE else float(seconds)
@@ -320,9 +326,8 @@ class Listening:
                     session.add(ListeningAnswer(**common, question=part.question, choice=chosen, reason=part.words))
             # Record failed attention checks, and the progress.
             flag_attention(session, row.id, page, find_attention_failures(design, page, answers), now)
-            row.seen_at = now
             session.flush()
-            return read_progress(session, row)
+            return read_progress(session, row, design)
 
         return self.database.write(work)
 
@@ -335,14 +340,14 @@ class Listening:
 
         def work(session: Session) -> str:
             row = get_session(session, session_id)
+            design = get_design(session, row.test)
             if row.completion_code is None:
-                stands = read_progress(session, row)
+                stands = read_progress(session, row, design)
                 missing = [str(n + 1) for n in range(stands.pages) if n not in stands.saved]
                 if missing:
                     raise BadInput(f"pages {', '.join(missing[:10])} of {stands.pages} are not answered yet")
-                row.completion_code = secrets.token_hex(5).upper()
-                row.finished_at = self._clock()
-            return row.completion_code
+                end_session(row, self._clock())
+            return str(read_progress(session, row, design).completion_code)
 
         return self.database.write(work)
 

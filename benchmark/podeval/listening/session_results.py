@@ -10,7 +10,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.listening.designs import Design, read_design
+from podeval.listening.completion import Completion
+from podeval.listening.designs import PAIRED, Design, read_design
+from podeval.listening.headphones import count_right
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
 from podeval.store.database import Database
@@ -18,6 +20,9 @@ from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, Listeni
 
 ATTENTION = "attention"
 """The rule under which a missed attention check is flagged."""
+
+HEADPHONES = "headphones"
+"""The rule under which a failed headphone check is flagged, and the scale of its answers, which are about no item."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,10 @@ class Overview:
 
 @dataclass(frozen=True)
 class Came:
-    """One listener of a test as its operator sees them; `code` is their completion code."""
+    """One listener of a test as its operator sees them; `code` is the completion code that they were shown.
+
+    `headphones` is the number of right answers to the headphone check, None where they gave none.
+    """
 
     listener: str
     session: str
@@ -45,6 +53,7 @@ class Came:
     code: str | None
     counted: bool
     reason: str
+    headphones: int | None = None
 
 
 def get_design(session: Session, test: str) -> Design:
@@ -74,7 +83,7 @@ def overview(database: Database, test: str) -> Overview:
         rated = session.execute(
             select(ListeningRating.item, ListeningRating.stimulus, func.count(ListeningRating.session.distinct()))
             .join(ListeningSession)
-            .where(*_select_counted(test))
+            .where(*_select_counted(test), ListeningRating.item != "")
             .group_by(ListeningRating.item, ListeningRating.stimulus)
         ).all()
     states = Counter("unfinished" if end is None else standing for standing, end in rows)
@@ -89,7 +98,8 @@ def sessions(database: Database, test: str) -> list[Came]:
         BadInput: there is no such test.
     """
     with database.reading() as session:
-        get_design(session, test)
+        completion = get_design(session, test).completion or Completion()
+        heard_right = _count_headphones(session, test)
         counts = (
             select(ListeningRating.session, func.count(ListeningRating.page.distinct()).label("saved"))
             .group_by(ListeningRating.session)
@@ -109,18 +119,32 @@ def sessions(database: Database, test: str) -> list[Came]:
                 saved=saved,
                 started_at=row.started_at,
                 finished_at=row.finished_at,
-                code=row.completion_code,
+                code=row.completion_code and completion.code_for(row.completion_code, saved < len(row.pages)),
                 counted=row.standing == "counted",
                 reason=row.standing_reason,
+                headphones=heard_right.get(row.id),
             )
             for row, saved in session.execute(query)
         ]
 
 
+def _count_headphones(session: Session, test: str) -> dict[str, int]:
+    """Return the number of right answers to the headphone check, by session."""
+    rows = session.execute(
+        select(ListeningSession.id, ListeningSession.seed, ListeningRating.stimulus, ListeningRating.value)
+        .join(ListeningRating, ListeningRating.session == ListeningSession.id)
+        .where(ListeningSession.test == test, ListeningRating.scale == HEADPHONES, ListeningRating.item == "")
+    )
+    answers_by_session: dict[tuple[str, int], dict[str, float]] = {}
+    for name, seed, trial, value in rows:
+        answers_by_session.setdefault((name, seed), {})[trial] = value
+    return {name: count_right(trials, seed) for (name, seed), trials in answers_by_session.items()}
+
+
 def marks(database: Database, test: str) -> list[Mark]:
     """Return all numeric answers of the finished, counted sessions; criteria have their page's rationale as comment.
 
-    The page of a pair's mark names both sides, `<item>: <A> | <B>`.
+    The page of a pair's mark names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is what X is.
 
     Raises:
         BadInput: there is no such test.
@@ -130,15 +154,22 @@ def marks(database: Database, test: str) -> list[Mark]:
         rows = session.execute(
             select(ListeningSession.listener, ListeningRating)
             .join(ListeningSession)
-            .where(*_select_counted(test))
+            .where(*_select_counted(test), ListeningRating.item != "")
             .order_by(ListeningSession.place, ListeningRating.number)
         ).all()
         others = {(a.session, a.page): a.reason for a in _answers(session, test)}
-        pairs, explained = design.kind in ("preference", "text_preference"), design.kind == "rubric"
+        explained = design.kind == "rubric"
+
+        def name_page(rating: ListeningRating) -> str:
+            if design.kind not in PAIRED:
+                return rating.item
+            other = others[rating.session, rating.page]
+            return f"{rating.item}: {other if design.kind == 'abx' else f'{rating.stimulus} | {other}'}"
+
         return [
             Mark(
                 rater=listener,
-                page=f"{r.item}: {r.stimulus} | {others[r.session, r.page]}" if pairs else r.item,
+                page=name_page(r),
                 stimulus=r.stimulus,
                 value=r.value,
                 scale=r.scale,
@@ -224,5 +255,5 @@ def marks_by_test(database: Database) -> dict[str, list[Mark]]:
     """Return the marks of every listening test of single outputs, by test; finished sessions only."""
     with database.reading() as session:
         tests = list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.id)))
-    single = [test for test in tests if overview(database, test).design.kind not in ("preference", "text_preference")]
+    single = [test for test in tests if overview(database, test).design.kind not in PAIRED]
     return {test: marks(database, test) for test in single}

@@ -5,26 +5,34 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
+from podeval.listening import headphones
+from podeval.listening.completion import Completion
 from podeval.listening.designs import Design
-from podeval.listening.listener_pages import Page, letters
-from podeval.listening.session_results import ATTENTION
+from podeval.listening.listener_pages import Page, find_stimulus
+from podeval.listening.session_results import ATTENTION, HEADPHONES
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession
 
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """The progress of a listener: the session's name, the number of saved pages, the code once it is finished."""
+    """The progress of a listener: the session's name, the number of saved pages, the code once it is finished.
+
+    Then `return_to` is the address of the panel that sent them, to which they go back after `return_seconds`.
+    """
 
     session: str
     pages: int
     saved: tuple[int, ...]
     completion_code: str | None
+    return_to: str | None = None
+    return_seconds: int = 0
 
     @property
     def next_page(self) -> int | None:
@@ -40,6 +48,86 @@ class AnsweredPage:
     heard: Mapping[str, float]
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A page as its listener sees it; `stimuli` holds by letter a text, or the name by which the sound is requested.
+
+    A page of the kind `headphones` is the headphone check, and `check` says which.
+    """
+
+    kind: str
+    number: int
+    of: int
+    page: str
+    title: str
+    introduction: str
+    prompt: str
+    reference: str | None
+    prompt_audio: str | None
+    stimuli: Mapping[str, Mapping[str, Any]]
+    questions: tuple[Mapping[str, Any], ...]
+    heard: float
+    check: str = ""
+
+
+@dataclass(frozen=True)
+class StimulusSource:
+    """What is played under a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
+
+    `blind` says that no picture may be shown of it, for it would give the answer.
+    """
+
+    audio: Path | None
+    seconds: float | None = None
+    check: tuple[str, int, int] | None = None
+    blind: bool = False
+
+
+def find_source(design: Design, row: ListeningSession, page: Page, letter: str) -> StimulusSource:
+    """Return what is played under a letter of a page, or under `reference` and `prompt`.
+
+    Raises:
+        BadInput: there is no such sound, or it is a text.
+    """
+    if page.id == headphones.PAGE and design.headphone_check:
+        trial = page.stimuli.index(page.stimulus(letter))
+        return StimulusSource(None, check=(design.headphone_check.kind, row.seed, trial), blind=True)
+    item = design.item(page.item)
+    stimulus = {"reference": item.reference, "prompt": item.prompt_audio}.get(letter)
+    stimulus = stimulus or find_stimulus(design, page.item, page.stimulus(letter))
+    if stimulus.audio is None:
+        raise BadInput(f"{letter} of page {page.id} is a text")
+    if letter in page.letters and design.kind == "abx":
+        return StimulusSource(Path(stimulus.audio), find_longest(design, page) or None, blind=True)
+    return StimulusSource(Path(stimulus.audio))
+
+
+def find_longest(design: Design, page: Page) -> float:
+    """Return the length of the longest stimulus of a page in seconds, as far as the design says."""
+    return max(find_stimulus(design, page.item, name).duration for name in page.stimuli)
+
+
+def show_check(page: Page, number: int, of: int, kind: str) -> Shown:
+    """Return the page of the headphone check."""
+    stimuli = {letter: {"audio": letter, "seconds": headphones.SECONDS} for letter in page.letters}
+    asked_trials = tuple({"name": name, "text": name} for name in page.stimuli)
+    return Shown(
+        kind=headphones.PAGE,
+        number=number,
+        of=of,
+        page=page.id,
+        title="",
+        introduction="",
+        prompt="",
+        reference=None,
+        prompt_audio=None,
+        stimuli=stimuli,
+        questions=asked_trials,
+        heard=0.0,
+        check=kind,
+    )
+
+
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
     """Return what was saved for a page, without names of systems; None where nothing was."""
     about = {"session": row.id, "page": page.id}
@@ -48,10 +136,12 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
         return None
     # Translate systems to letters: only the tables name systems.
     reasons = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
-    letter = dict(zip(page.stimuli, letters(len(page.stimuli)), strict=True))
+    letter = dict(zip(page.stimuli, page.letters, strict=True))
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
     # Restore the form in which the page sent the answer.
     answer: dict[str, Any]
+    if page.id == headphones.PAGE:
+        kind = page.id
     match kind:
         case "mushra":
             answer = {letter[r.stimulus]: r.value for r in ratings}
@@ -63,6 +153,12 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
             }
         case "rubric":
             answer = {r.scale: r.value for r in ratings} | {"rationale": reasons.get("rationale", "")}
+        case headphones.PAGE:
+            answer = {r.stimulus: r.value for r in ratings}
+        case "abx":
+            right_side = 1 if page.stimuli[1] == page.stimuli[2] else -1
+            answer = {"abx": right_side if ratings[0].value else -right_side}
+            shares = dict.fromkeys(page.letters, ratings[0].heard) if ratings[0].heard is not None else {}
         case _:
             answer = {r.scale: r.value for r in ratings}
     return AnsweredPage(answer, shares)
@@ -91,11 +187,55 @@ def get_page(row: ListeningSession, number: int) -> Page:
     return Page.of(row.pages[number])
 
 
-def read_progress(session: Session, row: ListeningSession) -> SessionProgress:
+def read_progress(session: Session, row: ListeningSession, design: Design) -> SessionProgress:
     """Return the progress of a session."""
     saved = set(session.scalars(select(ListeningRating.page).where(ListeningRating.session == row.id).distinct()))
     numbers = tuple(number for number, page in enumerate(row.pages) if page["id"] in saved)
-    return SessionProgress(row.id, len(row.pages), numbers, row.completion_code)
+    if row.completion_code is None:
+        return SessionProgress(row.id, len(row.pages), numbers, None)
+    completion = design.completion or Completion()
+    code = completion.code_for(row.completion_code, screened_out=len(numbers) < len(row.pages))
+    return SessionProgress(row.id, len(row.pages), numbers, code, completion.address_for(code), completion.seconds)
+
+
+def end_session(row: ListeningSession, now: datetime) -> None:
+    """End a session, with a code of its own."""
+    row.completion_code = secrets.token_hex(5).upper()
+    row.finished_at = now
+
+
+def record_check(
+    session: Session, row: ListeningSession, check: headphones.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
+) -> None:
+    """Record the answers to the headphone check, and what becomes of who fails it; the first answers stand.
+
+    Raises:
+        BadInput: they are not answers to the check.
+    """
+    answers = headphones.read_answer(answer)
+    if session.scalar(select(ListeningRating.number).filter_by(session=row.id, page=headphones.PAGE).limit(1)):
+        return
+    for name, value in zip(headphones.TRIAL_NAMES, answers, strict=True):
+        session.add(
+            ListeningRating(
+                session=row.id,
+                page=headphones.PAGE,
+                item="",
+                stimulus=name,
+                scale=HEADPHONES,
+                value=value,
+                saved_at=now,
+            )
+        )
+    right = headphones.count_right(dict(zip(headphones.TRIAL_NAMES, answers, strict=True)), row.seed)
+    if right >= headphones.NEEDED:
+        return
+    failure = f"headphone check: {right} of {headphones.TRIALS} right, {headphones.NEEDED} are needed"
+    if check.failed != "flag":
+        row.standing, row.standing_reason, row.standing_by = "excluded", failure, "rules"
+    if check.failed == "end":
+        end_session(row, now)
+    _add_signal(session, row.id, HEADPHONES, failure, now)
 
 
 def find_free_place(session: Session, design: Design) -> int:
@@ -124,7 +264,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
         BadInput: a share is below what the test asks for, or not a share.
     """
     by_stimulus: dict[str, float] = {}
-    for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
+    for letter, name in zip(page.letters, page.stimuli, strict=True):
         share = shares.get(letter)
         good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
         if share is not None and not good:
@@ -132,7 +272,8 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
         if design.heard and (share is None or share < design.heard) and design.kind != "text_preference":
             raise BadInput(f"page {page.id}: please listen to {letter} to at least {design.heard:.0%} first")
         if share is not None:
-            by_stimulus[name] = float(share)
+            # Two letters of an ABX page are one stimulus: what was heard least of counts.
+            by_stimulus[name] = min(float(share), by_stimulus.get(name, 1.0))
     return by_stimulus
 
 
@@ -142,15 +283,19 @@ def flag_attention(session: Session, session_id: str, page: Page, missed: list[s
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))
     for failure in missed:
-        session.add(
-            Flag(
-                id=secrets.token_hex(16),
-                session=session_id,
-                kind="signal",
-                rule=ATTENTION,
-                points=1.0,
-                detail=about + failure,
-                made_by="rules",
-                made_at=now,
-            )
+        _add_signal(session, session_id, ATTENTION, about + failure, now)
+
+
+def _add_signal(session: Session, session_id: str, rule: str, detail: str, now: datetime) -> None:
+    session.add(
+        Flag(
+            id=secrets.token_hex(16),
+            session=session_id,
+            kind="signal",
+            rule=rule,
+            points=1.0,
+            detail=detail,
+            made_by="rules",
+            made_at=now,
         )
+    )

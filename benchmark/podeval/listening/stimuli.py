@@ -10,6 +10,7 @@ import numpy as np
 from podeval.analysis.playback import RATE, Playback, Stretch
 from podeval.audio.decode import content_hash
 from podeval.errors import BadInput, PodevalError
+from podeval.listening.headphones import synthesise
 from podeval.listening.service import Listening
 from podeval.store.files import write_whole
 
@@ -35,26 +36,32 @@ class StimulusAudio:
         self._playback = playback
         self._folder = folder
 
-    def file(self, session: str, number: int, letter: str) -> Path:
+    def file(self, session: str, number: int, letter: str) -> Path | bytes:
         """Return the file behind a letter of a page, or behind `reference` and `prompt`, FLAC at its original loudness.
+
+        A sound of the headphone check is returned as it is, WAV. The three of an ABX page are of one length.
 
         Raises:
             BadInput: there is no such session, page or sound, or it cannot be played; the message has no path and no
                 name.
         """
-        source = self._listening.audio(session, number, letter)
+        source = self._listening.source(session, number, letter)
+        if source.audio is None:
+            return synthesise(*source.check) if source.check else b""
         try:
-            return self._playback.copy(self._stretch(source))
+            return self._playback.copy(self._stretch(source.audio), seconds=source.seconds)
         except (PodevalError, OSError) as error:
-            raise _hide(source, error) from None
+            raise _hide(source.audio, error) from None
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the peaks of that file, 0 to 1; raises as `file` does."""
-        source = self._listening.audio(session, number, letter)
+        """Return the peaks of that file, 0 to 1, none where they would give the answer; raises as `file` does."""
+        source = self._listening.source(session, number, letter)
+        if source.blind or source.audio is None:
+            return []
         try:
-            return self._playback.peaks(self._stretch(source))
+            return self._playback.peaks(self._stretch(source.audio))
         except (PodevalError, OSError) as error:
-            raise _hide(source, error) from None
+            raise _hide(source.audio, error) from None
 
     def _stretch(self, source: Path) -> Stretch:
         path = self._folder / source

@@ -150,6 +150,42 @@ def results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, 
     return out.getvalue()
 
 
+CHOICES = ("choice_reference", "choice_non_reference", "choice_answer", "choice_time", "choice_comment")
+"""Columns of webMUSHRA's paired comparison, which is an ABX test: which of two is the reference?"""
+
+SINGLE = ("stimuli_rating", "stimuli", "rating_time")
+"""Columns of webMUSHRA's likert_single_stimulus."""
+
+
+def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write an ABX or MOS test as webMUSHRA's `paired_comparison.csv` or `lss.csv`; a scale is a trial of its own.
+
+    Args:
+        test: its id.
+        kind: `abx` or `mos`.
+        rows: as `podeval.listening.tidy_marks` gives them; those that do not count are left out.
+
+    Raises:
+        BadInput: webMUSHRA has no table for the kind.
+    """
+    if kind not in ("abx", "mos"):
+        raise BadInput(f"webMUSHRA has no table for a {kind} test; it has some for mushra, abx and mos, take csv here")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("session_test_id", "session_uuid", "trial_id", *(CHOICES if kind == "abx" else SINGLE)))
+    for row in rows:
+        if not row["counted"]:
+            continue
+        time = "" if row["seconds"] is None else round(1000 * row["seconds"])
+        if kind == "abx":
+            answer = "correct" if row["mark"] else "incorrect"
+            cells = [f"trial_{row['item']}", row["stimulus"], row["compared_with"], answer, time, ""]
+        else:
+            cells = [f"trial_{row['item']}_{row['scale']}", f"{row['mark']:g}", row["stimulus"], time]
+        writer.writerow([_plain(cell) for cell in (test, row["listener"], *cells)])
+    return out.getvalue()
+
+
 def _read(path: Path) -> Any:
     """Read the document; colons in its texts are masked where only webMUSHRA's parser takes it for YAML."""
     try:

@@ -5,6 +5,7 @@ __all__ = [
     "battles",
     "bias",
     "bradley_terry",
+    "discrimination",
     "drift",
     "elo",
     "evaluators",

@@ -1,0 +1,122 @@
+"""The headphone check: six sounds of three intervals each that only headphones let one tell apart.
+
+`antiphase` (Woods, Siegel, Traer and McDermott 2017): three tones of 200 Hz, one of them 6 dB softer, another in
+antiphase between the ears; asked is which is the softest. Over loudspeakers the tone in antiphase cancels in the air
+and seems softest, so that most listeners without headphones fall below chance. `huggins` (Milne et al. 2021): three
+noises, in one of which a faint tone of 600 Hz is heard, made by a turn of phase between the ears alone; over
+loudspeakers there is none.
+
+Who answers five of six rightly passes; who guesses does so with a chance of 13/729, 1.8 %. Sounds and right answers
+follow from the seed of the session; every sound is one file of one size, whichever interval is the right one.
+"""
+
+import io
+import random
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from podeval.errors import BadInput
+
+PAGE = "headphones"
+"""Id of the check's page; no item has it."""
+
+TRIALS, INTERVALS, NEEDED = 6, 3, 5
+"""Number of sounds, of intervals in each, and of right answers that pass."""
+
+TRIAL_NAMES = tuple(f"trial_{number}" for number in range(1, TRIALS + 1))
+"""Names of the trials, in their order."""
+
+SECONDS = 4.0
+"""Length of every sound."""
+
+_RATE = 24_000
+_INTERVAL, _GAP, _RAMP = 1.0, 0.5, 0.1
+_LEVEL = 0.05
+_TONE, _SOFTER = 200.0, 10 ** (-6 / 20)
+_PITCH, _BAND = 600.0, 0.06
+
+Samples = NDArray[np.float64]
+
+
+class HeadphoneCheck(BaseModel):
+    """The check of a design, and what becomes of listeners who fail it.
+
+    `exclude`: they go on, and their marks do not count. `flag`: they count and are named in the results. `end`: the
+    test ends for them at once, with the code for those who are screened out.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: Literal["antiphase", "huggins"] = "antiphase"
+    failed: Literal["exclude", "flag", "end"] = "exclude"
+
+
+def find_right_answers(seed: int) -> list[int]:
+    """Return the number of the right interval of each trial, from 1."""
+    return [roles.index(0) + 1 for roles in _draw_roles(seed)]
+
+
+def read_answer(answer: Mapping[str, Any]) -> list[int]:
+    """Read a listener's answer to the check, `{"trial_1": 1 to 3, …}`.
+
+    Raises:
+        BadInput: a trial is missing or unknown, or its answer is no interval.
+    """
+    if not isinstance(answer, Mapping) or set(answer) != set(TRIAL_NAMES):
+        raise BadInput(f"the headphone check asks for {', '.join(TRIAL_NAMES)}")
+    for name, value in answer.items():
+        if isinstance(value, bool) or value not in range(1, INTERVALS + 1):
+            raise BadInput(f"the headphone check: {name} is a whole number from 1 to {INTERVALS}")
+    return [int(answer[name]) for name in TRIAL_NAMES]
+
+
+def count_right(answers: Mapping[str, float], seed: int) -> int:
+    """Count the right answers."""
+    return sum(answers.get(name) == right for name, right in zip(TRIAL_NAMES, find_right_answers(seed), strict=True))
+
+
+def synthesise(kind: str, seed: int, trial: int) -> bytes:
+    """Make the sound of a trial, from 0, as a WAV file; its size and its header are those of every other one."""
+    import soundfile
+
+    chance = np.random.default_rng([seed, trial])
+    silence = np.zeros((round(_GAP * _RATE), 2))
+    parts = []
+    for role in _draw_roles(seed)[trial]:
+        interval = _make_tone(role, chance) if kind == "antiphase" else _make_noise(role, chance)
+        parts += [interval * _ramp()[:, None], silence]
+    out = io.BytesIO()
+    soundfile.write(out, np.concatenate(parts[:-1]), _RATE, "PCM_16", format="WAV")
+    return out.getvalue()
+
+
+def _draw_roles(seed: int) -> list[list[int]]:
+    """Return for each trial the roles of its intervals in order; 0 is the one that is asked for."""
+    chance = random.Random(f"headphones:{seed}")  # noqa: S311 - reproducible by its recorded seed
+    return [chance.sample(range(INTERVALS), INTERVALS) for _ in range(TRIALS)]
+
+
+def _make_tone(role: int, chance: np.random.Generator) -> Samples:
+    """Return a tone: role 0 is softer, role 1 in antiphase between the ears."""
+    time = np.arange(round(_INTERVAL * _RATE)) / _RATE
+    tone = _LEVEL * np.sqrt(2) * np.sin(2 * np.pi * (_TONE * time + chance.random()))
+    return np.column_stack([tone, -tone if role == 1 else tone]) * (_SOFTER if role == 0 else 1.0)
+
+
+def _make_noise(role: int, chance: np.random.Generator) -> Samples:
+    """Return a noise, alike in both ears; in role 0 its phase turns once around `_PITCH` in the right ear."""
+    count = round(_INTERVAL * _RATE)
+    spectrum = np.fft.rfft(chance.normal(0, _LEVEL, count))
+    frequencies = np.fft.rfftfreq(count, 1 / _RATE)
+    turn = np.clip((frequencies / _PITCH - 1 + _BAND) / (2 * _BAND), 0, 1) if role == 0 else np.zeros(len(frequencies))
+    both = [np.fft.irfft(spectrum, count), np.fft.irfft(spectrum * np.exp(2j * np.pi * turn), count)]
+    return np.column_stack(both)
+
+
+def _ramp() -> Samples:
+    rising = (1 - np.cos(np.pi * np.arange(round(_RAMP * _RATE)) / round(_RAMP * _RATE))) / 2
+    flat = np.ones(round(_INTERVAL * _RATE) - 2 * len(rising))
+    return np.concatenate([rising, flat, rising[::-1]])
