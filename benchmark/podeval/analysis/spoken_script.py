@@ -27,14 +27,20 @@ def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignme
     Raises:
         CannotScore: the script holds no words.
     """
+    alignment, transcript = hear_script(recording, script)
+    return alignment, transcript.language
+
+
+def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, Transcript]:
+    """Do as `align_recording`, and return the transcript itself."""
     written = read_as(script.text)
     attempts = []
     for language in (None,) if written == "other" else (written or detect_language(script.text), None):
         transcript = time_transcript(recording, language)
         alignment = align_script(script, ((word.text, word.start, word.end) for word in transcript.words))
         if alignment.equal_words >= TRUSTED_COVERAGE * len(alignment.written):
-            return alignment, transcript.language
-        attempts.append((alignment, transcript.language))
+            return alignment, transcript
+        attempts.append((alignment, transcript))
     return max(attempts, key=lambda attempt: attempt[0].equal_words)
 
 
