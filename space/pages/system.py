@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+import item_defects
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -92,7 +93,7 @@ def router(site: Site) -> APIRouter:
                 (line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()
             ],
             item=chosen.item if chosen else None,
-            of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, texts) if chosen else None,
+            of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, deck, texts) if chosen else None,
             deck=deck,
             link=link,
             script_data=Markup(as_script_data(player_data.script_data(deck, all_texts["compare"]))),
@@ -115,10 +116,16 @@ def _first(chapter: Chapter) -> Any:
     return next((line for line in chapter.items if line.item.output), next(iter(chapter.items), None))
 
 
-def _item(items: Any, system: str, where: str, item: str, texts: dict[str, Any]) -> dict[str, Any]:
-    """Every score of an item and its windowed values over time."""
+def _item(
+    items: Any, system: str, where: str, item: str, deck: dict[str, Any] | None, texts: dict[str, Any]
+) -> dict[str, Any]:
+    """Every score of an item, what went wrong in it, and its windowed values over time."""
     results, _ = system_page.item_results(items, system, where, item)
+    defects = system_page.list_defects(results)
+    # Times are those of the one recording; an output of several sounds has none.
+    audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
+        "defects": None if defects is None else item_defects.list_rows(defects, audio, texts),
         "scores": system_page.scores(results),
         "heard": system_page.read_transcripts(results),
         "timelines": [_timeline(metric, track, texts) for metric, track in system_page.timelines(results).items()],

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import soundfile as sf
 
+from podeval.analysis.defects import TimedDefect
 from podeval.metrics.score import Score, Timeline, Unscored
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
@@ -135,7 +136,21 @@ def _result(system: str, metric: str, item: str, dice: random.Random, hostile: H
         starts = [float(second) for second in range(0, 4)]
         tracks = {key: [value + dice.gauss(0, 0.2) for _ in starts] for key, value in values.items() if value}
         timeline = Timeline(starts, 9.01, tracks)
-    return Score(values, {"windows": 4} if timeline else {}, timeline).to_json()
+    notes: dict[str, Any] = {"windows": 4} if timeline else {}
+    if (system, metric) == ("hibari", "loudness"):
+        notes["defects"] = _defects(hostile) if item == "arts-1" else []
+    return Score(values, notes, timeline).to_json()
+
+
+def _defects(hostile: Hostile) -> list[dict[str, Any]]:
+    """What a proof-listener noted of one item."""
+    said = hostile.get("text", "who really owns a melody")
+    defects = (
+        TimedDefect("hole", 7.0, 7.15, heard="0.15 s of digital silence"),
+        TimedDefect("omitted", 2.0, 4.5, script=said, severity="low"),
+        TimedDefect("wrong_voice", 9.0, 11.0, f"Guest: {said}", "in Host's voice", "high"),
+    )
+    return [defect.to_json() for defect in defects]
 
 
 def _ours(items: list[ItemRow], hostile: Hostile) -> list[BoardRow]:

@@ -34,7 +34,8 @@ def defects(
 ) -> None:
     """List what went wrong in a recording, with the times.
 
-    Words left out, repeated or made up, turns in a wrong voice, holes, clicks, loops, clipping, unasked music.
+    Words left out, repeated or made up, turns in a wrong voice, holes, clicks, loops, clipping, unasked music, long
+    pauses, stretches at another pace.
 
     Exit code 1 where a part of the listening was not possible; the reason is on standard error, or under `unscored`.
 

@@ -121,7 +121,13 @@ def diagnosis() -> dict[str, Any]:
 
     metrics = {
         profile: {
-            metric.name: sorted({reason for job in metric.needs if (reason := missing(job, profile))})
+            metric.name: sorted(
+                {
+                    reason
+                    for job in (*metric.needs, *(card.job for card in registry.cards(profile, metric.where_available)))
+                    if (reason := missing(job, profile))
+                }
+            )
             for metric in all_metrics()
         }
         for profile in PROFILES

@@ -42,6 +42,8 @@ MORE_SYSTEMS = ("kokoro",)
 """Systems of `podeval demo --more`: better, and slower."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
+FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
+"""Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
 NOT_TO_BE_HAD = {"a second Piper voice": "no package on the index carries one but joe, which hibari_piper has"}
 RUNS = Path("runs")
 
@@ -187,6 +189,7 @@ def demo(
             except ModelMissing as absence:
                 complete = False
                 _say(f"{system}: left out: {absence}")
+        complete = _show_faults(request) and complete
     build(out)
     print_board(out)
     _add_to_arena(out)
@@ -216,6 +219,19 @@ def _show_seeds(request: "RunRequest") -> None:
     for seed in range(1, SEEDS):
         _evaluate(SEEDED, replace(request, benchmark=quick, seed=seed, repeats=True, only=some))
     write_reliability(request, SEEDED)
+
+
+def _show_faults(request: "RunRequest") -> bool:
+    """Run the controls with planted faults on a few items, in what looks for faults; whether all was scored."""
+    from podeval.benchmarks.chosen_metrics import keep_metrics
+
+    some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
+    listening = keep_metrics(request.benchmark, ["content_errors", "speaker_attribution", "integrity"], request.track)
+    try:
+        return all([_evaluate(system, replace(request, benchmark=listening, only=some)) for system in FAULTY_SYSTEMS])
+    except ModelMissing as absence:
+        _say(f"Planted faults: left out: {absence}")
+        return False
 
 
 def _add_to_arena(runs: Path) -> None:

@@ -9,14 +9,19 @@ from typing import Any
 
 import pandas as pd
 
+from podeval.analysis.defects import TimedDefect
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.report_figures import rows_at
 from podeval.leaderboard.report_scores import UNREADABLE
 from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
+from podeval.metrics.defects import collect_defects
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
 
 HEARD = "transcript"
 """Name of the note that holds the transcribed words."""
+
+DEFECTS = "defects"
+"""Name of the note that lists what went wrong, with times."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,9 @@ def scores(results: Mapping[str, Result]) -> list[ShownValue]:
             values.append(ShownValue(name, name.replace("_", " "), reason=result.reason, cause=result.cause))
             continue
         notes = "; ".join(
-            f"{note.replace('_', ' ')}: {_plain(value)}" for note, value in result.notes.items() if note != HEARD
+            f"{note.replace('_', ' ')}: {_plain(value)}"
+            for note, value in result.notes.items()
+            if note not in (HEARD, DEFECTS)
         )
         for position, (key, value) in enumerate(result.values.items()):
             number = number_or_none(value)
@@ -79,6 +86,15 @@ def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
         for name, result in results.items()
         if isinstance(result, Score) and HEARD in result.notes
     ]
+
+
+def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
+    """Return what went wrong in an item, in order of time; None where no metric listened for it."""
+    listened = [result for result in results.values() if isinstance(result, Score) and DEFECTS in result.notes]
+    try:
+        return collect_defects(listened) if listened else None
+    except (KeyError, TypeError, AttributeError):
+        return None  # Written by another version.
 
 
 def timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:

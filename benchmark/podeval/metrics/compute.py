@@ -102,7 +102,7 @@ def protocol_for(
     bench: JudgeConfig = NOBODY,
 ) -> Protocol:
     """Return the protocol of a metric outside a benchmark, where there is no dataset and nothing is generated."""
-    models = registry.identities(metric.jobs(parameters), profile)
+    models = registry.identities(metric.jobs(parameters), profile, metric.where_available)
     judged = bench.identity(metric.asks, metric.read_parameters(parameters))
     return protocol_of(metric, parameters, input_names, {**models, **judged})
 

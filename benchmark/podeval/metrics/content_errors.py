@@ -104,6 +104,7 @@ _UNIT = "per 1000 words"
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
+    where_available=("aligner",),
     paper="ours",
     intended_use="Finding what was skipped, repeated or invented, and where.",
     limitations=(

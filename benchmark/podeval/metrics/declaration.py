@@ -140,6 +140,8 @@ class Metric:
     """What it is for, and what not."""
     limitations: str = ""
     """What it cannot tell, and whom or what it favours."""
+    where_available: tuple[str, ...] = ()
+    """The model jobs that it uses in profiles that have a model for them, and does without in others."""
 
     @property
     def group(self) -> DimensionGroup:
@@ -287,6 +289,7 @@ def metric(
     needs_speakers: bool = False,
     intended_use: str = "",
     limitations: str = "",
+    where_available: tuple[str, ...] = (),
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
@@ -306,6 +309,7 @@ def metric(
         needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
         intended_use: what it is for, and what not; on its card.
         limitations: what it cannot tell, and whom or what it favours; on its card.
+        where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
 
     Raises:
         ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
@@ -341,6 +345,7 @@ def metric(
             needs_speakers=needs_speakers,
             intended_use=intended_use,
             limitations=limitations,
+            where_available=where_available,
         )
         _registered[name] = declared
         return declared

@@ -1,14 +1,19 @@
 """The proof-listener: everything that went wrong in one recording, with the second at which it happens.
 
-What `speaker_attribution`, `content_errors` and `integrity` note of a recording, in one list by time; each of them
-can be measured alone, and says the same then.
+What `speaker_attribution`, `content_errors` and `integrity` note of a recording, in one list by time, and where its
+pace breaks; each of them can be measured alone, and says the same then. The pace of words is looked at where a script
+is given, since only then they are transcribed.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from podeval.analysis import Recording
 from podeval.analysis.defects import TimedDefect
+from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
+from podeval.analysis.spoken_script import hear_script
+from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.score import Result, Score, Unscored
 
@@ -50,8 +55,23 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
             names = (*metric.inputs, *metric.optional_inputs)
             chosen = (parameters or {}).get(name)
             results[name] = metric({each: inputs[each] for each in names if each in inputs}, chosen)
+    try:
+        paced = _list_pace_defects(inputs)
+    except (CannotScore, ModelMissing) as error:
+        paced, results["pace"] = [], Unscored(str(error), "ours" if isinstance(error, ModelMissing) else "system")
     unscored = {name: result for name, result in results.items() if isinstance(result, Unscored)}
-    return DefectReport(tuple(collect_defects(results.values())), unscored)
+    listed = [*collect_defects(results.values()), *paced]
+    return DefectReport(tuple(sorted(listed, key=_order_of)), unscored)
+
+
+def _list_pace_defects(inputs: Mapping[str, Any]) -> list[TimedDefect]:
+    recording: Recording = inputs["recording"]
+    recording.require_sound()
+    defects = find_long_pauses(recording.speech(), recording.music())
+    if "script" in inputs:
+        track = recording.speech_track()
+        defects += find_pace_changes(hear_script(track, inputs["script"])[1], track.speech())
+    return defects
 
 
 def collect_defects(results: Iterable[Result]) -> list[TimedDefect]:
@@ -63,7 +83,11 @@ def collect_defects(results: Iterable[Result]) -> list[TimedDefect]:
         for entry in result.notes.get("defects", ())
     ]
     kept = [defect for defect in noted if defect.kind != "loop" or not _is_repeated(defect, noted)]
-    return sorted(kept, key=lambda defect: (defect.start, defect.end, defect.kind))
+    return sorted(kept, key=_order_of)
+
+
+def _order_of(defect: TimedDefect) -> tuple[float, float, str]:
+    return defect.start, defect.end, defect.kind
 
 
 def _is_repeated(loop: TimedDefect, defects: Iterable[TimedDefect]) -> bool:

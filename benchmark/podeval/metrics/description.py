@@ -86,7 +86,13 @@ def facts(metric: Metric) -> dict[str, Any]:
             {"name": p.name, "default": p.default, "choices": list(p.choices), "about": p.about}
             for p in metric.parameters
         ],
-        "models": {profile: {job: _model(job, profile) for job in metric.needs} for profile in PROFILES},
+        "models": {
+            profile: {
+                **{job: _model(job, profile) for job in metric.needs},
+                **{job: title for job in metric.where_available if (title := _model(job, profile))},
+            }
+            for profile in PROFILES
+        },
     }
 
 

@@ -130,6 +130,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
         ),
     ),
     needs=("voice_activity", "music_detector", "transcriber", "loss_quality"),
+    where_available=("aligner",),
     paper="ours",
     intended_use="Finding holes, clicks, loops, clipping and music that nobody asked for.",
     limitations=(

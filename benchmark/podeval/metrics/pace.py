@@ -8,7 +8,8 @@ steadier; `rate_drift` its slope in syllables a second per 10 minutes. `f0_range
 10th and 90th percentile of a speaker's fundamental frequency (pYIN of librosa, 60 to 500 Hz), `energy_range` how many
 dB between those of the level of its speech; both the mean over speakers by their time. The timeline has the course of
 rate, pauses, melody and dynamics with their drift; the notes have pauses within and between turns, each speaker's
-pitch, and pauses so long that they may be seams: over 1 s and over 2.5 times the median pause.
+pitch, pauses so long that they may be seams (over 1 s and over 2.5 times the median pause), and as defects pauses that
+nobody would make and stretches at another pace (analysis/pace_defects.py).
 Less than 40 s of speech, and languages other than English and Chinese, are unscored. Only `rate_cv`
 has a direction, and a reading by a machine may be steadier than a good talk: read it as wandering, not as quality. A
 recogniser's missing words lower every rate; syllables are counted by a rule and not a dictionary; an octave error of
@@ -26,6 +27,7 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.analysis import Recording, speech_track
+from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
 from podeval.analysis.speech_windows import require_speech
 from podeval.audio.prosody import VoiceContour, measure_prosody, spread
 from podeval.audio.windows import Clip, Span, windows_over
@@ -151,6 +153,13 @@ def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Sc
             "syllables": int(counts.sum()),
             **describe_pauses(speech, turns),
             "speakers": speakers,
+            "defects": [
+                defect.to_json()
+                for defect in (
+                    *find_long_pauses(speech, recording.music() if source == "auto" else ()),
+                    *find_pace_changes(transcript, speech),
+                )
+            ],
             **track.notes,
         },
         timeline=_make_timeline(windows, starts, rates, prosody),

@@ -111,6 +111,7 @@ FEWEST = 3
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "speaker_encoder"),
+    where_available=("aligner",),
     paper="ours",
     only_for="a script of two speakers or more",
     intended_use="Whether the right speaker says each line, on scripts of two and more speakers.",

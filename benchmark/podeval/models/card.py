@@ -15,6 +15,7 @@ PROFILES: tuple[Profile, ...] = ("embedded", "reference")
 
 JOBS = {
     "transcriber": "speech to words",
+    "aligner": "when each of the words that are known to be said is said",
     "voice_activity": "speech or not",
     "speaker_encoder": "a voice to a vector",
     "diarizer": "who speaks when",

@@ -63,6 +63,13 @@ class Transcriber(Protocol):
         """Return words with times; with `language` None the model detects it."""
 
 
+class Aligner(Protocol):
+    """Finds when words are said that are known to be."""
+
+    def align(self, samples: Samples, words: Sequence[Word], language: str) -> tuple[Word, ...]:
+        """Return the words, in order, with new times; `language` is that of the transcript that they come from."""
+
+
 class VoiceActivity(Protocol):
     """Detects speech."""
 

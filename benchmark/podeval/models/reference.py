@@ -51,6 +51,20 @@ CARDS: tuple[ModelCard, ...] = (
         options={"num_beams": 1},
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
+    ModelCard(
+        id="torchaudio/mms-fa",
+        job="aligner",
+        title="MMS forced aligner (not run on real weights)",
+        revision="ctc_alignment_mling_uroman",
+        licence="CC BY-NC 4.0, not for commercial use (uroman: its own, free)",
+        megabytes=1_262,
+        rate=16_000,
+        profiles=("reference",),
+        packages=("torch", "torchaudio", "uroman"),
+        weights="mms-fa",
+        build="podeval.models.mms_aligner:MmsAligner",
+        extra="aligner",
+    ),
     _make_hub_card(
         HubRepo(
             "microsoft/wavlm-base-plus-sv",

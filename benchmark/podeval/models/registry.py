@@ -118,9 +118,15 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
         ) from error
 
 
-def identities(jobs: tuple[str, ...], profile: str) -> dict[str, Any]:
-    """Return what a protocol says about the models for these jobs; None for a job that the profile cannot do."""
-    by_job: dict[str, Any] = {}
+def identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return what a protocol says about the models for these jobs; None for a job that the profile cannot do.
+
+    Args:
+        jobs: that a measurement needs.
+        profile: whose models do them.
+        where_available: jobs that it leaves out in a profile that cannot do them, and does not mention then.
+    """
+    by_job: dict[str, Any] = {each.job: each.identity for each in cards(profile, where_available)}
     for job in jobs:
         try:
             by_job[job] = card(job, profile).identity

@@ -81,7 +81,7 @@ def protocols(
     by_name = {}
     for use in benchmark.metrics(plan.track, plan.split, profile):
         metric = catalogue.get(use.name)
-        models = registry.identities(metric.jobs(use.parameters), profile)
+        models = registry.identities(metric.jobs(use.parameters), profile, metric.where_available)
         by_name[use.name] = protocol_of(
             metric,
             use.parameters,

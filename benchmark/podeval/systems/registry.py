@@ -8,6 +8,7 @@ from podeval.systems.controls import RepeatedSentence, ShuffledVoices, Silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.kokoro import Kokoro
+from podeval.systems.planted_faults import ContentFaults, SignalFaults
 from podeval.systems.speech import SpeakingSystem
 
 SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
@@ -17,6 +18,8 @@ SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
     Silence.name: Silence,
     RepeatedSentence.name: lambda: RepeatedSentence(HibariPiper()),
     ShuffledVoices.name: lambda: ShuffledVoices(HibariPiper()),
+    ContentFaults.name: lambda: ContentFaults(HibariPiper()),
+    SignalFaults.name: lambda: SignalFaults(HibariPiper()),
 }
 
 NAMES = tuple(SYSTEMS)

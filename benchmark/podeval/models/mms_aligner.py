@@ -1,0 +1,122 @@
+"""Word times by the forced aligner of Massively Multilingual Speech (MMS), as torchaudio publishes it (`MMS_FA`).
+
+A wav2vec 2.0 that was trained to spell 1,130 languages in Latin letters says how likely each letter is on each frame of
+20 ms; the letters of the words that are known to be said are laid onto them by CTC forced alignment. Network and
+reading of the weights are torchaudio's; the alignment is ours (`forced_alignment`).
+
+The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk is given the words whose middle
+lies in it by the times they have so far. English is spelt without accents, numbers as they are said; what is written in
+other scripts, Chinese among them, is spelt by uroman, as the network's training data were. A word without a letter is
+laid on whatever sounds (the label `*`). Where the letters of a chunk's words are too many for it, they keep their time.
+
+Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation does so.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval import progress
+from podeval.errors import CannotScore
+from podeval.models.checkpoint import explain_wrong_weights
+from podeval.models.chunking import RATE, cut_at_pauses
+from podeval.models.device import device
+from podeval.models.forced_alignment import align_tokens
+from podeval.models.interfaces import Aligner, Samples, Word
+from podeval.text.alignment import words_of
+
+WEIGHTS = "mms_fa.pt"
+_STAR = "*"
+_SHORTEST = 400
+"""Samples below which the network has no frame."""
+
+_UROMAN = {"zh": "zho", "yue": "yue", "ja": "jpn"}
+"""What uroman calls languages whose readings differ."""
+
+
+class MmsAligner(Aligner):
+    """Times words with MMS_FA.
+
+    Args:
+        files: `mms_fa.pt`.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        from torchaudio.pipelines import MMS_FA
+
+        path = files[WEIGHTS]
+        # The pinned file is there already, so that torch's loader fetches nothing; it reads tensors only.
+        place = {"model_dir": str(path.parent), "file_name": path.name, "map_location": "cpu", "weights_only": True}
+        try:
+            network = MMS_FA.get_model(with_star=True, dl_kwargs=place)
+        except (KeyError, RuntimeError) as error:
+            raise explain_wrong_weights(WEIGHTS, "MMS's forced aligner", error) from error
+        self._network = network.eval().to(device())
+        self._labels: dict[str, int] = MMS_FA.get_dict(star=_STAR)
+
+    def align(self, samples: Samples, words: Sequence[Word], language: str) -> tuple[Word, ...]:
+        """Return the words with the times of their letters."""
+        spelt = [spell(word.text, language) for word in words]
+        timed = list(words)
+        for piece in cut_at_pauses(samples):
+            start, end = piece.start / RATE, piece.stop / RATE
+            inside = [
+                at
+                for at, word in enumerate(words)
+                if start <= (word.start + word.end) / 2 < end or (end >= len(samples) / RATE and word.start >= end)
+            ]
+            if inside and piece.stop - piece.start >= _SHORTEST:
+                for at, (begins, ends) in zip(
+                    inside, self._time(samples[piece], [spelt[at] for at in inside]), strict=False
+                ):
+                    timed[at] = replace(words[at], start=start + begins, end=start + ends)
+            progress.report("timing words", end, len(samples) / RATE)
+        return tuple(timed)
+
+    def _time(self, samples: Samples, spelt: Sequence[str]) -> list[tuple[float, float]]:
+        """Return seconds from the beginning for each word; nothing where they do not fit."""
+        import torch
+
+        with torch.inference_mode():
+            chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(device())
+            log_probabilities = self._network(chunk)[0][0].cpu().numpy()
+        tokens = [self._labels[letter] for word in spelt for letter in word]
+        try:
+            spans = align_tokens(log_probabilities, tokens)
+        except CannotScore:
+            return []
+        second = len(log_probabilities) * RATE / len(samples)
+        times, done = [], 0
+        for word in spelt:
+            first, last = spans[done], spans[done + len(word) - 1]
+            times.append((first[0] / second, last[1] / second))
+            done += len(word)
+        return times
+
+
+def spell(word: str, language: str) -> str:
+    """Spell a word in the letters that the aligner knows; `*` for a word that has none."""
+    plain = "".join(words_of(word, "zh" if language == "zh" else "en"))
+    letters = unicodedata.normalize("NFKD", plain)
+    if any(letter.isalpha() and not _is_latin(letter) for letter in letters):
+        letters = unicodedata.normalize("NFKD", _load_uroman().romanize_string(plain, lcode=_UROMAN.get(language)))
+    return re.sub("[^a-z]", "", letters.lower()) or _STAR
+
+
+def _is_latin(letter: str) -> bool:
+    return unicodedata.name(letter, "").startswith("LATIN")
+
+
+@functools.cache
+def _load_uroman() -> Any:
+    from uroman import Uroman
+
+    return Uroman()
