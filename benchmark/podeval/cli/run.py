@@ -42,6 +42,8 @@ MORE_SYSTEMS = ("kokoro",)
 """Systems of `podeval demo --more`: better, and slower."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
+RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
+"""A reader, the control that has the same words with people's gaps, and a script with turns enough for turn-taking."""
 NOT_TO_BE_HAD = {"a second Piper voice": "no package on the index carries one but joe, which hibari_piper has"}
 RUNS = Path("runs")
 
@@ -157,9 +159,10 @@ def demo(
     port: Annotated[int, typer.Option(min=0, max=65535, help="of the board on 127.0.0.1")] = 7860,
     workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
 ) -> None:
-    """Evaluate baseline voices and three controls on six short podcasts, then show the board.
+    """Evaluate baseline voices and controls on six short podcasts, then show the board.
 
-    Two baselines, or with --more three; one of them with several seeds on two of the podcasts.
+    Two baselines, or with --more three; one of them with several seeds on two of the podcasts. Turn-taking needs more
+    turns than those have: it is measured on one longer dialogue, read by a baseline and by a control of rhythm.
 
     Example: podeval demo --no-serve
     """
@@ -187,6 +190,7 @@ def demo(
             except ModelMissing as absence:
                 complete = False
                 _say(f"{system}: left out: {absence}")
+        complete = _show_rhythm(request) and complete
     build(out)
     print_board(out)
     _add_to_arena(out)
@@ -216,6 +220,19 @@ def _show_seeds(request: "RunRequest") -> None:
     for seed in range(1, SEEDS):
         _evaluate(SEEDED, replace(request, benchmark=quick, seed=seed, repeats=True, only=some))
     write_reliability(request, SEEDED)
+
+
+def _show_rhythm(request: "RunRequest") -> bool:
+    """Run a baseline and a control of rhythm on one longer dialogue, in turn-taking alone; whether both were scored."""
+    from podeval.benchmarks.chosen_metrics import keep_metrics
+
+    rhythm = keep_metrics(request.benchmark, ["turn_taking"], request.track)
+    longer = replace(request, benchmark=rhythm, split="topics", only=(RHYTHM_TOPIC,))
+    try:
+        return all([_evaluate(system, longer) for system in RHYTHM_SYSTEMS])
+    except ModelMissing as absence:
+        _say(f"Rhythm: left out: {absence}")
+        return False
 
 
 def _add_to_arena(runs: Path) -> None:
