@@ -20,7 +20,15 @@ from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
 from podeval.datasets.real_pod_provenance import KNOWN_ERRORS, PROVENANCE, RESPONSIBLE_USE
-from podeval.datasets.real_pod_scripts import count_words, find_unsourced_turn, make_script_rules
+from podeval.datasets.real_pod_scripts import count_words, make_script_rules
+from podeval.datasets.real_pod_sources import (
+    SOURCES,
+    features_of_claims,
+    find_unsourced_claim,
+    make_claims_rows,
+    read_parts,
+    read_topic_id,
+)
 from podeval.datasets.real_pod_splits import SplitTable, features_of, make_split_rows, make_split_rules
 from podeval.datasets.row_rules import (
     Row,
@@ -38,7 +46,6 @@ _TABLES = {split.name: SplitTable(split, split.description) for split in SPLITS 
 _FILES = {
     TOPICS: BENCHMARK.split(TOPICS).file,
     SPEECHES: SCRIPTS.file,
-    CLAIMS: SCRIPTS.file,
     READERS: VOICES.file,
     DEMO: BENCHMARK.split(DEMO).file,
 }
@@ -48,11 +55,15 @@ _HASHES = {
         *((BENCHMARK.split(name).file, BENCHMARK.split(name).revision) for name in (TOPICS, DEMO)),
         (SCRIPTS.file, SCRIPTS.revision),
         (VOICES.file, VOICES.revision),
+        (SOURCES.file, SOURCES.revision),
+        *((split.file, split.revision) for split in SPLITS),
         *((split.scripts.file, split.scripts.revision) for split in SPLITS if split.scripts),
     )
 } | {voice.file: voice.sha256 for voice in read_voices(VOICES).values()}
 _OWN = tuple(_FILES[name] for name in (TOPICS, SPEECHES, DEMO))
 _TEXTS = ("paper", "own", "sample")
+_SPOKEN = (BENCHMARK.split(TOPICS), BENCHMARK.split(DEMO), *(table.split for table in _TABLES.values()))
+"""The splits whose scripts have a row of their own in the table of claims."""
 
 GENDERS = ("female", "male")
 
@@ -67,7 +78,7 @@ class RealPod(Builder):
             "51 podcast topics in 17 categories, each with a published episode, a script to be spoken in two versions, "
             "and the voices to speak it with."
         ),
-        version="2.0.0",
+        version="2.1.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
         licence="other",
@@ -104,8 +115,9 @@ class RealPod(Builder):
             Config(
                 name=CLAIMS,
                 description=(
-                    "A script a row again, for reviewers and not for systems: beside every turn what it claims and "
-                    "where that comes from, or that it is invented."
+                    "A script a row again, of every table that has scripts, for reviewers and not for systems: beside "
+                    "every turn what it claims and where that comes from, or that it is invented; `note` says of a "
+                    "script what is invented in it."
                 ),
                 splits=("test",),
                 sources=_TEXTS,
@@ -201,6 +213,8 @@ class RealPod(Builder):
         text, count = datasets.Value("string"), datasets.Value("int32")
         if config == EPISODES:
             return episode_features()
+        if config == CLAIMS:
+            return features_of_claims()
         if config == READERS:
             return datasets.Features(
                 {
@@ -227,9 +241,6 @@ class RealPod(Builder):
                 | {"topic_id": count, "speakers": datasets.List(speaker), "turns": datasets.List(turn)}
                 | {"words": count, "spontaneous_words": count}
             )
-        if config == CLAIMS:
-            turn = {"speaker": text, "text": text, "claims": datasets.List({"claim": text, "source": text})}
-            return datasets.Features({"id": text, "topic": text, "topic_id": count, "turns": datasets.List(turn)})
         if config == DEMO:
             return datasets.Features(common | {"turns": datasets.List({"speaker": text, "text": text})})
         number = datasets.Value("int64")
@@ -255,7 +266,7 @@ class RealPod(Builder):
                 readable_audio("audio"),
             ]
         if config == CLAIMS:
-            return [_text("id", "topic"), present("turns"), RowRule("sources", find_unsourced_turn)]
+            return [_text("id", "topic"), present("turns"), RowRule("sources", find_unsourced_claim)]
         common = [
             one_of("category", CATEGORIES),
             one_of("language", BENCHMARK.languages),
@@ -289,10 +300,13 @@ class RealPod(Builder):
             for voice in read_objects(folder / _FILES[READERS], "voices"):
                 yield _make_voice(voice, folder)
             return
-        if config in (SPEECHES, CLAIMS):
+        if config == CLAIMS:
+            yield from make_claims_rows(folder, _SPOKEN)
+            return
+        if config == SPEECHES:
             topics = {item.get("id"): item for item in read_objects(folder / _FILES[TOPICS])}
             for script in read_object_lines(folder / _FILES[config]):
-                yield _make_speech(script, topics) if config == SPEECHES else _make_claims(script, topics)
+                yield _make_speech(script, topics)
             return
         if config in _TABLES:
             yield from make_split_rows(_TABLES[config], folder)
@@ -307,17 +321,12 @@ def _copy_common(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: item.get(name) for name in ("id", "topic", "category", "language", "voices")}
 
 
-def _read_topic_id(item: Mapping[str, Any]) -> int | None:
-    number = str(item.get("id")).rpartition("_")[2]
-    return int(number) if number.isdecimal() else None
-
-
 def _make_topic(item: Mapping[str, Any]) -> Row:
     """Make the row of a topic, with the facts in its link; a fact that cannot be read is left to the rules."""
     episode = item.get("episode")
     episode = episode if isinstance(episode, Mapping) else {}
     row = _copy_common(item) | {
-        "topic_id": _read_topic_id(item),
+        "topic_id": read_topic_id(item),
         "episode_title": episode.get("title"),
         "episode_link": episode.get("link"),
     }
@@ -329,30 +338,20 @@ def _make_topic(item: Mapping[str, Any]) -> Row:
 
 
 def _make_script(item: Mapping[str, Any]) -> Row:
-    return _copy_common(item) | {"turns": _read_parts(item.get("script"), "speaker", "text")}
+    return _copy_common(item) | {"turns": read_parts(item.get("script"), "speaker", "text")}
 
 
 def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
     """Make the row of a script with the facts of its topic; what does not match is left to the rules."""
-    turns = _read_parts(script.get("turns"), "speaker", "text", "spontaneous")
+    turns = read_parts(script.get("turns"), "speaker", "text", "spontaneous")
     whole = all(isinstance(value, str) for turn in turns for value in turn.values())
     return _copy_common({**topics.get(script.get("id"), {}), "id": script.get("id")}) | {
-        "topic_id": _read_topic_id(script),
-        "speakers": _read_parts(script.get("speakers"), "name", "role", "voice"),
+        "topic_id": read_topic_id(script),
+        "speakers": read_parts(script.get("speakers"), "name", "role", "voice"),
         "turns": turns,
         "words": count_words(turns, "text") if whole else None,
         "spontaneous_words": count_words(turns, "spontaneous") if whole else None,
     }
-
-
-def _make_claims(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
-    """Make the row of what a script claims: its turns, each with the claims and sources that name it by number."""
-    sources = _read_parts(script.get("sources"), "turn", "claim", "source")
-    turns = _read_parts(script.get("turns"), "speaker", "text")
-    for number, turn in enumerate(turns, 1):
-        turn["claims"] = _read_parts([one for one in sources if one["turn"] == number], "claim", "source")
-    topic = topics.get(script.get("id"), {}).get("topic")
-    return {"id": script.get("id"), "topic": topic, "topic_id": _read_topic_id(script), "turns": turns}
 
 
 def _make_voice(voice: Mapping[str, Any], folder: Path) -> Row:
@@ -360,12 +359,6 @@ def _make_voice(voice: Mapping[str, Any], folder: Path) -> Row:
     path = folder / str(voice.get("file"))
     audio = {"bytes": path.read_bytes(), "path": path.name} if path.is_file() else None
     return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}
-
-
-def _read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
-    """Return a list's objects with these values."""
-    objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
-    return [{name: one.get(name) for name in names} for one in objects]
 
 
 def _text(*columns: str) -> RowRule:

@@ -54,8 +54,8 @@ for system, (best, worst) in ranks.items():
 #
 # - **Protocol**: numbers that came about differently are never in one table; the protocol's id says so.
 # - **Unscored**: a system that fails on hard items must not gain by it. Look at `scored`, and at the reasons.
-# - **Controls**: silence, one sentence repeated and shuffled voices stand on every board. A metric that ranks them
-#   high is not for that question.
+# - **Controls**: silence, one sentence repeated and shuffled voices stand on every board, and where rhythm is measured
+#   gaps drawn by chance and an uneven pace. A metric that ranks them high is not for that question.
 # - **Accuracy first**: beautiful speech of other words is no reading. Ranks of speech need a word error rate under
 #   the ceiling.
 #

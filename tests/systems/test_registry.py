@@ -9,7 +9,8 @@ from podeval.systems import registry
 
 
 def test_every_system_is_found_by_its_own_name() -> None:
-    controls = ("silence", "repeated_sentence", "shuffled_voices", "content_faults", "signal_faults")
+    rhythm, faults = ("drawn_gaps", "uneven_pace"), ("content_faults", "signal_faults")
+    controls = ("silence", "repeated_sentence", "shuffled_voices", *rhythm, *faults)
     assert ("hibari_piper", "espeak_ng", "kokoro", *controls) == registry.NAMES
     assert tuple(system.name for system in registry.all_systems()) == registry.NAMES
 

@@ -294,7 +294,15 @@ BENCHMARK = Benchmark(
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
     # own errors on hard voices; controls without the right words are near 1.
     wer_ceiling=0.30,
-    controls=("silence", "repeated_sentence", "shuffled_voices", "content_faults", "signal_faults"),
+    controls=(
+        "silence",
+        "repeated_sentence",
+        "shuffled_voices",
+        "drawn_gaps",
+        "uneven_pace",
+        "content_faults",
+        "signal_faults",
+    ),  # fmt: skip
     breakdowns=(
         Breakdown(name="category", title="Category", groups=CATEGORIES),
         Breakdown(name="speakers", title="Speakers", groups=("1", "2", "3", "4")),

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,8 @@ SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
 """Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
+RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
+"""A reader, the control that has the same words with people's gaps, and a script with turns enough for turn-taking."""
 NOT_TO_BE_HAD = {"a second Piper voice": "no package on the index carries one but joe, which hibari_piper has"}
 RUNS = Path("runs")
 
@@ -159,9 +161,10 @@ def demo(
     port: Annotated[int, typer.Option(min=0, max=65535, help="of the board on 127.0.0.1")] = 7860,
     workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
 ) -> None:
-    """Evaluate baseline voices and three controls on six short podcasts, then show the board.
+    """Evaluate baseline voices and controls on six short podcasts, then show the board.
 
-    Two baselines, or with --more three; one of them with several seeds on two of the podcasts.
+    Two baselines, or with --more three; one of them with several seeds on two of the podcasts. Turn-taking needs more
+    turns than those have: it is measured on one longer dialogue, read by a baseline and by a control of rhythm.
 
     Example: podeval demo --no-serve
     """
@@ -189,7 +192,7 @@ def demo(
             except ModelMissing as absence:
                 complete = False
                 _say(f"{system}: left out: {absence}")
-        complete = _show_faults(request) and complete
+        complete = all([_show_faults(request), _show_rhythm(request), complete])
     build(out)
     print_board(out)
     _add_to_arena(out)
@@ -223,14 +226,26 @@ def _show_seeds(request: "RunRequest") -> None:
 
 def _show_faults(request: "RunRequest") -> bool:
     """Run the controls with planted faults on a few items, in what looks for faults; whether all was scored."""
+    some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
+    metrics = ("content_errors", "speaker_attribution", "integrity")
+    return _show_some(replace(request, only=some), metrics, FAULTY_SYSTEMS, "Planted faults")
+
+
+def _show_rhythm(request: "RunRequest") -> bool:
+    """Run a baseline and a control of rhythm on one longer dialogue, in turn-taking alone; whether both were scored."""
+    longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
+    return _show_some(longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
+
+
+def _show_some(request: "RunRequest", metrics: Sequence[str], systems: Sequence[str], title: str) -> bool:
+    """Run systems in a few metrics alone; whether all was scored."""
     from podeval.benchmarks.chosen_metrics import keep_metrics
 
-    some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
-    listening = keep_metrics(request.benchmark, ["content_errors", "speaker_attribution", "integrity"], request.track)
+    chosen = keep_metrics(request.benchmark, list(metrics), request.track)
     try:
-        return all([_evaluate(system, replace(request, benchmark=listening, only=some)) for system in FAULTY_SYSTEMS])
+        return all([_evaluate(system, replace(request, benchmark=chosen)) for system in systems])
     except ModelMissing as absence:
-        _say(f"Planted faults: left out: {absence}")
+        _say(f"{title}: left out: {absence}")
         return False
 
 

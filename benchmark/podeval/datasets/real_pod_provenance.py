@@ -18,9 +18,11 @@ PROVENANCE = (
     "MoonCast's spontaneous version of them. Voices are 12 women and 12 men of PodAgent's presets, one "
     "utterance of 6.6 to 9.9 seconds each, stored as FLAC, and each speaks in five scripts. The tables `hard`, "
     "`long`, `long_zh`, `demo_zh` and `zh` were written in November 2026 by Claude as well, each long episode as "
-    "one; rules check them, and beside factual claims stand sources from the model's knowledge, which nobody has "
-    "looked up. No system is shown sources, tags or accepted readings. Rows of `episodes` "
-    "come from the models of the embedded profile, named in each row, and clips are grouped as PodEval does."
+    "one; rules check them. The six scripts of `demo` are by podeval's founders, sessions of Claude too. The "
+    "table `sources` has a row for every script, with the sources of its claims from the model's knowledge, or a note "
+    "that it claims nothing; no protocol covers them, and no system is shown sources, tags or accepted readings. Rows "
+    "of `episodes` come from the models of the embedded profile, named in each row, and clips are grouped as PodEval "
+    "does."
 )
 
 RESPONSIBLE_USE = ResponsibleUse(
@@ -59,7 +61,8 @@ KNOWN_ERRORS = (
     "Links of topics 28 to 51 are to the store of Hong Kong (/hk/), some with a language; the others to /us/.",
     "The authors state no length, language, licence or number of speakers of an episode.",
     "Sources were named by the language model that wrote the scripts, from knowledge: nobody has opened each "
-    "of them beside its claim. Claims without a year or a name need none by the rules, and some have none.",
+    "of them beside its claim. Rules ask for one where a year or a name is said; what else is claimed was sourced by "
+    "reading. Scripts of revision 1.2.0 (`topics_v1`) have none.",
     "Names and words of other languages are written in plain letters, without their accents.",
     "Fillers of the spontaneous version were written, not transcribed from people who talk.",
 )

@@ -1,15 +1,18 @@
 """Control systems make audio that is wrong on purpose. A metric or a ranking that rewards one of them is broken."""
 
+import math
 import random
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from podeval.errors import BadInput
+from podeval.stats.turn_taking import OFFSETS, count_people
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
-from podeval.systems.speech import Kind, SpeakingSystem, Speech, SpokenTurn, Voice
+from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpokenTurn, Voice
 from podeval.systems.text_cleaning import seconds_to_say, sentences
 from podeval.text.script import Script
 
@@ -17,6 +20,12 @@ _RATE = 24000
 _WORDS_PER_MINUTE = 150.0
 _CHARACTERS_PER_MINUTE = 250.0  # Chinese
 _REPEAT_PAUSE = 0.35
+_DRAWN_FROM = "broadcast"
+_DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
+"""From the end of a turn to the next, seconds: one for each kind of change of turn that is counted of people."""
+_FASTEST = 1.35
+_WAVE = 60.0
+"""Seconds in which the pace goes up, down and back."""
 
 
 class Silence(SpeakingSystem):
@@ -142,11 +151,101 @@ class ShuffledVoices(_Wrapped):
         return replace(speech, details={**speech.details, "sentences": len(lines), "swapped_sentences": swapped})
 
 
-def _expected_seconds(script: Script) -> float:
-    return max(
-        1.0,
-        seconds_to_say(script.text, words_per_minute=_WORDS_PER_MINUTE, characters_per_minute=_CHARACTERS_PER_MINUTE),
+class DrawnGaps(_Wrapped):
+    """The script as it stands, but the gaps and overlaps between turns are drawn by chance from people's.
+
+    The reader has one pause between all turns: against it, turn-taking comes near people's and nothing else changes.
+    """
+
+    name: ClassVar[str] = "drawn_gaps"
+    description: ClassVar[str] = "control: the script read right, with gaps and overlaps drawn by chance from people's"
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Whose gaps, and what speaks."""
+        return {
+            "system": self.name,
+            "people": _DRAWN_FROM,
+            "offsets": list(_DRAWN_OFFSETS),
+            "reader": self._reader.generation,
+        }
+
+    def speak(self, script: Script, *, seed: int = 0) -> Speech:
+        """Read the script, and lay its turns out anew with gaps and overlaps that the seed draws."""
+        speech = self._reader.speak(script, seed=seed)
+        begin = time.perf_counter()
+        offsets = _draw_offsets(len(speech.turns) - 1, seed)
+        samples, turns = _lay_out(speech, offsets)
+        return replace(
+            speech,
+            samples=samples,
+            turns=turns,
+            wall_seconds=speech.wall_seconds + time.perf_counter() - begin,
+            details={**speech.details, "offsets": offsets},
+        )
+
+
+class UnevenPace(_Wrapped):
+    """The script as it stands, but now hurried and now dragged: right words and voices, at no steady pace."""
+
+    name: ClassVar[str] = "uneven_pace"
+    description: ClassVar[str] = "control: the script read right, but faster and slower within every minute"
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """How fast at most, how often, and what speaks."""
+        return {"system": self.name, "fastest": _FASTEST, "wave": _WAVE, **_pace(), "reader": self._reader.generation}
+
+    def speak(self, script: Script, *, seed: int = 0) -> Speech:
+        """Read the script sentence by sentence, each at the speed that the wave has where it begins."""
+        self.require(seed)
+        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in sentences(line.text)]
+        return self._reader.read(script, list(_wave(lines)), seed=seed)
+
+
+def _draw_offsets(changes: int, seed: int) -> list[float]:
+    """Draw an offset for each change of turn, as often as each kind of change is counted of people."""
+    counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
+    kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
+    return [_DRAWN_OFFSETS[kind] for kind in kinds]
+
+
+def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
+    """Return the turns of a recording one after the other, each so many seconds after the end of the one before.
+
+    A turn starts no earlier than the one before it. The peak of what overlaps is kept under that of the recording.
+    """
+    rate = speech.rate
+    sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]
+    starts = [0]
+    for sound, offset in zip(sounds, offsets, strict=False):
+        starts.append(max(starts[-1], starts[-1] + len(sound) + round(offset * rate)))
+    ends = [start + len(sound) for start, sound in zip(starts, sounds, strict=True)]
+    samples = np.zeros((max(ends), speech.samples.shape[1]), np.float32)
+    for start, sound in zip(starts, sounds, strict=True):
+        samples[start : start + len(sound)] += sound
+    peak, ceiling = (float(np.abs(one).max()) for one in (samples, speech.samples))
+    turns = (
+        SpokenTurn(speaker=turn.speaker, start=start / rate, end=end / rate, text=turn.text)
+        for turn, start, end in zip(speech.turns, starts, ends, strict=True)
     )
+    return samples * np.float32(min(1.0, ceiling / peak)), tuple(turns)
+
+
+def _wave(lines: Iterable[SpokenLine]) -> Iterator[SpokenLine]:
+    """Give each line the speed of a wave that begins at the reader's own pace."""
+    start = 0.0
+    for line in lines:
+        yield replace(line, speed=round(_FASTEST ** math.sin(2 * math.pi * start / _WAVE), 2))
+        start += _seconds_to_say(line.text)
+
+
+def _expected_seconds(script: Script) -> float:
+    return max(1.0, _seconds_to_say(script.text))
+
+
+def _seconds_to_say(text: str) -> float:
+    return seconds_to_say(text, words_per_minute=_WORDS_PER_MINUTE, characters_per_minute=_CHARACTERS_PER_MINUTE)
 
 
 def _pace() -> dict[str, float]:

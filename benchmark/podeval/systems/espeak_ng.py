@@ -21,7 +21,7 @@ from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, Synthesi
 from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
 
 _LICENCE = "GPL-3.0-or-later"
-_RATE_PARAMETER, _VOLUME_PARAMETER = 1, 2  # espeakRATE, espeakVOLUME
+_VOLUME_PARAMETER = 2  # espeakVOLUME
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,16 @@ class EspeakNg(DialogueReader):
         settings = _VOICES[language]
         job = {
             "seed": seed,
-            "parameters": [[_RATE_PARAMETER, self._words_per_minute], [_VOLUME_PARAMETER, self._volume]],
-            "lines": [[settings[line.voice].file, settings[line.voice].pitch, line.text] for line in lines],
+            "parameters": [[_VOLUME_PARAMETER, self._volume]],
+            "lines": [
+                [
+                    settings[line.voice].file,
+                    settings[line.voice].pitch,
+                    round(self._words_per_minute * line.speed),
+                    line.text,
+                ]
+                for line in lines
+            ],
         }
         rate, sounds, synthesis = _read_records(_run_worker(job), len(lines))
         return SynthesisedLines(
@@ -143,7 +151,7 @@ def _run_worker(job: dict[str, Any]) -> bytes:
         str(folder / library),
         str(folder / "espeak-ng-data"),
     ]
-    characters = sum(len(text) for _, _, text in job["lines"])
+    characters = sum(len(text) for *_, text in job["lines"])
     limit = 60.0 + 0.02 * characters  # a hundred times what it takes
     try:
         done = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, timeout=limit, check=False)

@@ -1,9 +1,9 @@
 """The child process in which libespeak-ng speaks; run by its path, with nothing but the standard library.
 
 Arguments: the shared library and its data folder. Standard input: JSON,
-`{"seed": n, "parameters": [[id, value], …], "lines": [[voice, pitch, text], …]}`. Standard output: one record
-for the start, then one a line: seconds taken (float64), a number (uint32), and so many bytes of 16-bit samples.
-The first record's number is the sampling rate and no samples follow it.
+`{"seed": n, "parameters": [[id, value], …], "lines": [[voice, pitch, words a minute, text], …]}`. Standard
+output: one record for the start, then one a line: seconds taken (float64), a number (uint32), and so many bytes of
+16-bit samples. The first record's number is the sampling rate and no samples follow it.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ import sys
 import time
 
 HEAD = struct.Struct("<dI")
-PITCH = 3  # espeakPITCH
+RATE, PITCH = 1, 3  # espeakRATE, espeakPITCH
 _SYNCHRONOUS, _DO_NOT_EXIT, _UTF8 = 2, 0x8000, 1
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
@@ -38,10 +38,10 @@ def main() -> None:
     # Breathy voices draw noise, whose seed is else the time of day.
     library.espeak_ng_SetRandSeed(ctypes.c_long(job["seed"]))
     sys.stdout.buffer.write(HEAD.pack(time.perf_counter() - begin, rate))
-    for voice, pitch, text in job["lines"]:
+    for voice, pitch, words_per_minute, text in job["lines"]:
         begin = time.perf_counter()
         samples_of_line.clear()
-        _say(library, voice, [*job["parameters"], [PITCH, pitch]], text.encode())
+        _say(library, voice, [[RATE, words_per_minute], *job["parameters"], [PITCH, pitch]], text.encode())
         sys.stdout.buffer.write(HEAD.pack(time.perf_counter() - begin, len(samples_of_line)))
         sys.stdout.buffer.write(samples_of_line)
         sys.stdout.buffer.flush()

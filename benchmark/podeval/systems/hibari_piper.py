@@ -144,7 +144,7 @@ class HibariPiper(DialogueReader):
 
 def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
     try:
-        return np.asarray(hibari(line.text, seed=seed), np.float32)
+        return np.asarray(hibari(line.text, speed=line.speed, seed=seed), np.float32)
     except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
         raise _describe_failure("hibari", line, broken) from broken
 
@@ -154,7 +154,7 @@ def _piper_says(piper: Any, line: SpokenLine) -> Samples:
 
     # Its own normalisation would lift every sentence to full scale, a whisper like a shout.
     manner = SynthesisConfig(
-        noise_scale=_NOISE, length_scale=_LENGTH, noise_w_scale=_DURATION_NOISE, normalize_audio=False
+        noise_scale=_NOISE, length_scale=_LENGTH / line.speed, noise_w_scale=_DURATION_NOISE, normalize_audio=False
     )
     try:
         parts = [np.asarray(part.audio_float_array, np.float32) for part in piper.synthesize(line.text, manner)]

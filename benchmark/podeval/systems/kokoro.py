@@ -132,11 +132,11 @@ class _Network:
         sounds = " ".join("".join(sentence) for sentence in sentences)
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]
 
-    def speak(self, sounds: Sequence[int], voice: str) -> Samples:
+    def speak(self, sounds: Sequence[int], voice: str, speed: float) -> Samples:
         """Say sounds in a voice, shape (frames,); a voice has a style for each number of sounds."""
         style = self._voices[voice][len(sounds)].reshape(1, -1)
         tokens = np.array([[0, *sounds, 0]], np.int64)
-        inputs = {"tokens": tokens, "style": style, "speed": np.ones(1, np.float32)}
+        inputs = {"tokens": tokens, "style": style, "speed": np.full(1, speed, np.float32)}
         return np.asarray(self._session.run(None, inputs)[0], np.float32).reshape(-1)
 
 
@@ -144,7 +144,7 @@ def _say_line(network: _Network, line: SpokenLine, voice: str) -> Samples:
     try:
         sounds = network.spell(line.text)
         pieces = [sounds[start : start + _MOST_SOUNDS] for start in range(0, len(sounds), _MOST_SOUNDS)]
-        parts = [network.speak(piece, voice) for piece in pieces]
+        parts = [network.speak(piece, voice, line.speed) for piece in pieces]
     except Exception as broken:  # third-party G2P and runtime: any error there is the engine's, and must name its line
         what = f"{type(broken).__name__}: {broken}"
         raise SpeechFailed(f"Kokoro could not say turn {line.turn + 1} ({what}): {line.text:.80}") from broken

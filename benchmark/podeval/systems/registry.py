@@ -4,7 +4,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from podeval.errors import BadInput
-from podeval.systems.controls import RepeatedSentence, ShuffledVoices, Silence
+from podeval.systems.controls import DrawnGaps, RepeatedSentence, ShuffledVoices, Silence, UnevenPace
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.kokoro import Kokoro
@@ -18,6 +18,8 @@ SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
     Silence.name: Silence,
     RepeatedSentence.name: lambda: RepeatedSentence(HibariPiper()),
     ShuffledVoices.name: lambda: ShuffledVoices(HibariPiper()),
+    DrawnGaps.name: lambda: DrawnGaps(HibariPiper()),
+    UnevenPace.name: lambda: UnevenPace(HibariPiper()),
     ContentFaults.name: lambda: ContentFaults(HibariPiper()),
     SignalFaults.name: lambda: SignalFaults(HibariPiper()),
 }

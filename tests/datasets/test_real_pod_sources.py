@@ -1,0 +1,95 @@
+"""Every script of Real-Pod says where its claims come from; no system and no protocol knows of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("datasets")
+
+from podeval.benchmarks.real_pod import BENCHMARK
+from podeval.datasets import catalogue
+from podeval.datasets.data_files import read_objects
+from podeval.datasets.real_pod_sources import SOURCES, find_unsourced_claim, make_claims_rows
+from podeval.datasets.row_rules import Row
+from podeval.datasets.source_files import find_package_folder
+from podeval.errors import BadInput
+from podeval.runs.asks import ask_of
+
+FOLDER = find_package_folder("podeval.benchmarks:data")
+SPLITS = [split for split in BENCHMARK.splits if split.version == "written" and not split.superseded_by]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    return list(make_claims_rows(FOLDER, SPLITS))
+
+
+def test_every_script_of_every_split_names_its_sources_or_says_that_it_claims_nothing(rows: list[Row]) -> None:
+    scripts = [(split.name, item.id) for split in SPLITS for item in BENCHMARK.items(split.name)]
+    assert [(row["split"], row["id"]) for row in rows] == scripts
+    assert len(rows) == 51 + 6 + 40 + 7 + 7 + 6 + 17
+    claims = {row["id"]: [claim for turn in row["turns"] for claim in turn["claims"]] for row in rows}
+    silent = [row["id"] for row in rows if not claims[row["id"]] and not row["note"]]
+    assert silent == []
+    for row, item in zip(rows, (item for split in SPLITS for item in BENCHMARK.items(split.name)), strict=True):
+        assert item.script
+        assert [turn["text"] for turn in row["turns"]] == [turn.text for turn in item.script.turns]
+    assert all(claim["claim"].strip() and claim["source"].strip() for one in claims.values() for claim in one)
+    # Scripts that are not conversations about nothing but oneself: each of the six English ones of the demo claims.
+    assert all(len(claims[item.id]) >= 5 for item in BENCHMARK.items("demo"))
+    assert [row["id"] for row in rows if find_unsourced_claim(row)] == []
+
+
+def test_the_sources_are_in_no_protocol_and_protocols_did_not_move(rows: list[Row]) -> None:
+    SOURCES.read()  # raises if the file is not the one that is pinned
+    for split in BENCHMARK.splits:
+        assert SOURCES.file not in split.model_dump_json()
+    # What protocols named before the file was there.
+    assert {split.name: str(split.content)[7:19] for split in BENCHMARK.splits} == {
+        "demo": "49415a6a62ef",
+        "topics": "ff4c31db6081",
+        "spontaneous": "8150c866ef15",
+        "topics_v1": "9a26bd021a44",
+        "spontaneous_v1": "6ba1a7e8909f",
+        "hard": "ec5c75828fdc",
+        "long": "f55d2f717271",
+        "demo_zh": "68d1424e0a5c",
+        "zh": "192bf3b1ba0e",
+        "zh_spontaneous": "424b895d1a5d",
+        "long_zh": "ec860290641f",
+    }
+
+
+def test_no_system_is_shown_a_source_of_any_split(rows: list[Row]) -> None:
+    shown = {
+        item.id: "".join(ask_of(track, item).model_dump_json() for track in split.tracks)
+        for split in SPLITS
+        for item in BENCHMARK.items(split.name)
+    }
+    for row in rows:
+        sources = {claim["source"] for turn in row["turns"] for claim in turn["claims"]} - {"invented", "arithmetic"}
+        assert not [source for source in sources if source in shown[row["id"]]]
+        assert not row["note"] or row["note"] not in shown[row["id"]]
+
+
+def test_the_sample_has_the_sources_of_its_script(rows: list[Row]) -> None:
+    sample = catalogue.folder_of("real_pod") / "sample"
+    of_sample = [row for row in make_claims_rows(sample, SPLITS) if row["split"] == "demo"]
+    assert of_sample == [row for row in rows if row["id"] == "demo_Health_and_Fitness_18"]
+
+
+def test_a_source_of_a_turn_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    demo = BENCHMARK.split("demo")
+    (item, *_) = read_objects(FOLDER / str(demo.file))
+    (tmp_path / str(demo.file)).write_text(json.dumps({"items": [item]}), encoding="utf-8")
+    stray = {"id": item["id"], "sources": [{"turn": 10, "claim": "c", "source": "s"}], "note": ""}
+    (tmp_path / SOURCES.file).write_text(json.dumps({"items": [stray]}), encoding="utf-8")
+    with pytest.raises(BadInput, match="names turn 10 of demo_Health_and_Fitness_18, which has 9 turns"):
+        list(make_claims_rows(tmp_path, SPLITS))
+
+
+def test_a_year_in_the_demo_needs_a_source_and_one_in_a_story_does_not() -> None:
+    turns = [{"speaker": "Ann", "text": "It was in nineteen seventy-three.", "claims": []}]
+    assert find_unsourced_claim({"split": "demo", "turns": turns})
+    assert find_unsourced_claim({"split": "long", "turns": turns}) is None
