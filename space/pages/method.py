@@ -15,7 +15,8 @@ from pages.judges import of_papers
 from podeval import benchmarks
 from podeval.arena.heard_ratings import HeardRatings, rate_by_heard
 from podeval.leaderboard.changes import Change, changes
-from podeval.leaderboard.validity import FEWEST, Validity, of_listening_tests, validity
+from podeval.leaderboard.published_evidence import PublishedAgreement, printed_agreements, recompute_agreement
+from podeval.leaderboard.validity import ENOUGH_SYSTEMS, FEWEST, Validity, of_listening_tests, validity
 from podeval.listening.session_results import marks_by_test
 from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate
@@ -30,20 +31,31 @@ def router(site: Site) -> APIRouter:
     """The route."""
     routes = APIRouter(include_in_schema=False)
     folder = site.results
-    kept: dict[int, list[Validity]] = {}
+    kept: dict[tuple[int, int], tuple[pd.DataFrame, list[Validity]]] = {}
+    of_clips: list[PublishedAgreement] = []
     rated: dict[int, list[HeardRatings]] = {}
     lock = threading.Lock()
     changed: dict[tuple[int, int], tuple[pd.DataFrame, list[Change]]] = {}
 
     def agreement() -> list[Validity]:
-        """Computed once for a state of the board; a bootstrap over all items takes a while."""
+        """Computed once for a state of the board and of the listening tests."""
         items = folder.items()
+        tests = marks_by_test(site.services.database)
+        state = id(items), sum(len(marks) for marks in tests.values())
         with lock:
-            if id(items) not in kept:
-                human = of_listening_tests(marks_by_test(site.services.database))
+            if state not in kept:
+                human = of_listening_tests(tests)
                 kept.clear()
-                kept[id(items)] = validity(items, human) if human and not items.empty else []
-            return kept[id(items)]
+                # With the items, so that no other table gets their identity.
+                kept[state] = items, validity(items, human) if human and not items.empty else []
+            return kept[state][1]
+
+    def published() -> list[PublishedAgreement]:
+        """Computed once: the figures ship with podeval."""
+        with lock:
+            if not of_clips:
+                of_clips.extend(recompute_agreement())
+            return of_clips
 
     def history() -> list[Change]:
         """Read once for a state of the board and of the submissions; earlier runs are files."""
@@ -75,11 +87,17 @@ def router(site: Site) -> APIRouter:
     @routes.get("/method")
     def method(request: Request) -> Response:
         site.limit(request, "60/minute")
+        own = agreement()
         return site.render(
             request,
             "method.html",
             fewest=FEWEST,
-            validity=[_validity_row(row) for row in agreement()],
+            enough=ENOUGH_SYSTEMS,
+            validity=[_validity_row(row) for row in own],
+            searches=_searches(own),
+            published=[_validity_row(row.agreement) | {"within": _within(row)} for row in published()],
+            published_search=_searches([row.agreement for row in published()]),
+            printed=printed_agreements(),
             judges=of_papers(),
             heard=heard(),
             titles=titles(),
@@ -97,14 +115,38 @@ def _validity_row(row: Validity) -> dict[str, Any]:
     return {
         "metric": title,
         "turned": row.turned,
+        "folded": row.folded,
         "human": row.human,
         "protocol": row.protocol,
         "srcc": _figure(row.srcc),
         "plcc": _figure(row.plcc),
         "krcc": _figure(row.krcc),
         "outputs": row.srcc.count,
+        "of_systems": _figure(row.systems),
+        "without": "{:.2f} – {:.2f}".format(*row.without_one) if row.without_one else "–",
         "systems": row.systems.count,
     }
+
+
+def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
+    """What stands above a table of agreements, for each human measure: how many keys, systems, and what chance does."""
+    return [
+        {
+            "human": row.human,
+            "thin": row.thin,
+            "systems": row.systems.count,
+            "keys": row.keys,
+            "by_chance": None if row.by_chance is None else f"{row.by_chance:.2f}",
+        }
+        for row in {row.human: row for row in rows}.values()
+    ]
+
+
+def _within(row: PublishedAgreement) -> str:
+    """The mean over categories of the agreement within one."""
+    if row.within is None:
+        return "–"
+    return _figure(Estimate(row.within.mean, row.within.low, row.within.high, row.within.n))
 
 
 def _figure(estimate: Estimate) -> str:

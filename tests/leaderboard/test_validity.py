@@ -130,6 +130,12 @@ def test_how_many_keys_were_compared_and_what_the_best_of_them_reaches_by_chance
     assert {row.keys for row in found} == {4}
     # One key of six systems reaches 0.77 in one of twenty cases (Spearman's rho, one-sided), the best of four more.
     assert 0.8 < (found[0].by_chance or 0) <= 1.0
+    assert found[0].thin
+    twelve = {output: random.random() for output in outputs(12, 3)}
+    (enough,) = validity(items(twelve), {"liking": twelve})
+    assert not enough.thin
+    # Turned (a word error rate), and so against people whichever system is left out.
+    assert enough.without_one == (-1.0, -1.0)
 
 
 @pytest.mark.long

@@ -410,6 +410,33 @@ def test_the_method_page_has_rules_papers_figures_and_what_changed(local: TestCl
     assert "No listening test on this site shares at least 5 outputs" in page
     assert "Piper" in page
     assert "<img src=x" not in page
+    # Thin evidence is said first, and stands with what it rests on.
+    about_validity = page.partition('<h2 id="validity">')[2]
+    assert about_validity.index("The evidence is thin: six systems") < about_validity.index("<table>")
+    for words in ("15 keys were compared", "0.94 or more over 6 systems", "distance from the range", "0.50 – 0.80"):
+        assert words in about_validity
+
+
+def test_listening_tests_of_the_site_stand_first_with_how_thin_they_are(
+    local: TestClient, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages import method
+
+    from podeval.runs.board_tables import ITEMS, read_table
+    from podeval.stats.mushra_scores import Mark
+
+    heard = sorted(set(read_table(runs / ITEMS)[["system", "item"]].itertuples(index=False, name=None)))
+    marks = [Mark(f"p{n % 3}", item, system, float(n % 5)) for n, (system, item) in enumerate(heard)]
+    monkeypatch.setattr(method, "marks_by_test", lambda _: {"Sound": marks})
+    local.cookies.clear()
+    section = local.get("/method").text.partition('<h2 id="validity">')[2].partition("</section>")[0]
+    assert section.partition("<p>")[2].startswith("The evidence is thin: Sound was heard for")
+    assert "keys were compared" in section.partition("<table>")[0]
+    assert '<th scope="col" class="number">SRCC over systems</th>' in section
+    assert "listening test on this site shares" not in section
+    chinese = local.get("/method?lang=zh").text.partition('<h2 id="validity">')[2]
+    assert chinese.partition("<p>")[2].startswith("证据薄弱：Sound")
+    local.cookies.clear()
 
 
 def test_measures_of_judges_are_named_and_explained(local: TestClient) -> None:

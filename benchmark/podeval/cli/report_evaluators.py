@@ -87,13 +87,14 @@ def _of_database(location: str) -> "list[AnalysisLine]":
 
 
 def papers(as_json: AsJson = False) -> None:
-    """What of the papers' printed figures follows from others they print: printed, recomputed, and the difference.
+    """What of the papers' figures follows from others they print or can be measured: printed, ours, difference.
 
     Example: podeval report papers
 
     Example: podeval report papers --json
     """
-    from podeval.leaderboard.papers import PaperFigure, recompute
+    from podeval.leaderboard.paper_figures import PaperFigure
+    from podeval.leaderboard.papers import recompute
 
     tables: dict[tuple[str, str], list[PaperFigure]] = defaultdict(list)
     for figure in recompute():
@@ -108,16 +109,24 @@ def papers(as_json: AsJson = False) -> None:
         if not tried:
             print(f"{paper} {table}: {figures[0].figure} cannot be recomputed: {figures[0].why_not}")
             continue
-        print(f"{paper} {table}: {sum(f.follows for f in tried)} of {len(tried)} figures follow to the printed digits")
+        same = [figure for figure in tried if not figure.material]
+        if same:
+            follow = sum(figure.follows for figure in same)
+            print(f"{paper} {table}: {follow} of {len(same)} figures follow to the printed digits")
+        else:
+            print(f"{paper} {table}: measured on other material, so that figures need not agree")
         for figure in tried:
-            if not figure.follows:
+            if figure.material or not figure.follows:
+                on = f" on {figure.material}" if figure.material else ""
                 print(
-                    f"  {figure.figure}: printed {figure.printed:g}, recomputed {figure.recomputed:.4g}, "
+                    f"  {figure.figure}: printed {figure.printed:g}, recomputed{on} {figure.recomputed:.4g}, "
                     f"difference {figure.difference:+.4f}"
                 )
         reasons: dict[str, int] = defaultdict(int)
         for figure in figures:
             if figure.why_not:
-                reasons[figure.why_not] += 1
+                # A line may stand for many figures of one table.
+                number = figure.figure.removesuffix(" figures")
+                reasons[figure.why_not] += int(number) if number.isdigit() else 1
         for why, count in reasons.items():
             print(f"  {count} cannot be recomputed: {why}")

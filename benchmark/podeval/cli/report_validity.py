@@ -45,7 +45,7 @@ def validity(
         _print_published(as_json)
         return
     from podeval.leaderboard.build import build
-    from podeval.leaderboard.validity import FEWEST, of_file
+    from podeval.leaderboard.validity import ENOUGH_SYSTEMS, FEWEST, of_file
     from podeval.leaderboard.validity import validity as agreement
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders
@@ -66,6 +66,11 @@ def validity(
     agreements = agreement(read_table(runs / ITEMS), human)
     if not as_json:
         for row in {row.human: row for row in agreements}.values():
+            if row.thin:
+                print(
+                    f"{row.human}: the evidence is thin, {row.systems.count} systems; below {ENOUGH_SYSTEMS} no "
+                    "correlation is more than a hint"
+                )
             print(f"{row.human}: {_describe_search(row)}")
     for row in agreements:
         emit(row) if as_json else print(_describe_validity(row))
@@ -120,8 +125,7 @@ def _describe_search(row: "Validity") -> str:
 
 def _describe_validity(row: "Validity") -> str:
     turned = " (turned: lower is better)" if row.turned else " (folded: a range is best)" if row.folded else ""
-    values = [left.value for left in row.left_out if left.value is not None]
-    without = f", {min(values):.2f} to {max(values):.2f} without one of them" if values else ""
+    without = ", {:.2f} to {:.2f} without one of them".format(*row.without_one) if row.without_one else ""
     return (
         f"{row.metric}.{row.key}{turned} with {row.human}: SRCC {_figure(row.srcc)}, PLCC {_figure(row.plcc)}, "
         f"KRCC {_figure(row.krcc)}, {row.srcc.count} outputs; of {row.systems.count} systems "

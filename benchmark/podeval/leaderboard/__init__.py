@@ -17,6 +17,7 @@ __all__ = [
     "judge_audit_page",
     "judge_probe",
     "judge_versions",
+    "paper_figures",
     "papers",
     "pictures",
     "published_evidence",

@@ -2,101 +2,74 @@
 
 The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` beside this file,
 which has tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else
-rests on values of single items or votes that are not published, and a line says so.
+rests on values of single items or votes that are not published, and a line says so, for tables without a figure of a
+system too. Means, sums and shares stand in `paper_totals`.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
-from podeval.hub_sources import hub_source
+from podeval.leaderboard import paper_totals
+from podeval.leaderboard.paper_figures import (
+    TABLES,
+    PaperFigure,
+    Row,
+    figure_of,
+    half_digit,
+    read_printed,
+    read_rows,
+    split_by_group,
+)
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.evaluators import spread_over_buckets
 from podeval.stats.screening import MushraRules, screen_by_shares
 
-TABLES = Path(__file__).parent / "paper_tables"
+UNPUBLISHED = "rests on single items or votes, which the paper does not publish"
 PAGES = 17
 """Pages of PodEval's MUSHRA test, one a category."""
 DROPPED = {"7", "18", "20"}
 """The judges that PodEval left out by the rule of its Table 3."""
 _BUCKETS = {"spread_input_length": "input_length", "spread_speakers": "speakers"}
 
-Row = dict[str, str]
-
-
-@dataclass(frozen=True)
-class PaperFigure:
-    """One printed figure, and its value recomputed from others of the paper.
-
-    `recomputed` and `difference` are None where that is not possible, and `why_not` says why. `rounding` is the largest
-    difference that the printed digits explain.
-    """
-
-    paper: str
-    table: str
-    figure: str
-    printed: float | None
-    recomputed: float | None
-    rounding: float
-    why_not: str = ""
-
-    @property
-    def difference(self) -> float | None:
-        """Recomputed minus printed."""
-        return None if self.printed is None or self.recomputed is None else self.recomputed - self.printed
-
-    @property
-    def follows(self) -> bool:
-        """Whether the recomputed figure equals the printed one, to its digits."""
-        return self.difference is not None and abs(self.difference) <= self.rounding
-
 
 def recompute() -> list[PaperFigure]:
-    """Return every printed figure that follows from others, and a line for each table of which none does."""
-    printed = _read_printed()
+    """Return every printed figure that follows from others, and a line for what of each table does not."""
+    printed = read_printed()
     figures = [
         *_screening(),
         *_category_means(printed),
         *_spreads(printed),
         *_bias_bounds(),
         *_correlations(printed),
+        *paper_totals.measured_on_clips(printed),
+        *paper_totals.judged_means(printed),
+        *paper_totals.pooled_languages(printed),
+        *paper_totals.group_means(printed),
+        *paper_totals.podbench_totals(printed),
+        *paper_totals.dimension_means(printed),
+        *paper_totals.microphone_shares(printed),
     ]
-    done = {(figure.paper, figure.table) for figure in figures}
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    for row in printed:
-        counts[row["paper"], row["table"]] += 1
-    why = "rests on single items or votes, which the paper does not publish"
+    left = Counter((row["paper"], row["table"]) for row in printed)
+    left.subtract(Counter((figure.paper, figure.table) for figure in figures if figure.of_system))
     rest = [
-        PaperFigure(paper, table, f"{count} figures", None, None, 0.0, why)
-        for (paper, table), count in sorted(counts.items())
-        if (paper, table) not in done
+        PaperFigure(paper, table, f"{count} figures", None, None, 0.0, UNPUBLISHED)
+        for (paper, table), count in sorted(left.items())
+        if count > 0
     ]
-    return [*figures, *rest]
-
-
-def _read_printed() -> list[Row]:
-    """Read the shipped figures of all systems, with the system's name."""
-    return [
-        row | {"system": path.parent.name}
-        for path in sorted(hub_source("submissions").glob("*/results.csv"))
-        for row in _rows(path)
+    others = [
+        PaperFigure(row["paper"], row["table"], row["content"], None, None, 0.0, row["why_not"])
+        for row in read_rows(TABLES / "not_recomputed.csv")
     ]
-
-
-def _rows(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return [*figures, *rest, *others]
 
 
 def _screening() -> Iterator[PaperFigure]:
     """Recompute PodEval's Table 3: the judges that the rule drops, 1 for dropped."""
-    for row in _rows(TABLES / "podeval_table03_mushra_judges.csv"):
+    for row in read_rows(TABLES / "podeval_table03_mushra_judges.csv"):
         low, high = float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100
         verdict = screen_by_shares(row["judge"], PAGES, low, high, MushraRules())
         dropped = float(row["judge"] in DROPPED)
@@ -105,12 +78,12 @@ def _screening() -> Iterator[PaperFigure]:
 
 def _category_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """Recompute the mean row of PodEval's tables by category."""
-    parts, whole = _by_group(printed, "podeval", "category")
+    parts, whole = split_by_group(printed, "podeval", "category")
     for row_id, row in whole.items():
         values = [float(value) for value in parts.get(row_id, {}).values()]
         if len(values) == PAGES:
             mean = sum(values) / len(values)
-            yield _figure(row, f"{row['printed']}, mean of {len(values)} categories", mean)
+            yield figure_of(row, f"{row['printed']}, mean of {len(values)} categories", mean)
 
 
 def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -125,13 +98,13 @@ def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
                 if part["breakdown"] == breakdown and all(part[n] == row[n] for n in ("system", "table", "module"))
             ]
             if len(values) > 1:
-                yield _figure(row, row["printed"], spread_over_buckets(values))
+                yield figure_of(row, row["printed"], spread_over_buckets(values))
 
 
 def _bias_bounds() -> Iterator[PaperFigure]:
     """Recompute the bounds in MTalk-Bench's Table 3, from the number of votes that fits a judge's four bounds."""
     judges: dict[str, dict[str, Row]] = defaultdict(dict)
-    for row in _rows(TABLES / "mtalk_table03_bias.csv"):
+    for row in read_rows(TABLES / "mtalk_table03_bias.csv"):
         judges[row["judge"]][row["metric"]] = row
     for judge, shares in judges.items():
         for one, other in (("TPR", "BPR"), ("LPR", "SPR")):
@@ -140,7 +113,7 @@ def _bias_bounds() -> Iterator[PaperFigure]:
 
 
 def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
-    rounding = _digit(one["value"])
+    rounding = half_digit(one["value"])
 
     def misses(count: int, wins: int) -> float:
         return max(
@@ -170,7 +143,7 @@ def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     for row in printed:
         if row["paper"] == "mtalk" and row["breakdown"] == "dimension" and row["variant"].endswith("_14_systems"):
             values[row["variant"], row["module"], row["group"]][row["system"]] = float(row["value"])
-    for row in _rows(TABLES / "mtalk_table13_spearman.csv"):
+    for row in read_rows(TABLES / "mtalk_table13_spearman.csv"):
         if row["dimension"] == "overall":
             continue
         kind = "audio" if row["modality"] == "audio" else "transcript"
@@ -184,31 +157,4 @@ def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
             yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), None, 0.0, why)
         else:
             correlation = srcc([people[s] for s in shared], [scores[s] for s in shared]).value
-            yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), correlation, _digit(row["value"]))
-
-
-def _by_group(
-    printed: Iterable[Row], paper: str, breakdown: str
-) -> tuple[dict[tuple[str, ...], dict[str, str]], dict[tuple[str, ...], Row]]:
-    """Return values by group, and the row without one, by system, table and key."""
-    parts: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
-    whole: dict[tuple[str, ...], Row] = {}
-    for row in printed:
-        row_id = tuple(row[name] for name in ("system", "table", "module", "key", "variant"))
-        if row["paper"] == paper and row["breakdown"] == breakdown:
-            parts[row_id][row["group"]] = row["value"]
-        elif row["paper"] == paper and not row["breakdown"]:
-            whole[row_id] = row
-    return parts, whole
-
-
-def _figure(row: Row, name: str, value: float) -> PaperFigure:
-    """Return the figure of a row; its inputs are taken as rounded to the same number of digits."""
-    rounding = 2 * _digit(row["value"])
-    return PaperFigure(row["paper"], row["table"], f"{row['system']}: {name}", float(row["value"]), value, rounding)
-
-
-def _digit(text: str) -> float:
-    """Return half of the last printed digit."""
-    decimals = len(text.partition(".")[2])
-    return 0.5001 * 10.0**-decimals
+            yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), correlation, half_digit(row["value"]))

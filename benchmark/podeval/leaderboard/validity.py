@@ -28,6 +28,9 @@ from podeval.stats.two_way import WithoutSystem, best_by_chance, correlate, leav
 FEWEST = 5
 """Fewest outputs with both figures for which an agreement is reported."""
 
+ENOUGH_SYSTEMS = 12
+"""Systems from which a key that is as good as .8 is told from none in four of five tests (docs/validity.md, power)."""
+
 Human = Mapping[str, Mapping[tuple[str, str], float]]
 """By human measure, the mean score of every output (system, item)."""
 
@@ -58,6 +61,17 @@ class Validity:
     left_out: tuple[WithoutSystem, ...]
     keys: int = 1
     by_chance: float | None = None
+
+    @property
+    def thin(self) -> bool:
+        """Whether so few systems were heard that no correlation is more than a hint."""
+        return self.systems.count < ENOUGH_SYSTEMS
+
+    @property
+    def without_one(self) -> tuple[float, float] | None:
+        """The lowest and the highest SRCC over systems without one of them."""
+        values = [left.value for left in self.left_out if left.value is not None]
+        return (min(values), max(values)) if values else None
 
 
 def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
