@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
+from gradio_files import uploaded_path
 from pages.submit import check_document, public_rows, submitter
 from tabs import recording, script
 from tabs.measuring import list_offered, measure_item
@@ -133,7 +133,7 @@ class ProgramApi:
         """
         if recording_file is None:
             return _score_inputs(dict.fromkeys(script.INPUTS, text), metrics or _offered("script"), "script")
-        with recording.decoded(_uploaded(recording_file)) as copy:
+        with recording.decoded(uploaded_path(recording_file)) as copy:
             sources = {"recording": copy, **({"reference_text": text} if text.strip() else {})}
             return _score_inputs(sources, metrics or list(QUICK), "recording")
 
@@ -233,20 +233,6 @@ def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
     signed = 0.0 if value is None else value if row["better"] == "lower" else -value
     unranked = row["rank_best"] is None
     return (row["metric"], row["key"], row["protocol"], unranked, row["rank_best"] or 0, value is None, signed)
-
-
-def _uploaded(file: Any) -> Path:
-    """The path of an upload, which the gate has looked at already; Gradio does not look at it here.
-
-    Raises:
-        BadInput: it is none.
-    """
-    from gradio.utils import get_upload_folder
-
-    path = Path(str(file.get("path") if isinstance(file, dict) else "")).resolve()
-    if not path.is_relative_to(Path(get_upload_folder()).resolve()):
-        raise BadInput("upload the recording first, and name it as the upload's answer does")
-    return path
 
 
 def _offered(part: str) -> list[str]:

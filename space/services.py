@@ -26,6 +26,7 @@ from podeval.submissions.gate import Gate
 from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import SubmissionService
+from podeval.submissions.uploads import Uploads
 
 Clock = Callable[[], datetime]
 
@@ -109,10 +110,13 @@ class Services:
 
 
 def open_desk(database: Database, runs: Path, closed: str | None = None) -> SubmissionService:
-    """Takes submissions of strangers in: outputs come from the Hub only, which is asked without anybody's token."""
+    """Takes submissions of strangers in: outputs come from the Hub, which is asked without anybody's token, or from
+    what was uploaded here.
+    """
     from huggingface_hub import HfApi
 
-    return SubmissionService(Queue(database), Gate(api=HfApi(token=False), local=False), closed or "", runs)
+    gate = Gate(api=HfApi(token=False), local=False, uploads=Uploads(runs).folder)
+    return SubmissionService(Queue(database), gate, closed or "", runs)
 
 
 def _bucket(database: Database) -> VoteObjects | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 from auth import Person, public_address
@@ -243,15 +244,23 @@ def queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def check_document(desk: SubmissionService, plain: dict[str, Any], who: Submitter) -> dict[str, Any]:
+def check_document(
+    desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
+) -> dict[str, Any]:
     """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
+
+    Args:
+        desk: that takes submissions.
+        plain: the document as it is filled in.
+        who: wants to submit it.
+        beside: folder of what was uploaded, where the document names some of it.
 
     Raises:
         HubUnavailable: the Hub does not answer.
     """
     try:
         document = read(plain)
-        pinned = desk.check(document, who)
+        pinned = desk.check(document, who, document_folder=beside)
     except (BadDocument, SubmissionRefused) as error:
         return {"passed": False, "refusals": refusals(error)}
     return {"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())}

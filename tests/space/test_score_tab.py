@@ -218,8 +218,8 @@ def test_other_sites_and_too_much_are_refused(client: TestClient) -> None:
     events = {"data": [], "fn_index": 0, "session_hash": "x"}
     foreign = client.post("/gradio_api/queue/join", json=events, headers={"sec-fetch-site": "cross-site"})
     assert foreign.status_code == 403
-    large = client.post("/gradio_api/upload", headers={"content-length": str(21 * 2**20)}, content=b"x")
-    assert (large.status_code, large.json()["error"]) == (413, "send at most 20480 kB, and say how much")
+    large = client.post("/gradio_api/upload", headers={"content-length": str(2**30 + 1)}, content=b"x")
+    assert (large.status_code, large.json()["error"]) == (413, "send at most 1048576 kB, and say how much")
     assert client.post("/gradio_api/queue/join", content=b"x" * (2**20 + 1)).status_code == 413
     assert client.post("/gradio_api/login", data={"username": "a", "password": "b"}).status_code == 403
 

@@ -25,5 +25,6 @@ __all__ = [
     "spot_check",
     "states",
     "takedown",
+    "uploads",
     "worker",
 ]

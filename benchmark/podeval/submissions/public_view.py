@@ -31,7 +31,7 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
         "kind": row.kind,
         "task": source.get("task") or "",
         "repo": source.get("repo") or "",
-        "revision": source.get("revision") or "",
+        "revision": source.get("revision") or pinned.get("content") or "",
         "licence": document["system"]["licence"],
         "benchmarks": [{"name": part["name"], "tracks": list(part["tracks"])} for part in document["benchmarks"]],
         "profile": row.profile,

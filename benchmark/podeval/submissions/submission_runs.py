@@ -23,6 +23,7 @@ from podeval.submissions.heartbeat import Heartbeat
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.job_items import preset_of
 from podeval.submissions.machine_faults import MachineFault, require_isolation, require_weights
+from podeval.submissions.upload_folders import is_upload
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
 
@@ -133,12 +134,13 @@ class SubmissionRuns:
         source, making = self.document.source, self.making
         if making.trusted:
             return making
-        if isinstance(source, Outputs | Human) and source.repo is None:
+        if isinstance(source, Outputs | Human) and source.repo is None and not is_upload(self.row.place):
             return replace(making, trusted=sandbox.explain_missing_isolation() is not None)
         if isinstance(source, Model):
             sandbox.require()
         else:
-            require_isolation("recordings from the Hub are not opened")
+            whose = "that were uploaded" if is_upload(self.row.place) else "from the Hub"
+            require_isolation(f"recordings {whose} are not opened")
         return making
 
     def _choose_runner(self, entry: RunEntry, making: GenerationSettings) -> Runner:
@@ -182,6 +184,9 @@ def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
     source = document.source
     assert isinstance(source, Model | Outputs | Human)
     pinned = {name: row.pinned[name] for name in ("repo", "revision", "base") if row.pinned.get(name)}
+    if content := row.pinned.get("content"):
+        # A folder's revision is its content.
+        pinned["revision"] = content
     how = {"task": source.task, "preset": preset_of(entry)} if isinstance(source, Model) else {}
     return RunPlan(
         benchmark=entry.benchmark,

@@ -48,6 +48,7 @@ from podeval.submissions.quotas import OPEN
 from podeval.submissions.service import OPERATOR, withdraw
 from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.taken_down import TakenDown, keep_takedown
+from podeval.submissions.upload_folders import delete_upload
 from podeval.systems.submission import Submission
 
 REASON = "taken down"
@@ -154,6 +155,7 @@ def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Pat
         tell(sentence)
     delete_other_recordings(board, content)
     delete_facts(content.contents)
+    delete_upload(row.place, str(row.document["source"].get("folder") or ""))
     deleted = 0
     for folder in _boards(board):
         _delete_judged(content, folder)
