@@ -65,7 +65,7 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
             part("arena-part", "arena.js")
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):
-            score.build(texts["score"], measuring)
+            score.build(site, language, measuring)
         with gr.Tab(names["submit"], id="submit", elem_id="tab-submit") as tab:
             submit.build(site, language, app, tab)
         with gr.Tab(names["queue"], id="queue", elem_id="tab-queue") as tab:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from job_worker import Evaluation
+from score_reports import ScoreReports
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.moderation import ArenaModeration
@@ -89,6 +90,7 @@ class Services:
         closed: why nothing is taken from anybody; None where things are.
         only_votes: why nothing but votes is taken; None where the rest is, too.
         evaluation: who works on submissions.
+        score_reports: of what visitors measured.
         desk: takes submissions in; its queue is theirs.
         decisions: what operators can decide.
     """
@@ -102,6 +104,7 @@ class Services:
     decisions: Decisions | None = None
     only_votes: str | None = None
     evaluation: Evaluation | None = None
+    score_reports: ScoreReports = field(default_factory=ScoreReports)
 
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""

@@ -66,6 +66,8 @@ class TabsFrame:
         answer.body = content
         answer.headers["Content-Length"] = str(len(content))
         answer.headers["Content-Security-Policy"] = header_value(GRADIO_PAGE)
+        # The Score tab records, where its reader lets it.
+        answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
         answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
         self._site.keep_language(request, answer)
         return answer
