@@ -27,7 +27,7 @@ from tabs.measuring import SINGLE, choose_metrics, list_offered, place_of_proble
 
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 OWN = "own"
-MOST_SPEAKERS = 10
+MOST_SPEAKERS = 6
 _WIDE = 100.0
 """Width of a gauge in its own units."""
 _MARKS = {"low": "▼", "usual": "●", "high": "▲"}
@@ -51,7 +51,7 @@ class RecordingPart:
         gr.Markdown(texts["about"].format(SECONDS // 60, LARGEST_UPLOAD // 2**20))
         choices = [(texts["own"], OWN), *((texts["examples"][name], name) for name in score_examples.NAMES)]
         which = gr.Radio(choices, value=OWN, label=texts["which"], elem_id="score-which")
-        with gr.Column() as own:
+        with gr.Column() as fields:
             audio = gr.Audio(
                 sources=["upload", "microphone"],
                 type="filepath",
@@ -60,8 +60,9 @@ class RecordingPart:
                 elem_id="score-audio",
             )
             words = gr.Textbox(lines=3, max_length=20_000, label=texts["words"], elem_id="score-words")
-            speakers = gr.Number(
-                None, label=texts["speakers"], precision=0, minimum=1, maximum=MOST_SPEAKERS, elem_id="score-speakers"
+            numbers = [(texts["unknown"], 0), *((str(number), number) for number in range(1, MOST_SPEAKERS + 1))]
+            speakers = gr.Dropdown(
+                numbers, value=0, label=texts["speakers"], filterable=False, elem_id="score-speakers"
             )
         player = answer_part("score-example")
         with gr.Accordion(texts["metrics"], open=False, elem_id="score-choices"):
@@ -72,7 +73,7 @@ class RecordingPart:
         with gr.Accordion(texts["protocols"], open=False):
             protocols = gr.JSON(label=texts["protocols_about"])
         quick: dict[str, Any] = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
-        which.input(self.choose, which, [own, player], **quick)
+        which.input(self.choose, which, [fields, player], **quick)
         audio.change(self.look_at, audio, wrong, **quick)
         run.click(self.measure, [which, audio, words, speakers, names], [wrong, values, protocols], **SINGLE)
 
@@ -93,7 +94,7 @@ class RecordingPart:
         which: str,
         audio: str | None,
         words: str,
-        speakers: float | None,
+        speakers: int,
         names: list[str],
         progress: Any = None,
     ) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -105,8 +106,8 @@ class RecordingPart:
         session, title = ScoreSession(), Path(audio or which).name
         try:
             with self._chosen(which, audio) as (path, known_words, count), decoded(path) as copy:
-                given = known_words or words
-                for session in score_apart(copy, title, given, count or int(speakers or 0), names):
+                script = known_words or words
+                for session in score_apart(copy, title, script, count or speakers, names):
                     progress(session.at, desc=session.what)
                     yield "", self._show(request, session, title), {}
         except PodevalError as error:

@@ -20,8 +20,11 @@ from podeval.errors import CodedSentence, PodevalError, StoreUnusable
 from podeval.runs.hf_jobs import HfJobs
 from podeval.store.files import DiskFull
 from podeval.submissions.document_draft import draft_document
+from podeval.submissions.job_budget import Ledger
+from podeval.submissions.public_view import describe_last, sum_cost
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
+from podeval.submissions.submission_log import SubmissionLog
 from podeval.systems.submission_reading import BadDocument
 from tabs.queue import submissions_table, table_rows
 from tabs.recordings_upload import RecordingsUpload
@@ -32,6 +35,8 @@ EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preproces
 CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
 SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
 SYSTEM = "system"
+MOST_OWN = 50
+"""Submissions of a person that the tab lists; the queue has all."""
 _FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 
@@ -74,7 +79,7 @@ class SubmitTab:
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
             gr.Markdown("\n".join(f"- **{rule}**: {asks}" for rule, asks in RULES.items()))
-        my_table = submissions_table(texts, texts["own"], "submit-own")
+        my_table = submissions_table(texts, texts["own"], "submit-own", ("cost_column", "last_line"))
         form_inputs = [kind, tracks, *self._fields]
         kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
         filled = [answer, tracks, *self._fields]
@@ -218,7 +223,12 @@ class SubmitTab:
             rows = self._desk.queue.all(owner=submitter(person).name) if person else []
         except PodevalError:
             return gr.skip()
-        return table_rows(public_rows(self._desk.queue, rows), self._texts)
+        database = self._desk.queue.database
+        ledger, log = Ledger(database, 0.0), SubmissionLog(database)
+        rows = rows[:MOST_OWN]
+        extra = [(f"{sum_cost(ledger.of(row.id))['spent']:.2f} USD", describe_last(log.lines(row.id))) for row in rows]
+        cells = table_rows(public_rows(self._desk.queue, rows), self._texts)
+        return [[*line, *more] for line, more in zip(cells, extra, strict=True)]
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
         names = {field.path: field.name for field in self._declared}

@@ -63,7 +63,7 @@ def part_of(app: Any, language: str = "en") -> Any:
 
 def measured(part: Any, audio: Path | None, names: list[str], words: str = "", which: str = "own") -> list[Any]:
     quiet: Any = lambda *_, **__: None  # noqa: E731
-    return list(part.measure(Asking(), which, audio and str(audio), words, None, names, quiet))
+    return list(part.measure(Asking(), which, audio and str(audio), words, 0, names, quiet))
 
 
 def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_report(

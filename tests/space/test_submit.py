@@ -351,6 +351,7 @@ def test_jobs_and_pull_requests_of_a_submission_are_facts_of_its_page(as_person:
     page = as_person().get(f"/submissions/{row.id}").text
     assert "real_pod/topics, a10g-large: 0.25 USD (at most 1.50)" in page
     assert "real_pod/topics, a10g-large: at most 1.50 USD" in page
+    assert "Cost so far: 0.25 USD (at most 1.75)" in page
     assert f'<a href="{pull}" rel="nofollow">' in page
     assert "javascript:" not in page
     assert "<img src=x" not in page
@@ -621,3 +622,10 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "tones" in set(board["system"])
     run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
     assert run.plan().generation["revision"] == row.pinned["content"]
+    page = TestClient(site_of()).get(f"/submissions/{row.id}").text
+    assert "Items that are there: 10 of 10" in page
+    assert "ten/demo/item_3" in page
+    assert "all 10 items are made and measured" in page
+    assert "Cost so far: 0.00 USD" in page
+    (mine,) = form.own(Asking("alice"))
+    assert mine[-2:] == ["0.00 USD", "ten/demo: all 10 items are made and measured"]

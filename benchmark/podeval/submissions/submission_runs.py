@@ -23,6 +23,7 @@ from podeval.submissions.heartbeat import Heartbeat
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.job_items import preset_of
 from podeval.submissions.machine_faults import MachineFault, require_isolation, require_weights
+from podeval.submissions.submission_log import SubmissionLog
 from podeval.submissions.upload_folders import is_upload
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
@@ -75,7 +76,8 @@ class SubmissionRuns:
         for entry in asked_runs:
             require_weights(entry, row.profile)
         self.pulse.total = sum(map(len, items.values()))
-        runs = []
+        log, runs = SubmissionLog(self.database), []
+        log.note(row, f"attempt {row.attempt} began: {self.pulse.total} items of {len(asked_runs)} runs")
         for entry in asked_runs:
             before = sum(len(items[earlier]) for earlier in asked_runs[: asked_runs.index(entry)])
             run = RunFolder(self.folder / "runs", entry.benchmark, entry.split, document.system.id)
@@ -97,6 +99,7 @@ class SubmissionRuns:
             _require_something(run, items[entry])
             run.write_document(row.document)
             runs.append(run)
+            log.note(row, f"{entry.folder}: all {len(items[entry])} items are made and measured")
         return runs
 
     def _read_items(self, entry: RunEntry) -> tuple[Item, ...]:
@@ -118,9 +121,16 @@ class SubmissionRuns:
         def make_outputs(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
             intake = Intake(folder, making.bounds, making.trusted)
             outputs = Generation(folder, intake, self._choose_runner(entry, making)).outputs(items)
-            return refuse_taken_down(self.database, folder, outputs)
+            return self._note_outputs(entry, folder, refuse_taken_down(self.database, folder, outputs))
 
         measure_run(_plan(self.row, self.document, entry), request, progress, make_outputs)
+
+    def _note_outputs(self, entry: RunEntry, folder: RunFolder, items: Iterator[Item]) -> Iterator[Item]:
+        """Hand items on as their outputs are there, and say so in the submission's log."""
+        log = SubmissionLog(self.database)
+        for item in items:
+            log.note_output(self.row, f"{entry.folder}/{item.id}", folder.output(item.id))
+            yield item
 
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation in which a submission is run.

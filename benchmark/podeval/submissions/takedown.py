@@ -47,6 +47,7 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.service import OPERATOR, withdraw
 from podeval.submissions.spoken_content import SpokenContent
+from podeval.submissions.submission_log import delete_log
 from podeval.submissions.taken_down import TakenDown, keep_takedown
 from podeval.submissions.upload_folders import delete_upload
 from podeval.systems.submission import Submission
@@ -138,6 +139,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
     reason = f"{REASON}: {decision.reason}"
 
     def also(session: Session) -> None:
+        delete_log(session, row.id)
         keep_takedown(session, replace(decision, marks=tuple(sorted(content.marks))))
         _silence_battles(session, _run_paths(row, board), content.contents)
 
