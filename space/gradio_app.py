@@ -20,7 +20,7 @@ from auth import public_address
 from components.part import part
 from fastapi import FastAPI
 from gradio_files import IssuedFiles
-from gradio_routes import LARGEST_UPLOAD, PREFIXES, GradioGate, measures
+from gradio_routes import LARGEST_ARCHIVE, PREFIXES, GradioGate, measures
 from request_guard import origin_of
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
@@ -65,7 +65,7 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
             part("arena-part", "arena.js")
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):
-            score.build(texts["score"], measuring)
+            score.build(site, language, measuring)
         with gr.Tab(names["submit"], id="submit", elem_id="tab-submit") as tab:
             submit.build(site, language, app, tab)
         with gr.Tab(names["queue"], id="queue", elem_id="tab-queue") as tab:
@@ -137,7 +137,7 @@ class LanguageApps(Mapping[str, Any]):
             run_history=False,
             ssr_mode=False,
             footer_links=[],
-            max_file_size=LARGEST_UPLOAD,
+            max_file_size=LARGEST_ARCHIVE,
             theme=theme(),
         )
         # Gradio asks whether a file that is named was uploaded only where this is set, which its own `launch` does.

@@ -10,7 +10,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
+
+from podeval.errors import BadInput
 
 COOKIE = "podeval_files"
 MOST = 10_000
@@ -82,3 +85,20 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
         elif isinstance(part, list):
             left.extend(part)
     return value
+
+
+def uploaded_path(file: Any) -> Path:
+    """The path of an upload as an event names it, which the gate has looked at already; Gradio does not look here.
+
+    Args:
+        file: Gradio's data of it.
+
+    Raises:
+        BadInput: it is none.
+    """
+    from gradio.utils import get_upload_folder
+
+    path = Path(str(file.get("path") if isinstance(file, dict) else "")).resolve()
+    if not path.is_relative_to(Path(get_upload_folder()).resolve()) or not path.is_file():
+        raise BadInput("upload the file first, and name it as the upload's answer does")
+    return path

@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
@@ -31,10 +32,15 @@ PREFIXES = {"en": "", "zh": "/zh"}
 TABS = ("leaderboard", "arena", "score", "submit", "queue", "about")
 """Tabs in their order; each is also an address, and the first is at the root too."""
 LARGEST_UPLOAD = 20 * 2**20
+LARGEST_ARCHIVE = 2**30
+"""Bytes of a zip of recordings, which only people send whose submissions are taken."""
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
 """From the head of an upload to its last byte."""
-UPLOAD_RATE = "20/minute"
+ARCHIVE_SECONDS = 3600.0
+UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
+LEAST_FREE = 2**30
+"""Bytes of the disk that uploads leave free."""
 MOST_HELD = 2 * 2**30
 """Bytes of uploads that lie here at a time; they are deleted within the hour."""
 
@@ -76,12 +82,19 @@ def largest(path: str) -> int:
     return LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_CALL
 
 
-def is_full() -> bool:
-    """Whether as much was uploaded as may lie here."""
+def is_full(coming: int = 0) -> bool:
+    """Whether as much was uploaded as may lie here, or the disk has no room for what is coming.
+
+    Args:
+        coming: bytes.
+    """
     import gradio.utils
 
-    held = 0
-    for folder, _, names in os.walk(gradio.utils.get_upload_folder()):
+    held, place = 0, gradio.utils.get_upload_folder()
+    with contextlib.suppress(FileNotFoundError):
+        if shutil.disk_usage(place).free < coming + LEAST_FREE:
+            return True
+    for folder, _, names in os.walk(place):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 held += os.lstat(os.path.join(folder, name)).st_size

@@ -13,7 +13,7 @@ from starlette.types import Scope
 HERE = Path(__file__).parent
 PART = "x-podeval-part"
 """Header of a request of a component for its content, without the page around it."""
-PARTS_STYLES = ("site.css", "board.css", "arena.css", "submit.css")
+PARTS_STYLES = ("site.css", "board.css", "arena.css", "submit.css", "score.css")
 
 
 @cache

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
+from gradio_files import uploaded_path
+from measure_apart import decoded, score_apart
 from pages.submit import check_document, public_rows, submitter
-from tabs import recording, script
+from tabs import script
 from tabs.measuring import list_offered, measure_item
 from web_request import web_request
 from website import Site, TooMany
@@ -132,10 +133,17 @@ class ProgramApi:
             metrics: names of metrics; empty for loudness and dnsmos of a recording, for all that read of a script.
         """
         if recording_file is None:
-            return _score_inputs(dict.fromkeys(script.INPUTS, text), metrics or _offered("script"), "script")
-        with recording.decoded(_uploaded(recording_file)) as copy:
-            sources = {"recording": copy, **({"reference_text": text} if text.strip() else {})}
-            return _score_inputs(sources, metrics or list(QUICK), "recording")
+            return _score_script(text, metrics or _offered("script"))
+        path = uploaded_path(recording_file)
+        names = _check_names(metrics or list(QUICK), "recording")
+        with decoded(path) as copy:
+            *_, session = score_apart(copy, path.name, text, 0, names)
+        if session.problem:
+            raise BadInput(session.problem)
+        reasons = {name: why for line in session.lines for name, why in line.get("left_out", {}).items()}
+        measured = [line for line in session.lines if "metric" in line]
+        results = {line["metric"]: {**line["result"], "protocol": line["protocol"]} for line in measured}
+        return {name: results.get(name) or {"unscored": reasons.get(name, ""), "cause": "system"} for name in names}
 
     def submit_check(
         self,
@@ -235,33 +243,28 @@ def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
     return (row["metric"], row["key"], row["protocol"], unranked, row["rank_best"] or 0, value is None, signed)
 
 
-def _uploaded(file: Any) -> Path:
-    """The path of an upload, which the gate has looked at already; Gradio does not look at it here.
-
-    Raises:
-        BadInput: it is none.
-    """
-    from gradio.utils import get_upload_folder
-
-    path = Path(str(file.get("path") if isinstance(file, dict) else "")).resolve()
-    if not path.is_relative_to(Path(get_upload_folder()).resolve()):
-        raise BadInput("upload the recording first, and name it as the upload's answer does")
-    return path
-
-
 def _offered(part: str) -> list[str]:
     return [metric.name for metric in list_offered(part)]
 
 
-def _score_inputs(sources: dict[str, Any], names: list[str], part: str) -> dict[str, Any]:
-    """Values or reasons by metric, with protocols."""
+def _check_names(names: list[str], part: str) -> list[str]:
+    """The metrics that a program names.
+
+    Raises:
+        BadInput: one of them is not measured here.
+    """
     offered = _offered(part)
     if wrong := [name for name in names if name not in offered]:
         raise BadInput(f"{wrong[0][:60]!r} is not measured here from this; there are {', '.join(offered)}")
-    inputs = MetricInputs(sources, keep=True)
-    inputs.read()
+    return names
+
+
+def _score_script(text: str, names: list[str]) -> dict[str, Any]:
+    """Values or reasons by metric, with protocols."""
+    inputs = MetricInputs(dict.fromkeys(script.INPUTS, text), keep=True)
     scores: dict[str, Any] = {}
-    for name in names:
+    for name in _check_names(names, "script"):
+        inputs.read()
         _, result = measure_item(name, inputs)
         scores[name] = {**result["items"][0], "protocol": result["protocol"]}
     return scores

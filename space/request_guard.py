@@ -7,9 +7,10 @@ page of another site can send: it would have to ask first, and is told no. Why a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from thread_limits import Full, WaitingRoom
 
 LARGEST_BODY = 256 * 1024
 BODY_SECONDS = 20.0
@@ -43,6 +45,7 @@ class Guard:
         local: whether who comes is the one person of this machine, without having proven it.
         measures: whether visitors may upload what is measured for them.
         hosts: further names under which a local site is reached.
+        senders: gives who sent a request where they may upload recordings for a submission, else an empty text.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Guard:
         local: bool = False,
         measures: bool = False,
         hosts: Iterable[str] = (),
+        senders: Callable[[HTTPConnection], str] = lambda request: "",
     ) -> None:
         self._app = app
         self._accepting = accepting
@@ -59,6 +63,8 @@ class Guard:
         self._measures = measures
         self._pace = RateLimit()
         self._hosts = frozenset(hosts)
+        self._senders = senders
+        self._archives = WaitingRoom(most=2, most_each=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or hand it on with a bounded body."""
@@ -70,13 +76,23 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        most, seconds = _terms(path)
+        sender = self._senders(HTTPConnection(scope)) if path.startswith(gradio_routes.UPLOADS) else ""
+        most, seconds = (gradio_routes.LARGEST_ARCHIVE, gradio_routes.ARCHIVE_SECONDS) if sender else _terms(path)
         dressed = SecurityHeaders(send, STRICT)
         refused = self._refusal(scope, path, headers, most)
+        refused = refused or (self._no_archive(sender) if sender and _is_archive(headers) else None)
         if refused is not None:
             await refused(scope, receive, dressed)
             return
-        await self._app(scope, BodyLimit(receive, most, seconds) if scope["method"] == "POST" else receive, dressed)
+        with contextlib.ExitStack() as held:
+            if sender and _is_archive(headers):
+                try:
+                    held.enter_context(self._archives.enter(sender))
+                except Full:
+                    await _no(503, "other recordings are on their way; try again in a minute")(scope, receive, dressed)
+                    return
+            body = BodyLimit(receive, most, seconds) if scope["method"] == "POST" else receive
+            await self._app(scope, body, dressed)
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
         """Why a request goes no further; None where it does. The first check that refuses answers."""
@@ -104,12 +120,18 @@ class Guard:
         return None if _is_bounded(headers, most) else _no(413, _at_most(most))
 
     def _no_upload(self, scope: Scope) -> Response | None:
-        if not self._measures:
+        if not self._measures and not self._senders(HTTPConnection(scope)):
             return _no(403, "this board does not measure for visitors")
         if self._pace.wait(parse(gradio_routes.UPLOAD_RATE), origin_of(HTTPConnection(scope))):
             return _no(429, "that was too fast; try again in a minute")
-        if gradio_routes.is_full():
+        if gradio_routes.is_full(_length(Headers(scope=scope))):
             return _no(503, "too much lies here already; try again in an hour")
+        return None
+
+    def _no_archive(self, sender: str) -> Response | None:
+        """Why a person cannot send a file of the size of many recordings."""
+        if self._pace.wait(parse(gradio_routes.ARCHIVE_RATE), "archives", sender):
+            return _no(429, "that was too often; try again in an hour")
         return None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
@@ -220,8 +242,19 @@ def _is_foreign_origin(headers: Headers) -> bool:
 def _is_bounded(headers: Headers, most: int) -> bool:
     """Whether a request says beforehand how long its body is, and that is no more than it may be."""
     length = headers.get("content-length", "")
-    is_given = "transfer-encoding" not in headers and length.isascii() and length.isdigit() and len(length) < 10
+    is_given = "transfer-encoding" not in headers and length.isascii() and length.isdigit() and len(length) < 11
     return is_given and int(length) <= most
+
+
+def _is_archive(headers: Headers) -> bool:
+    """Whether a request, whose length is bounded, is larger than what visitors may send."""
+    return _length(headers) > gradio_routes.LARGEST_UPLOAD
+
+
+def _length(headers: Headers) -> int:
+    """How long a request says its body is; 0 where it does not say."""
+    length = headers.get("content-length", "")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else 0
 
 
 def _at_most(most: int) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from job_worker import Evaluation
+from score_reports import ScoreReports
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.moderation import ArenaModeration
@@ -26,6 +27,7 @@ from podeval.submissions.gate import Gate
 from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import SubmissionService
+from podeval.submissions.uploads import Uploads
 
 Clock = Callable[[], datetime]
 
@@ -88,6 +90,7 @@ class Services:
         closed: why nothing is taken from anybody; None where things are.
         only_votes: why nothing but votes is taken; None where the rest is, too.
         evaluation: who works on submissions.
+        score_reports: of what visitors measured.
         desk: takes submissions in; its queue is theirs.
         decisions: what operators can decide.
     """
@@ -101,6 +104,7 @@ class Services:
     decisions: Decisions | None = None
     only_votes: str | None = None
     evaluation: Evaluation | None = None
+    score_reports: ScoreReports = field(default_factory=ScoreReports)
 
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
@@ -109,10 +113,13 @@ class Services:
 
 
 def open_desk(database: Database, runs: Path, closed: str | None = None) -> SubmissionService:
-    """Takes submissions of strangers in: outputs come from the Hub only, which is asked without anybody's token."""
+    """Takes submissions of strangers in: outputs come from the Hub, which is asked without anybody's token, or from
+    what was uploaded here.
+    """
     from huggingface_hub import HfApi
 
-    return SubmissionService(Queue(database), Gate(api=HfApi(token=False), local=False), closed or "", runs)
+    gate = Gate(api=HfApi(token=False), local=False, uploads=Uploads(runs).folder)
+    return SubmissionService(Queue(database), gate, closed or "", runs)
 
 
 def _bucket(database: Database) -> VoteObjects | None:

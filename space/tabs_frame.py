@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from content_policy import GRADIO_PAGE, header_value
 from fastapi import Request
 from fastapi.responses import HTMLResponse
+from gradio_routes import LARGEST_ARCHIVE, LARGEST_UPLOAD
 from tabs.score import PARTS_ID
+from web_request import find_recordings_sender
 
 from podeval.metrics.description import VISITOR_INPUTS
 
@@ -51,7 +53,8 @@ class TabsFrame:
         self._site.limit(request, PAGE_RATE, "tabs")
         head, header = self._site.frame(request)
         language = self._site.language(request)
-        page = _select(page, tab, request.query_params.get("metric", ""))
+        largest = LARGEST_ARCHIVE if find_recordings_sender(self._site, request) else LARGEST_UPLOAD
+        page = _select(page, tab, request.query_params.get("metric", ""), largest)
         page = _replace(page, 'lang="en"', f'lang="{language}"')
         page = _replace(page, "</head>", f"{head}</head>")
         start = page.index(">", page.index("<body")) + 1
@@ -63,18 +66,23 @@ class TabsFrame:
         answer.body = content
         answer.headers["Content-Length"] = str(len(content))
         answer.headers["Content-Security-Policy"] = header_value(GRADIO_PAGE)
+        # The Score tab records, where its reader lets it.
+        answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
         answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
         self._site.keep_language(request, answer)
         return answer
 
 
-def _select(page: str, tab: str, metric: str) -> str:
-    """The page whose tabs begin with one, and whose Score tab begins with a metric where it offers it."""
+def _select(page: str, tab: str, metric: str, largest: int) -> str:
+    """The page whose tabs begin with one, whose Score tab begins with a metric where it offers it, and whose reader may
+    upload so many bytes.
+    """
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])
     components = {part["props"].get("elem_id"): part["props"] for part in config["components"]}
     components[TABS_ID]["selected"] = tab
+    config["max_file_size"] = largest
     for part in VISITOR_INPUTS:
         offered = components.get(f"score-{part}-metrics", {"choices": []})
         if metric in [name for _, name in offered["choices"]]:

@@ -1,9 +1,15 @@
-"""The request of a reader's browser that an event of Gradio's came with."""
+"""The request of a reader's browser that an event of Gradio's came with, and who may upload recordings by one."""
 
 from __future__ import annotations
 
-import gradio as gr
+from typing import TYPE_CHECKING
+
 from fastapi import Request
+
+if TYPE_CHECKING:
+    import gradio as gr
+    from starlette.requests import HTTPConnection
+    from website import Site
 
 
 def web_request(event: gr.Request) -> Request:
@@ -15,3 +21,17 @@ def web_request(event: gr.Request) -> Request:
     assert event.request is not None, "Gradio calls our functions for requests alone"
     request: Request = event.request
     return request
+
+
+def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
+    """Who sent a request, if they may upload recordings for a submission; empty for all others.
+
+    Args:
+        site: to which is submitted.
+        request: of the person.
+    """
+    services = site.services
+    if services.closed or services.only_votes or services.desk is None:
+        return ""
+    person = site.person(Request(request.scope))
+    return person.identity if person else ""

@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import os
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -41,6 +41,7 @@ from part_routes import parts_style
 from rate_limit import RateLimit
 from request_guard import Guard, origin_of, own_hosts
 from services import Services
+from web_request import find_recordings_sender
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
@@ -261,7 +262,7 @@ def build_site(site: Site) -> FastAPI:
         description="What the board shows, for programs. Reading needs no account.",
     )
     answer_errors(app, site)
-    add_guard(app, local=site.how.mode == "local")
+    add_guard(app, local=site.how.mode == "local", site=site)
     app.add_middleware(Lost, site=site)
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(
@@ -373,9 +374,10 @@ def answer_errors(app: FastAPI, site: Site) -> None:
         return answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
 
-def add_guard(app: FastAPI, *, local: bool = False) -> None:
-    """What holds for every request; see `guard`."""
-    app.add_middleware(Guard, accepting=_OWN, local=local, measures=measures(local), hosts=own_hosts())
+def add_guard(app: FastAPI, *, local: bool = False, site: Site | None = None) -> None:
+    """What holds for every request; see `Guard`."""
+    senders = {"senders": partial(find_recordings_sender, site)} if site is not None else {}
+    app.add_middleware(Guard, accepting=_OWN, local=local, measures=measures(local), hosts=own_hosts(), **senders)
 
 
 def _query(request: Request, **changed: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 from auth import Person, public_address
@@ -24,7 +25,7 @@ from podeval.submissions import service
 from podeval.submissions.benchmark_entries import RunEntry, entries
 from podeval.submissions.job_budget import Ledger, estimate
 from podeval.submissions.job_items import preset_of
-from podeval.submissions.public_view import describe_hub_work, describe_publicly, describe_steps
+from podeval.submissions.public_view import describe_hub_work, describe_log, describe_publicly, describe_steps
 from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
@@ -33,6 +34,7 @@ from podeval.submissions.run_verdict import judge_model
 from podeval.submissions.scripts_kit import list_spoken, write_notebook, write_scripts
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.submissions.states import LEASED
+from podeval.submissions.submission_log import SubmissionLog
 from podeval.systems.submission import Submission, json_schema
 from podeval.systems.submission_reading import BadDocument, parse_form
 
@@ -65,6 +67,7 @@ def router(site: Site) -> APIRouter:
     desk: SubmissionService = site.services.desk
     queue = desk.queue
     ledger, proposals = Ledger(queue.database, 0.0), Proposals(queue, site.services.runs)
+    log = SubmissionLog(queue.database)
 
     @parts.get("/submit", include_in_schema=False)
     def head(request: Request) -> HTMLResponse:
@@ -129,6 +132,7 @@ def router(site: Site) -> APIRouter:
             row=listed([row])[0],
             history=describe_steps(queue.history(id)),
             hub=hub_of(id),
+            work=describe_log(log.lines(id)),
             mine=person is not None and may(person, row),
         )
 
@@ -176,10 +180,11 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/api/v1/submissions/{id}")
     def submission(request: Request, id: str) -> dict[str, Any]:
-        """One submission with every change of its state."""
+        """One submission with every change of its state, its cost, what workers said, and the items that are there."""
         site.limit(request, RATE)
         row = known(id)
-        return {**listed([row])[0], "history": describe_steps(queue.history(id)), **hub_of(id)}
+        work = describe_log(log.lines(id))
+        return {**listed([row])[0], "history": describe_steps(queue.history(id)), **hub_of(id), **work}
 
     def hub_of(id: str) -> dict[str, Any]:
         return describe_hub_work(ledger.of(id), proposals.of(id))
@@ -243,15 +248,23 @@ def queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def check_document(desk: SubmissionService, plain: dict[str, Any], who: Submitter) -> dict[str, Any]:
+def check_document(
+    desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
+) -> dict[str, Any]:
     """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
+
+    Args:
+        desk: that takes submissions.
+        plain: the document as it is filled in.
+        who: wants to submit it.
+        beside: folder of what was uploaded, where the document names some of it.
 
     Raises:
         HubUnavailable: the Hub does not answer.
     """
     try:
         document = read(plain)
-        pinned = desk.check(document, who)
+        pinned = desk.check(document, who, document_folder=beside)
     except (BadDocument, SubmissionRefused) as error:
         return {"passed": False, "refusals": refusals(error)}
     return {"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())}

@@ -1,6 +1,5 @@
 // The page of the tabs: each tab is an address, and what Gradio shows has the colours of the documents.
 const TABS = ["leaderboard", "arena", "score", "submit", "queue", "about"];
-const button = (name) => document.getElementById(`tab-${name}-button`);
 const named = () => TABS.find((name) => location.pathname === `/${name}`) ?? TABS[0];
 const searches = {};
 let shown = named();
@@ -19,10 +18,9 @@ addEventListener("click", (event) => {
   history.pushState(null, "", `/${name === TABS[0] ? "" : name}${searches[name] ?? ""}`);
 });
 addEventListener("popstate", () => {
-  const name = named();
-  if (name === shown) return;
-  show(name);
-  button(name)?.click();
+  if (named() === shown) return;
+  show(named());
+  document.getElementById(`tab-${shown}-button`)?.click();
 });
 
 // Tabs are chosen by arrow keys too, which Gradio says by a click; Gradio decides on dark by itself, parts follow it.
@@ -32,6 +30,9 @@ function dress() {
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
 new MutationObserver(() => {
+  // What Gradio says of an upload passes; here it stays.
+  const [toast, place] = [".toast-body.error .toast-text", `#${shown}-problem [role]`].map((one) => document.querySelector(one));
+  if (toast && place && place.textContent !== toast.textContent) place.textContent = toast.textContent;
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) {
     main.id = "content";

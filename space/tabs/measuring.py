@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 import gradio as gr
-import pandas as pd
 from components.part import answer_part
 
 from podeval.leaderboard.table import decimals, number_or_none, value_text
@@ -35,16 +33,16 @@ def list_offered(part: str) -> list[Metric]:
     return [metric for metric in catalogue.all_metrics() if find_score_part(metric) == part]
 
 
-def choose_metrics(part: str, chosen: list[str] | None = None) -> gr.CheckboxGroup:
+def choose_metrics(part: str, label: str = "Metrics") -> gr.CheckboxGroup:
     """The component that offers the metrics of a part; links to the tab choose one by its element id.
 
     Args:
         part: of the tab.
-        chosen: at first; all of them by default.
+        label: of the component.
     """
     choices = [(metric.title, metric.name) for metric in list_offered(part)]
-    value = [name for _, name in choices] if chosen is None else chosen
-    return gr.CheckboxGroup(choices, value=value, label="Metrics", elem_id=f"score-{part}-metrics")
+    value = [name for _, name in choices]
+    return gr.CheckboxGroup(choices, value=value, label=label, elem_id=f"score-{part}-metrics")
 
 
 def measure_item(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
@@ -97,13 +95,3 @@ def _text(value: Any) -> str:
     """A value as the board writes it; empty where there is none."""
     number = number_or_none(value)
     return "" if number is None else value_text(number, None, None, decimals([number]))
-
-
-def timeline(result: Mapping[str, Any]) -> pd.DataFrame:
-    """The values of a windowed metric over time: columns seconds (the middle of a window), value, key."""
-    windows = result["items"][0].get("timeline") or {"starts": [], "window": 0.0, "values": {}}
-    middles = [start + windows["window"] / 2 for start in windows["starts"]]
-    parts = [
-        pd.DataFrame({"seconds": middles, "value": values, "key": key}) for key, values in windows["values"].items()
-    ]
-    return pd.concat(parts) if parts else pd.DataFrame({"seconds": [], "value": [], "key": []})

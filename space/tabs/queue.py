@@ -47,19 +47,20 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
         event(refresh, None, [who_works, *tables], **EVENT)
 
 
-def submissions_table(texts: dict[str, Any], label: str, name: str) -> gr.Dataframe:
+def submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[str, ...] = ()) -> gr.Dataframe:
     """The component for submissions; the first column leads to the page of one, all others are text.
 
     Args:
         texts: of submissions.
         label: of the table.
         name: its element id.
+        more: heads of further columns.
     """
-    heads = [texts[key] for key in ("id", "name", "state", "progress", "owner", "kind", "since", "why_column")]
+    heads = [texts[key] for key in ("id", "name", "state", "progress", "owner", "kind", "since", "why_column", *more)]
     return gr.Dataframe(
         headers=heads,
         datatype=["markdown", *["str"] * (len(heads) - 1)],
-        column_widths=[150, 180, 110, 200, 130, 100, 150, 320],
+        column_widths=[150, 180, 110, 200, 130, 100, 150, 320, *[200] * len(more)],
         label=label,
         elem_id=name,
         interactive=False,

@@ -1,187 +1,215 @@
-"""A recording of one's own: any metric that hears, with its course over time."""
+"""A recording of one's own or an example: every metric that hears, beside what people reach, over time, as a report."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import pandas as pd
+import score_examples
+from components.part import answer_part
 from gradio_routes import LARGEST_UPLOAD
+from markupsafe import Markup
+from measure_apart import SECONDS, ScoreSession, decoded, score_apart
+from web_request import web_request
+from website import Site
 
-from podeval.audio import transcode
-from podeval.audio.formats.duration import read_container_and_seconds
-from podeval.errors import BadInput, PodevalError
-from podeval.metrics.inputs import MetricInputs
-from podeval.submissions import sandbox
-from tabs.measuring import (
-    SINGLE,
-    choose_metrics,
-    list_offered,
-    measure_item,
-    place_of_problem,
-    problem,
-    table_of_values,
-    timeline,
-)
-
-SECONDS = 300
-"""The longest recording: the machine is that of the board."""
-
-CHANNELS, RATES = 8, (1_000, 192_000)
-LIMITS = sandbox.SandboxLimits(
-    wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=2**30, output_files=20
-)
-"""Of the process that decodes. Five minutes of stereo at 192 kHz are 0.46 GB of samples; what takes more than a GB with
-its copy is refused."""
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+from podeval.errors import PodevalError
+from podeval.scoring.isolated import read_results
+from podeval.scoring.plots import STYLE as PLOT_STYLE
+from podeval.scoring.plots import plot_results
+from podeval.scoring.results import ScoreRow
+from podeval.scoring.standing import number_text, reach_text, tone_for, usual_of, word_for
+from tabs.measuring import SINGLE, choose_metrics, list_offered, place_of_problem, problem
 
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+OWN = "own"
+MOST_SPEAKERS = 6
+_WIDE = 100.0
+"""Width of a gauge in its own units."""
+_MARKS = {"low": "▼", "usual": "●", "high": "▲"}
 
 
-def build() -> None:
-    """Put the tab's components where they are called for."""
-    gr.Markdown(
-        f"Measure a recording of your own, up to {SECONDS // 60} minutes and {LARGEST_UPLOAD // 2**20} MB (a longer or "
-        "larger one: `podeval score FILE` on your own machine), with the models this machine has. It is measured here, "
-        "sent nowhere, and deleted within the hour."
-    )
-    audio = gr.Audio(sources=["upload"], type="filepath", buttons=[], label="Recording")
-    words = gr.Textbox(lines=4, max_length=20_000, label="Words that should be heard (for WER and CER)")
-    without = [metric.name for metric in list_offered("recording") if metric.name not in NEEDS_WORDS]
-    names = choose_metrics("recording", without)
-    run = gr.Button("Measure", variant="primary")
-    wrong = place_of_problem("recording-problem")
-    values = table_of_values()
-    results = gr.State({})
-    which = gr.Dropdown([], label="Over time", interactive=True, visible=False)
-    course = gr.LinePlot(x="seconds", y="value", color="key", label="Over time", visible=False)
-    with gr.Accordion("Protocols", open=False):
-        protocols = gr.JSON(label="How each value came about")
-    run.click(measure, [audio, words, names], [wrong, values, results, which, course, protocols], **SINGLE)
-    which.change(plot_course, [which, results], course, **PRIVATE)
+class RecordingPart:
+    """The part of the tab for recordings, in one language.
 
-
-def measure(audio: str | None, words: str, names: list[str], progress: Any = None) -> Iterator[tuple[Any, ...]]:
-    """Metric by metric, what was found so far, and before it what is wrong."""
-    progress = progress or gr.Progress()
-    rows: list[tuple[Any, ...]] = []
-    results: dict[str, Any] = {}
-
-    def so_far(wrong: str = "") -> tuple[Any, ...]:
-        protocols = {name: result["protocol"] for name, result in results.items()}
-        return problem(wrong), rows, results, *_courses(results), protocols
-
-    if missing := _missing(audio, words, names):
-        yield so_far(missing)
-        return
-    assert audio
-    try:
-        with decoded(Path(audio)) as copy:
-            sources = {"recording": copy, **({"reference_text": words} if words.strip() else {})}
-            inputs = MetricInputs(sources, keep=True)
-            inputs.read()  # what cannot be read is said before anything is measured
-            for number, name in enumerate(names):
-                progress((number, len(names)), desc=name)
-                more, results[name] = measure_item(name, inputs)
-                rows += more
-                yield so_far()
-    except PodevalError as error:
-        yield so_far(str(error))
-
-
-def _missing(audio: str | None, words: str, names: list[str]) -> str:
-    """What a visitor has to choose or enter first; empty where nothing is missing."""
-    if not audio:
-        return "Choose a recording first."
-    if not names:
-        return "Choose a metric first."
-    if "wer" in names and not words.strip():
-        return "WER compares with words: enter what should be heard, or leave WER out."
-    return ""
-
-
-@contextmanager
-def decoded(path: Path) -> Iterator[Path]:
-    """A copy of a stranger's file for as long as the block runs; what is said of it names the file alone.
-
-    Raises:
-        BadInput: it is not audio, too long, or took too much.
+    Args:
+        site: whose templates and texts it has.
+        language: of the texts.
     """
-    copy = None
-    try:
-        copy = decode_apart(path)
-        yield copy
-    except PodevalError as error:
-        # Where the upload lies is nobody's business, nor where its copy does.
-        raise BadInput(str(error).replace(str(copy), path.name).replace(str(path), path.name)) from None
-    finally:
-        if copy is not None:
-            shutil.rmtree(copy.parent, ignore_errors=True)
 
+    def __init__(self, site: Site, language: str) -> None:
+        self._site = site
+        self._texts = site.texts[language]["score"]
 
-def decode_apart(path: Path) -> Path:
-    """A copy of a stranger's file in FLAC of our own making, in a new folder, which belongs to who called.
+    def build(self) -> None:
+        """Put the components where they are called for."""
+        texts = self._texts
+        gr.Markdown(texts["about"].format(SECONDS // 60, LARGEST_UPLOAD // 2**20))
+        choices = [(texts["own"], OWN), *((texts["examples"][name], name) for name in score_examples.NAMES)]
+        which = gr.Radio(choices, value=OWN, label=texts["which"], elem_id="score-which")
+        with gr.Column() as fields:
+            audio = gr.Audio(
+                sources=["upload", "microphone"],
+                type="filepath",
+                buttons=[],
+                label=texts["recording"],
+                elem_id="score-audio",
+            )
+            words = gr.Textbox(lines=3, max_length=20_000, label=texts["words"], elem_id="score-words")
+            numbers = [(texts["unknown"], 0), *((str(number), number) for number in range(1, MOST_SPEAKERS + 1))]
+            speakers = gr.Dropdown(
+                numbers, value=0, label=texts["speakers"], filterable=False, elem_id="score-speakers"
+            )
+        player = answer_part("score-example")
+        with gr.Accordion(texts["metrics"], open=False, elem_id="score-choices"):
+            names = choose_metrics("recording", label=texts["metrics"])
+        run = gr.Button(texts["measure"], variant="primary", elem_id="score-measure")
+        wrong = place_of_problem("score-problem")
+        values = answer_part("score-values")
+        with gr.Accordion(texts["protocols"], open=False):
+            protocols = gr.JSON(label=texts["protocols_about"])
+        quick: dict[str, Any] = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
+        which.input(self.choose, which, [fields, player], **quick)
+        audio.change(self.look_at, audio, wrong, **quick)
+        run.click(self.measure, [which, audio, words, speakers, names], [wrong, values, protocols], **SINGLE)
 
-    Its header is read here, which bounds what it may decode to. It is decoded in a process of its own, with an end to
-    its memory, time and bytes; in a sandbox where there is one, as submissions are.
+    def choose(self, request: gr.Request, which: str) -> tuple[Any, str]:
+        """The fields for a recording of one's own, or the example that was chosen, to be heard."""
+        if which not in score_examples.NAMES:
+            return gr.Column(visible=True), ""
+        _, words, _ = score_examples.read_example(which)
+        return gr.Column(visible=False), self._render(request, "score_example.html", name=which, words=words)
 
-    Raises:
-        BadInput: it is not audio, too long, or took too much.
-    """
-    if read_container_and_seconds(path)[1] > SECONDS:
-        raise BadInput(f"the recording is longer than {SECONDS} s; choose a part of it")
-    folder = Path(tempfile.mkdtemp(prefix="podeval-try-"))
-    try:
-        source, out = folder / f"recording{path.suffix}", folder / "out"
-        shutil.copyfile(path, source)
-        out.mkdir()
-        bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
-        transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
-        command = sandbox.python("podeval.audio.transcode", str(out / "job.json"))
-        box = sandbox.SandboxSpec(
-            command, out, [source], LIMITS, _ONE_THREAD, trusted=sandbox.explain_missing_isolation() is not None
+    def look_at(self, audio: str | None) -> str:
+        """What is wrong with a recording that was just chosen; empty where nothing is known to be."""
+        return problem(self._too_large(audio) if audio else "")
+
+    def measure(
+        self,
+        request: gr.Request,
+        which: str,
+        audio: str | None,
+        words: str,
+        speakers: int,
+        names: list[str],
+        progress: Any = None,
+    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """What is wrong, what was measured so far, and how it came about; whenever there is more of it."""
+        progress = progress or gr.Progress()
+        if missing := self._missing(which, audio, words, names):
+            yield problem(missing), "", {}
+            return
+        session, title = ScoreSession(), Path(audio or which).name
+        try:
+            with self._chosen(which, audio) as (path, known_words, count), decoded(path) as copy:
+                script = known_words or words
+                for session in score_apart(copy, title, script, count or speakers, names):
+                    progress(session.at, desc=session.what)
+                    yield "", self._show(request, session, title), {}
+        except PodevalError as error:
+            yield problem(str(error)), self._show(request, session, title), _protocols(session)
+            return
+        report = self._site.services.score_reports.keep(session.report)
+        yield problem(session.problem), self._show(request, session, title, report), _protocols(session)
+
+    @contextmanager
+    def _chosen(self, which: str, audio: str | None) -> Iterator[tuple[Path, str, int]]:
+        """The file that is measured, with its words and how many speak where that is known."""
+        if which not in score_examples.NAMES:
+            yield Path(str(audio)), "", 0
+            return
+        content, words, count = score_examples.read_example(which)
+        with tempfile.TemporaryDirectory(prefix="podeval-example-") as folder:
+            path = Path(folder, f"{which}.flac")
+            path.write_bytes(content)
+            yield path, words, count
+
+    def _missing(self, which: str, audio: str | None, words: str, names: Sequence[str]) -> str:
+        """What a visitor has to choose or enter first; empty where nothing is missing."""
+        texts = self._texts
+        if which not in score_examples.NAMES:
+            if not audio:
+                return str(texts["choose_recording"])
+            if too_large := self._too_large(audio):
+                return too_large
+            if set(names) == set(NEEDS_WORDS) and not words.strip():
+                return str(texts["enter_words"])
+        return "" if names else str(texts["choose_metric"])
+
+    def _too_large(self, audio: str) -> str:
+        size = Path(audio).stat().st_size
+        most = LARGEST_UPLOAD / 2**20
+        return self._texts["too_large"].format(f"{size / 2**20:.1f}", f"{most:g}") if size > LARGEST_UPLOAD else ""
+
+    def _show(self, request: gr.Request, session: ScoreSession, title: str, report: str = "") -> str:
+        """What was measured so far, as the page shows it."""
+        results = read_results(session.lines, title)
+        if results is None:
+            return ""
+        pictures = plot_results(results).pictures.values() if results.timelines else ()
+        return self._render(
+            request,
+            "score_values.html",
+            title=title,
+            results=results,
+            rows=[describe_row(row) for row in results.shown_rows],
+            unscored=[(name, one["unscored"]) for name, one in results.unscored.items()],
+            # Drawn here of numbers alone; every text in them is escaped.
+            plots=[Markup(picture.replace(PLOT_STYLE, "")) for picture in pictures],
+            report=report,
         )
-        ended = sandbox.run(box)
-        return _copy(out, path.name, ended.failure)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+
+    def _render(self, request: gr.Request, template: str, **values: Any) -> str:
+        return self._site.render_text(web_request(request), template, **values)
 
 
-def _copy(out: Path, name: str, failure: str | None) -> Path:
-    """What a decoding process left, moved beside its folder, which was its to write to.
-
-    Raises:
-        BadInput: it refused the file, or did not end well.
-    """
-    try:
-        with (out / transcode.REPORT).open("rb") as report:
-            report_data = transcode.Transcoded(**json.loads(report.readline(2**16)))
-    except (OSError, ValueError, TypeError):
-        raise BadInput(f"{name} cannot be decoded here ({failure or 'it said nothing'}); export it again") from None
-    if report_data.refused:
-        raise BadInput(report_data.refused.replace("recording", name, 1))
-    copy = out / f"recording.{'wav' if str(report_data.file).endswith('.wav') else 'flac'}"
-    if copy.is_symlink() or not copy.is_file():
-        raise BadInput(f"{name} cannot be decoded here; export it again")
-    return copy.rename(out.parent / copy.name)
-
-
-def plot_course(name: str | None, results: dict[str, Any]) -> gr.LinePlot:
-    """The course of a metric."""
-    frame = timeline(results[name]) if name in results else pd.DataFrame()
-    return gr.LinePlot(frame, x="seconds", y="value", color="key", visible=len(frame) > 1)
+def describe_row(row: ScoreRow) -> dict[str, Any]:
+    """A value as the page shows it: in words, and as a gauge beside what people and good systems reach."""
+    people, systems = reach_text(row.key)
+    word = word_for(row.key, row.value)
+    return {
+        "title": row.metric.title,
+        "key": "" if row.metric.name == row.key.name else row.key.name,
+        "about": row.key.about or row.metric.about,
+        "value": number_text(row.value),
+        "unit": row.key.unit,
+        "better": row.key.better,
+        "people": people,
+        "systems": systems,
+        "word": word,
+        "mark": _MARKS.get(word, ""),
+        "tone": tone_for(row.key, row.value),
+        "gauge": draw_gauge(row),
+    }
 
 
-def _courses(results: dict[str, Any]) -> tuple[gr.Dropdown, gr.LinePlot]:
-    """The metrics that have one to choose from, and that of the last."""
-    names = [name for name, result in results.items() if len(timeline(result)) > 1]
-    last = names[-1] if names else None
-    return gr.Dropdown(names, value=last, visible=bool(names)), plot_course(last, results)
+def draw_gauge(row: ScoreRow) -> dict[str, Any] | None:
+    """Where a value lies beside what people and good systems reach, from 0 to 100; None where nobody knows."""
+    reach = row.key.reach
+    if reach is None or row.value is None or usual_of(row.key) is None:
+        return None
+    spans = {"people": reach.people, "systems": reach.systems}
+    ends = [end for span in spans.values() if span for end in span] + [row.value]
+    low, high = min(ends), max(ends)
+    spare = (high - low) * 0.2 or abs(high) * 0.2 or 1.0
+    lowest, highest = (bound if bound is not None else None for bound in row.key.bounds)
+    low = low - spare if lowest is None or lowest == float("-inf") else max(low - spare, lowest)
+    high = high + spare if highest is None else min(high + spare, highest)
+
+    def place(value: float) -> float:
+        return round(_WIDE * min(1.0, max(0.0, (value - low) / ((high - low) or 1.0))), 2)
+
+    bars = {
+        name: {"x": place(span[0]), "width": max(1.0, round(place(span[1]) - place(span[0]), 2))}
+        for name, span in spans.items()
+        if span
+    }
+    return {"people": None, "systems": None, **bars, "at": place(row.value)}
+
+
+def _protocols(session: ScoreSession) -> dict[str, Any]:
+    return {line["metric"]: line["protocol"] for line in session.lines if "metric" in line}

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gradio as gr
+from website import Site
 
-from tabs import recording, script
+from tabs import script
+from tabs.recording import RecordingPart
 
 PARTS_ID = "score-tabs"
 """The element id of the parts in Gradio's configuration."""
 
 
-def build(texts: dict[str, Any], measuring: bool) -> None:
+def build(site: Site, language: str, measuring: bool) -> None:
     """Put the tab's components where they are called for.
 
     Args:
-        texts: of the tab, in its language.
+        site: whose texts and templates it has.
+        language: of the tab.
         measuring: whether visitors may measure.
     """
+    texts = site.texts[language]["score"]
     gr.Markdown(f"# {texts['title']}\n\n{texts['intro'] if measuring else texts['shut']}", elem_id="score-about")
     if not measuring:
         return
     with gr.Tabs(elem_id=PARTS_ID):
         with gr.Tab(texts["recording"], id="recording"):
-            recording.build()
+            RecordingPart(site, language).build()
         with gr.Tab(texts["script"], id="script"):
-            script.build()
+            script.build(texts)

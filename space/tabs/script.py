@@ -15,16 +15,20 @@ INPUTS = VISITOR_INPUTS["script"]
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
 
 
-def build() -> None:
-    """Put the tab's components where they are called for."""
-    gr.Markdown("Measure a script: lines of `Name: words`, plain text, or a list of turns as JSON.")
-    text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label="Script")
-    names = choose_metrics("script")
-    run = gr.Button("Measure", variant="primary")
+def build(texts: dict[str, Any]) -> None:
+    """Put the tab's components where they are called for.
+
+    Args:
+        texts: of the tab, in its language.
+    """
+    gr.Markdown(texts["script_about"])
+    text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label=texts["script"])
+    names = choose_metrics("script", texts["metrics"])
+    run = gr.Button(texts["measure"], variant="primary")
     wrong = place_of_problem("script-problem")
     values = table_of_values()
-    with gr.Accordion("Protocols", open=False):
-        protocols = gr.JSON(label="How each value came about")
+    with gr.Accordion(texts["protocols"], open=False):
+        protocols = gr.JSON(label=texts["protocols_about"])
     run.click(measure, [text, names], [wrong, values, protocols], **SINGLE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -19,10 +20,14 @@ from podeval.errors import CodedSentence, PodevalError, StoreUnusable
 from podeval.runs.hf_jobs import HfJobs
 from podeval.store.files import DiskFull
 from podeval.submissions.document_draft import draft_document
+from podeval.submissions.job_budget import Ledger
+from podeval.submissions.public_view import describe_last, sum_cost
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
+from podeval.submissions.submission_log import SubmissionLog
 from podeval.systems.submission_reading import BadDocument
 from tabs.queue import submissions_table, table_rows
+from tabs.recordings_upload import RecordingsUpload
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -30,6 +35,8 @@ EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preproces
 CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
 SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
 SYSTEM = "system"
+MOST_OWN = 50
+"""Submissions of a person that the tab lists; the queue has all."""
 _FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 
@@ -52,6 +59,7 @@ class SubmitTab:
         self._fields: list[Any] = []
         self._fill: Any = None
         self._repo: Any = None
+        self._recordings = RecordingsUpload(site, desk, language)
 
     def build(self, app: gr.Blocks, tab: gr.Tab) -> None:
         """Put the components where they are called for, and say what happens."""
@@ -60,6 +68,9 @@ class SubmitTab:
         sources = [(texts["kinds"][name], name) for name in kinds()]
         kind = gr.Radio(sources, value="model", label=texts["source"], elem_id="submit-kind")
         columns = [self._place_source(name, block) for name, block in kinds().items()]
+        with gr.Column(visible=False, elem_id="submit-upload") as upload:
+            self._recordings.build()
+        columns.append(upload)
         tracks = gr.CheckboxGroup(self._tracks(), label=texts["benchmarks"], elem_id="submit-tracks")
         self._place_fields(SYSTEM, fields("System", SYSTEM, texts), _FOLDED)
         answer = answer_part("submit-answer")
@@ -68,7 +79,7 @@ class SubmitTab:
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
             gr.Markdown("\n".join(f"- **{rule}**: {asks}" for rule, asks in RULES.items()))
-        my_table = submissions_table(texts, texts["own"], "submit-own")
+        my_table = submissions_table(texts, texts["own"], "submit-own", ("cost_column", "last_line"))
         form_inputs = [kind, tracks, *self._fields]
         kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
         filled = [answer, tracks, *self._fields]
@@ -76,6 +87,7 @@ class SubmitTab:
         self._repo.submit(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
         check.click(self.check, form_inputs, answer, trigger_mode="once", **EVENT)
         send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
+        self._recordings.connect(tracks)
         for event in (tab.select, app.load):
             event(self.own, None, my_table, **{**EVENT, "show_progress": "hidden"})
 
@@ -128,13 +140,21 @@ class SubmitTab:
 
     def choose_kind(self, kind: Any) -> list[Any]:
         """The fields of the kind of source alone."""
-        return [gr.Column(visible=name == kind) for name in kinds()]
+        return [*(gr.Column(visible=name == kind) for name in kinds()), gr.Column(visible=kind != "model")]
 
-    def document(self, kind: Any, tracks: Any, given: tuple[Any, ...]) -> dict[str, Any]:
-        """What is filled in, as the document that `podeval submit` reads."""
+    def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
+        """What is filled in, as the document that `podeval submit` reads.
+
+        Outputs for which no repo is named are those that their owner uploaded.
+        """
         rows = zip(self._groups, self._declared, given, strict=True)
         used = [(field, value) for group, field, value in rows if group in (SYSTEM, kind)]
-        return as_document(str(kind), tracks if isinstance(tracks, list) else [], used)
+        document = as_document(str(kind), tracks if isinstance(tracks, list) else [], used)
+        source = document["source"]
+        if owner and kind != "model" and "repo" not in source and (token := self._recordings.token_of(owner)):
+            source.pop("revision", None)
+            source["folder"] = token
+        return document
 
     def fill(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
         """The fields of a model as the Hub knows it by its repo; those that were filled in stay."""
@@ -169,7 +189,8 @@ class SubmitTab:
         try:
             self._site.limit(web_request(request), CHECK_RATE, "submit check")
             who = submitter(self._site.require_person(web_request(request)))
-            return self._answer(request, **check_document(self._desk, self.document(kind, tracks, given), who))
+            document = self.document(kind, tracks, given, who.name)
+            return self._answer(request, **check_document(self._desk, document, who, self._folder_beside(document)))
         except (PodevalError, NotSignedIn) as error:
             return self._say(request, error)
 
@@ -178,12 +199,21 @@ class SubmitTab:
         try:
             self._site.limit(web_request(request), SUBMIT_RATE, "submit")
             who = submitter(self._site.require_person(web_request(request)))
-            row = self._desk.submit(read(self.document(kind, tracks, given)), who)
+            document = self.document(kind, tracks, given, who.name)
+            beside = self._folder_beside(document)
+            if beside is not None:
+                # What is not taken as it stands is not removed either: it can be corrected and sent again.
+                self._desk.check(read(document), who, document_folder=beside)
+            row = self._desk.submit(read(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
             return self._answer(request, refusals=refusals(error)), gr.skip()
         except (PodevalError, NotSignedIn) as error:
             return self._say(request, error), gr.skip()
         return self._answer(request, row=row), self.own(request)
+
+    def _folder_beside(self, document: dict[str, Any]) -> Path | None:
+        """The folder beside a document whose outputs were uploaded here."""
+        return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def own(self, request: gr.Request) -> Any:
         """The submissions of who asks."""
@@ -193,7 +223,12 @@ class SubmitTab:
             rows = self._desk.queue.all(owner=submitter(person).name) if person else []
         except PodevalError:
             return gr.skip()
-        return table_rows(public_rows(self._desk.queue, rows), self._texts)
+        database = self._desk.queue.database
+        ledger, log = Ledger(database, 0.0), SubmissionLog(database)
+        rows = rows[:MOST_OWN]
+        extra = [(f"{sum_cost(ledger.of(row.id))['spent']:.2f} USD", describe_last(log.lines(row.id))) for row in rows]
+        cells = table_rows(public_rows(self._desk.queue, rows), self._texts)
+        return [[*line, *more] for line, more in zip(cells, extra, strict=True)]
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
         names = {field.path: field.name for field in self._declared}

@@ -12,6 +12,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
+from podeval.submissions.submission_log import SubmissionLog
 
 
 @pytest.fixture
@@ -46,6 +47,11 @@ def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Que
     assert output
     assert (output.audio, output.duration, output.wall_seconds) == ("item_3.flac", 0.5, 0.01)
     assert run.summaries()[0].metrics[0].scored == 10
+    lines = SubmissionLog(queue.database).lines(row.id)
+    assert [line.text for line in lines if line.item == "ten/demo/item_3"] == ["0.5 s of audio, made in 0.0 s"]
+    assert len([line for line in lines if line.item]) == 10
+    texts = [line.text for line in lines if not line.item]
+    assert texts == ["attempt 1 began: 10 items of 1 runs", "ten/demo: all 10 items are made and measured"]
     assert tiny.worker(queue, tmp_path).once() is None
 
 

@@ -90,6 +90,21 @@ class SubmissionHistory(TableBase):
     at: Mapped[datetime]
 
 
+class SubmissionLogLine(TableBase):
+    """What a worker said while it worked on a submission; of each item the last line alone."""
+
+    __tablename__ = "submission_log"
+
+    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    """Increases; lines of items that were made again are missing."""
+    attempt: Mapped[int] = mapped_column(Integer)
+    item: Mapped[str] = mapped_column(String(200), default="")
+    """`<benchmark>/<split>/<item>`; empty where a line is about all of it."""
+    text: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime]
+
+
 class Lease(TableBase):
     """A worker's claim on a submission and when it expires; at most one per submission."""
 

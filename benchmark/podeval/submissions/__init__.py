@@ -24,6 +24,8 @@ __all__ = [
     "service",
     "spot_check",
     "states",
+    "submission_log",
     "takedown",
+    "uploads",
     "worker",
 ]

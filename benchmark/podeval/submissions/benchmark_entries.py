@@ -1,6 +1,6 @@
 """The runs that a submission asks for, and which files of supplied outputs belong to which item."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,13 +49,17 @@ def entries(document: Submission) -> tuple[RunEntry, ...]:
 
     Splits for listening tests are generated on request, and not entered; nor are those that another has replaced.
     """
+    return runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
+
+
+def runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ...]:
+    """List the runs that tracks, each a benchmark and a track of it, are entered with; unknown ones have none."""
     runs = []
-    for entered in document.benchmarks:
-        splits = benchmarks.get(entered.name).splits
-        for track in entered.tracks:
-            serving = [split for split in splits if track in split.tracks and split.open_to_entries]
-            whole = [split for split in serving if not split.sample and not split.trial] or serving
-            runs += [RunEntry(entered.name, split.name, track) for split in whole]
+    for name, track in tracks:
+        splits = benchmarks.get(name).splits if name in benchmarks.names() else ()
+        serving = [split for split in splits if track in split.tracks and split.open_to_entries]
+        whole = [split for split in serving if not split.sample and not split.trial] or serving
+        runs += [RunEntry(name, split.name, track) for split in whole]
     return tuple(runs)
 
 

@@ -13,6 +13,7 @@ from podeval.submissions import supplied_outputs
 from podeval.submissions.folder_digest import folder_digest
 from podeval.submissions.machine_faults import MachineFault
 from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.submissions.upload_folders import is_upload
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Human, Model, Outputs, Submission
 
@@ -88,6 +89,9 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
 
 def _copy(source: Path, folder: Path, content: str) -> None:
     """Copy the plain files of a folder as the gate checked them; links that were added later are not followed."""
+    if is_upload(str(source.parent)) and source.parent.is_dir() and not source.is_dir():
+        message = "the uploaded recordings are kept for a week after a submission ended, and are gone"
+        raise SubmissionRefused(Refusal("exists", f"{message}; upload them and submit again"))
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)

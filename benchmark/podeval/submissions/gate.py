@@ -90,12 +90,14 @@ class Gate:
         api: the Hub's client; by default one with the token that is logged in.
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.
+        uploads: folder of what people uploaded here, from which outputs may come in any case.
     """
 
     limits: GateLimits = field(default_factory=GateLimits)
     api: "HfApi | None" = None
     local: bool = True
     data: Path | None = None
+    uploads: Path | None = None
 
     def check(self, document: Submission, document_folder: Path | None = None) -> PinnedSource:
         """Check a submission by every rule.
@@ -190,8 +192,8 @@ class Gate:
 
             def read(name: str) -> bytes:
                 return hub.content(repo, revision, name, api=self.api, kind="dataset")
-        elif not self.local or document_folder is None:
-            message = "outputs come from a dataset repo here, not from a folder; push them and name repo and revision"
+        elif document_folder is None or not (self.local or document_folder == self.uploads):
+            message = "outputs come from a dataset repo or an upload here, not from a folder; name repo and revision"
             raise SubmissionRefused(Refusal("exists", message))
         else:
             folder = document_folder / str(source.folder)

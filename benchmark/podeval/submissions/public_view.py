@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionRow
+from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionLogLine, SubmissionRow
 from podeval.submissions.queue_order import QueuePosition
 from podeval.submissions.states import waits_for_operator
 from podeval.text.redaction import redact
@@ -31,7 +31,7 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
         "kind": row.kind,
         "task": source.get("task") or "",
         "repo": source.get("repo") or "",
-        "revision": source.get("revision") or "",
+        "revision": source.get("revision") or pinned.get("content") or "",
         "licence": document["system"]["licence"],
         "benchmarks": [{"name": part["name"], "tracks": list(part["tracks"])} for part in document["benchmarks"]],
         "profile": row.profile,
@@ -45,6 +45,7 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
         "items_total": row.items_total,
         "position": standing.position if standing else None,
         "seconds_left": standing.seconds if standing else None,
+        "worked_seconds": round(row.worked_seconds, 1),
         "submitted_at": row.submitted_at.isoformat(),
         "state_at": row.state_at.isoformat(),
     }
@@ -64,6 +65,35 @@ def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
     ]
 
 
+def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str, Any]]]:
+    """Return what workers said as plain data: `items`, the last line on each, and `log`, all other lines."""
+    described = [
+        {"item": line.item, "text": redact(line.text), "attempt": line.attempt, "at": line.at.isoformat()}
+        for line in lines
+    ]
+    return {
+        "items": [line for line in described if line["item"]],
+        "log": [line for line in described if not line["item"]],
+    }
+
+
+def describe_last(lines: Sequence[SubmissionLogLine]) -> str:
+    """Return the last thing that a worker said, in one line; empty where nobody said anything."""
+    if not lines:
+        return ""
+    last = lines[-1]
+    return redact(f"{last.item}: {last.text}" if last.item else last.text)
+
+
+def sum_cost(jobs: Sequence[HubJob]) -> dict[str, float]:
+    """Return what a submission's jobs cost so far, in US dollars: `spent`, and `at_most` with those that still run."""
+    spent = sum(job.spent or 0.0 for job in jobs)
+    return {
+        "spent": round(spent, 4),
+        "at_most": round(spent + sum(job.reserved for job in jobs if job.spent is None), 4),
+    }
+
+
 def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) -> dict[str, Any]:
     """Return the public facts of a submission's jobs, with their cost, and of its pull requests as plain data.
 
@@ -81,6 +111,7 @@ def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) 
             }
             for job in jobs
         ],
+        "cost": sum_cost(jobs),
         "proposals": [
             {"form": each.form, "state": each.state, "url": each.url, "reason": redact(each.reason)}
             for each in proposals

@@ -23,6 +23,8 @@ from podeval.submissions.heartbeat import Heartbeat
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.job_items import preset_of
 from podeval.submissions.machine_faults import MachineFault, require_isolation, require_weights
+from podeval.submissions.submission_log import SubmissionLog
+from podeval.submissions.upload_folders import is_upload
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
 
@@ -74,7 +76,8 @@ class SubmissionRuns:
         for entry in asked_runs:
             require_weights(entry, row.profile)
         self.pulse.total = sum(map(len, items.values()))
-        runs = []
+        log, runs = SubmissionLog(self.database), []
+        log.note(row, f"attempt {row.attempt} began: {self.pulse.total} items of {len(asked_runs)} runs")
         for entry in asked_runs:
             before = sum(len(items[earlier]) for earlier in asked_runs[: asked_runs.index(entry)])
             run = RunFolder(self.folder / "runs", entry.benchmark, entry.split, document.system.id)
@@ -96,6 +99,7 @@ class SubmissionRuns:
             _require_something(run, items[entry])
             run.write_document(row.document)
             runs.append(run)
+            log.note(row, f"{entry.folder}: all {len(items[entry])} items are made and measured")
         return runs
 
     def _read_items(self, entry: RunEntry) -> tuple[Item, ...]:
@@ -117,9 +121,16 @@ class SubmissionRuns:
         def make_outputs(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
             intake = Intake(folder, making.bounds, making.trusted)
             outputs = Generation(folder, intake, self._choose_runner(entry, making)).outputs(items)
-            return refuse_taken_down(self.database, folder, outputs)
+            return self._note_outputs(entry, folder, refuse_taken_down(self.database, folder, outputs))
 
         measure_run(_plan(self.row, self.document, entry), request, progress, make_outputs)
+
+    def _note_outputs(self, entry: RunEntry, folder: RunFolder, items: Iterator[Item]) -> Iterator[Item]:
+        """Hand items on as their outputs are there, and say so in the submission's log."""
+        log = SubmissionLog(self.database)
+        for item in items:
+            log.note_output(self.row, f"{entry.folder}/{item.id}", folder.output(item.id))
+            yield item
 
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation in which a submission is run.
@@ -133,12 +144,13 @@ class SubmissionRuns:
         source, making = self.document.source, self.making
         if making.trusted:
             return making
-        if isinstance(source, Outputs | Human) and source.repo is None:
+        if isinstance(source, Outputs | Human) and source.repo is None and not is_upload(self.row.place):
             return replace(making, trusted=sandbox.explain_missing_isolation() is not None)
         if isinstance(source, Model):
             sandbox.require()
         else:
-            require_isolation("recordings from the Hub are not opened")
+            whose = "that were uploaded" if is_upload(self.row.place) else "from the Hub"
+            require_isolation(f"recordings {whose} are not opened")
         return making
 
     def _choose_runner(self, entry: RunEntry, making: GenerationSettings) -> Runner:
@@ -182,6 +194,9 @@ def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
     source = document.source
     assert isinstance(source, Model | Outputs | Human)
     pinned = {name: row.pinned[name] for name in ("repo", "revision", "base") if row.pinned.get(name)}
+    if content := row.pinned.get("content"):
+        # A folder's revision is its content.
+        pinned["revision"] = content
     how = {"task": source.task, "preset": preset_of(entry)} if isinstance(source, Model) else {}
     return RunPlan(
         benchmark=entry.benchmark,

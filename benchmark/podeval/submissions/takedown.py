@@ -47,7 +47,9 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.service import OPERATOR, withdraw
 from podeval.submissions.spoken_content import SpokenContent
+from podeval.submissions.submission_log import delete_log
 from podeval.submissions.taken_down import TakenDown, keep_takedown
+from podeval.submissions.upload_folders import delete_upload
 from podeval.systems.submission import Submission
 
 REASON = "taken down"
@@ -137,6 +139,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
     reason = f"{REASON}: {decision.reason}"
 
     def also(session: Session) -> None:
+        delete_log(session, row.id)
         keep_takedown(session, replace(decision, marks=tuple(sorted(content.marks))))
         _silence_battles(session, _run_paths(row, board), content.contents)
 
@@ -154,6 +157,7 @@ def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Pat
         tell(sentence)
     delete_other_recordings(board, content)
     delete_facts(content.contents)
+    delete_upload(row.place, str(row.document["source"].get("folder") or ""))
     deleted = 0
     for folder in _boards(board):
         _delete_judged(content, folder)

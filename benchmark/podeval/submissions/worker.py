@@ -37,6 +37,7 @@ from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR
 from podeval.submissions.states import OURS, WAITS
 from podeval.submissions.submission_runs import Fetch, SubmissionRuns
+from podeval.submissions.uploads import Uploads
 from podeval.systems.submission import Submission
 
 _LOG = logging.getLogger("podeval.submissions")
@@ -196,6 +197,8 @@ class Worker:
         """Remove files of finished submissions from the work folder."""
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
             self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
+        for name in Uploads(self.board).clear(self.queue):
+            self.log(f"{name}: uploaded recordings that no submission needs any more were removed")
 
     def _end(self, claim: Claim, error: SubmissionRefused | Unusable | TooExpensive) -> None:
         state = self.queue.get(claim.id).state

@@ -1,0 +1,240 @@
+"""The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
+
+Each upload is a folder beside the runs, under a name that nobody guesses, with a line about it in a file next to it.
+A person has one upload that is not submitted yet; the next replaces it. What no submission needs any more is removed.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.store.files import sync_folder, write_json, writing
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions import recordings_zip, sandbox
+from podeval.submissions.cleanup import KEPT
+from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import OPEN
+from podeval.submissions.recordings_zip import RECORDINGS, REPORT, ZipLimits
+from podeval.submissions.supplied_outputs import list_files
+from podeval.submissions.upload_folders import FOLDER, TOKEN, delete_upload
+
+WAITING = timedelta(days=1)
+"""Time for which an upload is kept that is not submitted."""
+
+OWNER_BYTES = 8 * 2**30
+"""What the uploads of one person may take of the disk, submitted or not."""
+
+LEAST_FREE = 2 * 2**30
+"""Bytes of the disk that stay free beside what is unpacked."""
+
+BOX = sandbox.SandboxLimits(
+    wall_seconds=300.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
+)
+_INCOMING = "incoming-"
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_BUSY_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Recordings that somebody uploaded.
+
+    Attributes:
+        token: name of their folder, and the folder that a submission of them names.
+        owner: who uploaded them.
+        at: when, in ISO form.
+        size: bytes of all recordings.
+        recordings: seconds by path.
+        unreadable: why a recording was left out, by path.
+        ignored: some of the files that are no recordings.
+    """
+
+    token: str
+    owner: str
+    at: str
+    size: int
+    recordings: dict[str, float] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    ignored: list[str] = field(default_factory=list)
+
+
+class Uploads:
+    """The uploads of a board; may be used by any number of threads.
+
+    Args:
+        runs: folder of runs of the board.
+        limits: of an archive; by default those of `ZipLimits`.
+        clock: returns the time in UTC.
+    """
+
+    def __init__(
+        self, runs: Path, limits: ZipLimits | None = None, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self.folder = (runs / FOLDER).resolve()
+        self.limits = limits or ZipLimits()
+        self._clock = clock
+        self._unpacking = threading.Lock()
+
+    def take(self, archive: Path, owner: str, queue: Queue) -> Upload:
+        """Unpack an archive in a process of its own, and keep its recordings until they are submitted.
+
+        Args:
+            archive: the file; it is only read.
+            owner: who uploaded it.
+            queue: queue of the submissions, which says what of earlier uploads is still needed.
+
+        Raises:
+            BadInput: nothing of it is taken; the message says why and what to change.
+            DiskFull: there is no room for it.
+        """
+        if not self._unpacking.acquire(timeout=_BUSY_SECONDS):
+            raise BadInput("other recordings are being unpacked at the moment; upload yours again in a minute")
+        try:
+            self.clear(queue)
+            self._require_room(archive, owner)
+            upload = self._unpack(archive, owner)
+            for earlier in self._list(owner):
+                if earlier.token != upload.token and not self._rows(queue, earlier.token):
+                    self.remove(earlier.token)
+            return upload
+        finally:
+            self._unpacking.release()
+
+    def waiting(self, owner: str, queue: Queue) -> Upload | None:
+        """Return the upload of a person that is not submitted yet, if there is one."""
+        return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
+
+    def clear(self, queue: Queue) -> list[str]:
+        """Remove uploads that no submission needs any more, and what a killed process left; return their names."""
+        now, removed = self._clock(), []
+        for path in sorted(self.folder.glob("*")):
+            old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING
+            token = path.name.removesuffix(".json")
+            if path.name.startswith(_INCOMING) and old:
+                shutil.rmtree(path, ignore_errors=True)
+            elif TOKEN.fullmatch(token) and path.suffix == ".json" and not self._is_needed(queue, token, old, now):
+                self.remove(token)
+                removed.append(token)
+            elif path.is_dir() and TOKEN.fullmatch(token) and old and not path.with_suffix(".json").exists():
+                shutil.rmtree(path, ignore_errors=True)
+        return removed
+
+    def remove(self, token: str) -> None:
+        """Remove an upload; nothing happens where it is gone."""
+        delete_upload(str(self.folder), token)
+
+    def _is_needed(self, queue: Queue, token: str, old: bool, now: datetime) -> bool:
+        rows = self._rows(queue, token)
+        if not rows:
+            return not old
+        with queue.database.reading() as session:
+            decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+            taken_down = set(session.scalars(decided.where(OperatorAction.subject.in_([row.id for row in rows]))))
+        return any(
+            row.state in OPEN or (row.state != "refused" and row.state_at > now - KEPT)
+            for row in rows
+            if row.id not in taken_down
+        )
+
+    def _rows(self, queue: Queue, token: str) -> list[SubmissionRow]:
+        """List the submissions of an upload."""
+        with queue.database.reading() as session:
+            beside = session.scalars(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
+            return [row for row in beside if row.document["source"].get("folder") == token]
+
+    def _list(self, owner: str) -> list[Upload]:
+        """List a person's uploads, the last first."""
+        uploads = []
+        for path in self.folder.glob("*.json"):
+            try:
+                one = Upload(**json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError):
+                continue
+            if one.owner == owner and (self.folder / one.token).is_dir():
+                uploads.append(one)
+        return sorted(uploads, key=lambda one: one.at, reverse=True)
+
+    def _require_room(self, archive: Path, owner: str) -> None:
+        if sum(one.size for one in self._list(owner)) > OWNER_BYTES:
+            raise BadInput(
+                f"your uploads take more than {OWNER_BYTES // 2**30} GiB of this board's disk; what was submitted is "
+                "removed a week after it ended, or bring the next as a dataset repo"
+            )
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if shutil.disk_usage(self.folder).free < LEAST_FREE + archive.stat().st_size:
+            raise BadInput(
+                "this board's disk has no room for more uploads at present; try again later, or bring a dataset repo"
+            )
+
+    def _unpack(self, archive: Path, owner: str) -> Upload:
+        token = f"u{secrets.token_hex(12)}"
+        incoming = self.folder / f"{_INCOMING}{token}"
+        try:
+            with writing(incoming):
+                (incoming / "out").mkdir(parents=True)
+            report = self._run(archive, incoming / "out")
+            unpacked = incoming / "out" / RECORDINGS
+            sizes = list_files(unpacked) if unpacked.is_dir() else {}
+            recordings = {name: float(report["recordings"][name]) for name in sizes}
+            _own(unpacked)
+            upload = Upload(
+                token,
+                owner,
+                self._clock().isoformat(),
+                sum(sizes.values()),
+                recordings,
+                {str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
+                [str(name)[:200] for name in report["ignored"]],
+            )
+            if recordings:
+                with writing(self.folder):
+                    unpacked.rename(self.folder / token)
+                write_json(self.folder / f"{token}.json", asdict(upload))
+                sync_folder(self.folder)
+            return upload
+        except (KeyError, TypeError, AttributeError):
+            raise BadInput("the zip cannot be unpacked here; make it again") from None
+        finally:
+            shutil.rmtree(incoming, ignore_errors=True)
+
+    def _run(self, archive: Path, out: Path) -> dict[str, Any]:
+        """Run the program that unpacks, in a sandbox where there is one, and return its report."""
+        runs = [f"{name}/{split.name}" for name in benchmarks.names() for split in benchmarks.get(name).splits]
+        recordings_zip.write_job(out / "job.json", archive, out, runs, self.limits)
+        command = sandbox.python("podeval.submissions.recordings_zip", str(out / "job.json"))
+        trusted = sandbox.explain_missing_isolation() is not None
+        ended = sandbox.run(sandbox.SandboxSpec(command, out, [archive], BOX, _ONE_THREAD, trusted=trusted))
+        try:
+            path = out / REPORT
+            if path.is_symlink() or path.stat().st_size > 8 * 2**20:
+                raise ValueError
+            report = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            if "left too little" in (ended.stopped or ""):
+                raise BadInput("this board cannot store it at present; try again later") from None
+            why = f" ({ended.failure})" if ended.failure else ""
+            raise BadInput(f"the zip cannot be unpacked here{why}; make it again, or a smaller one") from None
+        if not isinstance(report, dict) or report.get("refused"):
+            raise BadInput(str(report["refused"]) if isinstance(report, dict) else "the zip cannot be unpacked here")
+        return report
+
+
+def _own(folder: Path) -> None:
+    """Make what another user unpacked this user's."""
+    for root, folders, names in os.walk(folder):
+        for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
+            os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
+            os.chmod(path, 0o755 if os.path.isdir(path) else 0o644)

@@ -1,0 +1,161 @@
+"""Recordings for systems that cannot be run as a model: the scripts as a zip, and the upload of what was spoken."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import gradio as gr
+from auth import NotSignedIn
+from components.part import answer_part
+from error_messages import translate
+from gradio_files import uploaded_path
+from gradio_routes import LARGEST_ARCHIVE
+from pages.submit import submitter
+from web_request import find_recordings_sender, web_request
+from website import UNRECORDED, Site, TooMany
+
+from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
+from podeval.store.files import DiskFull
+from podeval.submissions.benchmark_entries import RunEntry, expected_names, outputs_folder, runs_of_tracks
+from podeval.submissions.scripts_kit import list_spoken
+from podeval.submissions.service import SubmissionService
+from podeval.submissions.uploads import Upload, Uploads
+
+_LOG = logging.getLogger("podeval.site")
+
+EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
+RATE, SHOW_RATE = "20/hour", "60/minute"
+MOST_NAMED = 12
+"""Missing or needless recordings that are named; the others are counted."""
+
+
+class RecordingsUpload:
+    """The part of the form for recordings.
+
+    Args:
+        site: to which is submitted.
+        desk: that takes submissions.
+        language: of the texts.
+    """
+
+    def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:
+        self._site, self._desk = site, desk
+        self._texts = site.texts[language]["submit"]
+        self._refused = site.texts[language]["refused"]
+        self.uploads = Uploads(site.services.runs)
+
+    def build(self) -> None:
+        """Put the components where they are called for."""
+        texts = self._texts
+        kits = (
+            f"- {entry.folder}: [{texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
+            f"[{texts['notebook']}](/submit/outputs/{entry.folder}.ipynb)"
+            for entry, _ in list_spoken(self._desk.gate.data)
+        )
+        size = LARGEST_ARCHIVE // 2**20
+        gr.Markdown("\n".join([texts["upload_about"].format(size), "", *kits]))
+        self._file = gr.File(label=texts["upload"], file_types=[".zip"], elem_id="submit-zip", height=120)
+        self._answer = answer_part("submit-recordings")
+
+    def connect(self, tracks: gr.CheckboxGroup) -> None:
+        """Say what happens.
+
+        Args:
+            tracks: the component in which the tracks are chosen.
+        """
+        quick = {**EVENT, "queue": False, "show_progress": "hidden"}
+        self._file.upload(self.receive, [self._file, tracks], [self._answer, self._file], trigger_mode="once", **EVENT)
+        tracks.change(self.show, tracks, self._answer, **quick)
+
+    def token_of(self, owner: str) -> str:
+        """The folder of what a person uploaded and has not submitted; empty where there is nothing."""
+        upload = self.uploads.waiting(owner, self._desk.queue)
+        return upload.token if upload is not None else ""
+
+    def receive(self, request: gr.Request, file: Any, tracks: Any) -> tuple[str, Any]:
+        """Unpack what was uploaded, and say which recordings are there; the file itself is deleted in any case."""
+        path = None
+        try:
+            path = uploaded_path(file)
+            person = self._site.require_person(web_request(request))
+            self._site.limit(web_request(request), RATE, "recordings")
+            if not find_recordings_sender(self._site, web_request(request)):
+                raise BadInput("no recordings are taken here at present")
+            upload = self.uploads.take(path, submitter(person).name, self._desk.queue)
+            return self._describe(request, upload, tracks), None
+        except (PodevalError, NotSignedIn) as error:
+            return self._say(request, error), None
+        finally:
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def show(self, request: gr.Request, tracks: Any) -> str:
+        """The same for what was uploaded before, as other tracks are chosen."""
+        try:
+            self._site.limit(web_request(request), SHOW_RATE, "recordings shown")
+            person = self._site.person(web_request(request))
+            upload = self.uploads.waiting(submitter(person).name, self._desk.queue) if person else None
+        except PodevalError as error:
+            return self._say(request, error)
+        return self._describe(request, upload, tracks) if upload is not None else ""
+
+    def _describe(self, request: gr.Request, upload: Upload, tracks: Any) -> str:
+        chosen = [str(each).partition(".")[::2] for each in tracks] if isinstance(tracks, list) else []
+        entries = runs_of_tracks(chosen) or tuple(entry for entry, _ in list_spoken(self._desk.gate.data))
+        runs = [self._compare(entry, upload, alone=len(entries) == 1) for entry in entries]
+        of_no_item = sorted(set(upload.recordings) - {name for run in runs for name in run["names"]})
+        # Where no track is chosen yet, runs of which nothing is there are not meant.
+        listing = [run for run in runs if run["names"]] or runs[:1] if not chosen else runs
+        return self._site.render_text(
+            web_request(request),
+            "submit_recordings.html",
+            sentence="",
+            upload=upload,
+            runs=listing,
+            of_no_item=of_no_item[:MOST_NAMED],
+            more_of_no_item=len(of_no_item) - len(of_no_item[:MOST_NAMED]),
+        )
+
+    def _compare(self, entry: RunEntry, upload: Upload, *, alone: bool) -> dict[str, Any]:
+        """Which recordings of a run are there, and which are missing."""
+        try:
+            choices = expected_names(entry, entry.items(self._desk.gate.data))
+        except BadInput:
+            return {"title": entry.folder, "names": [], "count": None, "missing": [], "more": 0}
+        folder = outputs_folder(entry, dict.fromkeys(upload.recordings, 1), alone)
+        names = [
+            f"{folder}{name}" for each in choices.values() for name in each if f"{folder}{name}" in upload.recordings
+        ]
+        missing = [
+            f"{folder}{each[0]}"
+            for each in choices.values()
+            if not any(f"{folder}{name}" in upload.recordings for name in each)
+        ]
+        more = len(missing) - len(missing[:MOST_NAMED])
+        return {
+            "title": entry.folder,
+            "names": names,
+            "count": len(choices),
+            "missing": missing[:MOST_NAMED],
+            "more": more,
+        }
+
+    def _say(self, request: gr.Request, error: Exception) -> str:
+        """Why nothing was taken."""
+        if isinstance(error, StoreUnusable | DiskFull):
+            _LOG.error("an upload cannot be kept: %s", error)
+            sentence: str = UNRECORDED
+        elif isinstance(error, NotSignedIn):
+            sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
+        else:
+            sentence = error.sentence if isinstance(error, TooMany) else getattr(error, "sentence", str(error))
+        return self._site.render_text(
+            web_request(request),
+            "submit_recordings.html",
+            sentence=translate(sentence, self._refused)[0],
+            upload=None,
+            runs=[],
+            of_no_item=[],
+            more_of_no_item=0,
+        )

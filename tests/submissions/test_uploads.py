@@ -1,0 +1,293 @@
+"""Zips of recordings that strangers upload: what is unpacked, what is refused, whose it is, and when it is removed."""
+
+import io
+import struct
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.submissions import uploads as uploads_module
+from podeval.submissions.fetch_model import fetch
+from podeval.submissions.gate import Gate
+from podeval.submissions.queue import Queue
+from podeval.submissions.recordings_zip import RECORDINGS, ZipLimits, unpack
+from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.service import SubmissionService, Submitter
+from podeval.submissions.takedown import take_down
+from podeval.submissions.uploads import Uploads
+
+ALICE = Submitter("alice")
+RUNS = ["real_pod/topics", "lfs_bench/mono"]
+
+
+def tone(number: int = 0) -> bytes:
+    content = io.BytesIO()
+    wave = 0.1 * np.sin(np.arange(4_000) * (0.05 + number / 5_000))
+    soundfile.write(content, wave, 16_000, format="FLAC")
+    return content.getvalue()
+
+
+TONE = tone()
+
+
+def entry(name: str, mode: int = 0o100644, packed: int = zipfile.ZIP_STORED) -> zipfile.ZipInfo:
+    """A file of an archive as whoever made it says it is, honest or not."""
+    info = zipfile.ZipInfo("x")
+    info.filename, info.external_attr, info.compress_type = name, mode << 16, packed
+    return info
+
+
+def archive_of(*files: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in files:
+            archive.writestr(name, data)
+    return content.getvalue()
+
+
+def central(content: bytes) -> int:
+    return content.index(b"PK\1\2")
+
+
+def patched(content: bytes, at: int, form: str, *values: int) -> bytes:
+    """An archive of which some bytes say something else."""
+    changed = bytearray(content)
+    struct.pack_into(form, changed, at, *values)
+    return bytes(changed)
+
+
+ONE = archive_of(("a.flac", TONE))
+
+
+def overlapping() -> bytes:
+    """Ten files that are all one and the same bytes, as in Fifield's bomb."""
+    body, listed = ONE[: central(ONE)], ONE[central(ONE) : ONE.index(b"PK\5\6")]
+    files = b"".join(listed.replace(b"a.flac", f"{number}.flac".encode()) for number in range(10))
+    return body + files + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 10, 10, len(files), len(body), 0)
+
+
+def hundred_thousand() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for number in range(100_000):
+            archive.writestr(f"{number}.flac", b"")
+    return content.getvalue()
+
+
+NO_UTF8 = patched(archive_of(("é.flac", TONE)), central(archive_of(("é.flac", TONE))) + 46, "<B", 0xFF)
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "no zip": (lambda: TONE, "this is no zip"),
+    "cut off": (lambda: ONE[:-30], "this is no zip"),
+    "absolute": (lambda: archive_of(("/etc/a.flac", TONE)), "leads out of the zip"),
+    "above": (lambda: archive_of(("x/../../a.flac", TONE)), "leads out of the zip"),
+    "backslash": (lambda: archive_of((entry("..\\a.flac"), TONE)), "leads out of the zip"),
+    "drive": (lambda: archive_of((entry("C:a.flac"), TONE)), "leads out of the zip"),
+    "empty part": (lambda: archive_of(("x//a.flac", TONE)), "leads out of the zip"),
+    "symlink": (lambda: archive_of((entry("a.flac", 0o120777), b"/etc/passwd")), "is a link"),
+    "pipe": (lambda: archive_of((entry("a.flac", 0o010644), b"")), "is a link or no plain file"),
+    "device": (lambda: archive_of(("x/NUL.flac", TONE)), "name of a device"),
+    "twice": (lambda: archive_of(("a.flac", TONE), ("A.flac", TONE)), "is in the zip twice"),
+    "file and folder": (lambda: archive_of(("a.flac", TONE), ("a.flac/b.flac", TONE)), "is a file and a folder"),
+    "encrypted": (lambda: patched(ONE, central(ONE) + 8, "<H", 1), "is encrypted"),
+    "not UTF-8": (lambda: NO_UTF8, "not UTF-8"),
+    "another alphabet": (lambda: archive_of(("录音.flac", TONE)), "is the name of no item"),
+    "bzip2": (lambda: archive_of((entry("a.flac", packed=zipfile.ZIP_BZIP2), TONE)), "packed in an unusual way"),
+    "overlapping": (overlapping, "lie over one another"),
+    "100,000 files": (hundred_thousand, "lists 65,535 files|more than 4 GB or 65,535 files"),
+    "another number": (lambda: patched(ONE, ONE.index(b"PK\5\6") + 10, "<H", 7), "another number of files"),
+    "zip64": (lambda: patched(ONE, ONE.index(b"PK\5\6") + 12, "<L", 0xFFFFFFFF), "more than 4 GB"),
+    "several parts": (lambda: patched(ONE, ONE.index(b"PK\5\6") + 4, "<H", 3), "one part of several"),
+    "bomb": (
+        lambda: archive_of((entry("a.wav", packed=zipfile.ZIP_DEFLATED), bytes(40 * 2**20))),
+        "times the size of the zip",
+    ),
+    "claims a terabyte": (lambda: patched(ONE, central(ONE) + 24, "<L", 2**32 - 2), "for one recording"),
+    "nothing of use": (lambda: archive_of(("a.txt", b"x"), ("b.zip", ONE)), "no recording in the zip"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_archive_is_refused_whole_and_leaves_nothing(kind: str, tmp_path: Path) -> None:
+    make, sentence = HOSTILE[kind]
+    (tmp_path / "a.zip").write_bytes(make())
+    with pytest.raises(BadInput, match=sentence):
+        unpack(tmp_path / "a.zip", tmp_path / "out", RUNS)
+    assert not (tmp_path / "out").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip"], "nothing beside it either"
+
+
+def test_an_archive_is_as_large_as_it_may_be_and_no_larger(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(archive_of(("a.flac", TONE), ("b.flac", TONE)))
+    for limits, sentence in (
+        (ZipLimits(archive_bytes=100), "are the most; send FLAC or Opus"),
+        (ZipLimits(entries=1), "lists 2 files, 1 are the most"),
+        (ZipLimits(recordings=1), "holds 2 recordings, 1 are the most"),
+        (ZipLimits(recording_bytes=len(TONE) - 1), "for one recording"),
+        (ZipLimits(unpacked_bytes=2 * len(TONE) - 1), "the recordings unpack to"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            unpack(path, tmp_path / "out", RUNS, limits)
+    assert len(unpack(path, tmp_path / "out", RUNS, ZipLimits(recordings=2, entries=2)).recordings) == 2
+
+
+def test_a_recording_that_is_none_or_says_a_false_size_is_left_out_by_itself(tmp_path: Path) -> None:
+    content = archive_of(("good.flac", TONE), ("words.flac", b"words" * 100), ("lies.flac", TONE))
+    third = content.rindex(b"PK\1\2")
+    (tmp_path / "a.zip").write_bytes(patched(content, third + 24, "<L", len(TONE) - 100))
+    result = unpack(tmp_path / "a.zip", tmp_path / "out", RUNS)
+    assert result.recordings == {"good.flac": 0.25}
+    assert result.unreadable["words.flac"] == "it is a text file, not audio."
+    assert "larger than the zip says" in result.unreadable["lies.flac"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.flac"]
+
+
+@pytest.mark.parametrize(
+    ("names", "paths"),
+    [
+        (("real_pod/topics/a.flac",), {"real_pod/topics/a.flac"}),
+        (("my outputs/real_pod/topics/a.flac", "my outputs/lfs_bench/mono/b.wav"),
+         {"real_pod/topics/a.flac", "lfs_bench/mono/b.wav"}),
+        (("录音/a.flac", "录音/b.opus"), {"a.flac", "b.opus"}),
+        (("a.flac", "README.txt", "__MACOSX/._a.flac", ".DS_Store", "scripts/a.json"), {"a.flac"}),
+    ],
+)  # fmt: skip
+def test_folders_before_the_benchmark_and_what_is_no_recording_do_not_matter(
+    names: tuple[str, ...], paths: set[str], tmp_path: Path
+) -> None:
+    data = io.BytesIO()
+    soundfile.write(data, np.full(4_000, 0.1), 16_000, format="WAV")
+    files = [(name, data.getvalue() if name.endswith(".wav") else TONE) for name in names]
+    (tmp_path / "a.zip").write_bytes(archive_of(*files))
+    result = unpack(tmp_path / "a.zip", tmp_path / "out", RUNS)
+    assert set(result.recordings) | set(result.unreadable) == paths
+    assert set(result.ignored) <= {"README.txt", "scripts/a.json"}
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Queue]:
+    with Database(tmp_path / "podeval.db") as database:
+        yield Queue(database)
+
+
+@pytest.fixture
+def uploads(tmp_path: Path) -> Uploads:
+    return Uploads(tmp_path / "runs")
+
+
+@pytest.fixture
+def desk(queue: Queue, uploads: Uploads) -> SubmissionService:
+    return SubmissionService(queue, Gate(local=False, uploads=uploads.folder))
+
+
+def whole(tmp_path: Path, number: int = 0) -> Path:
+    """An archive with a recording for every script of a split."""
+    names = [item.id for item in benchmarks.get("real_pod").items("topics")]
+    sounds = [tone(number), *[TONE] * (len(names) - 1)]
+    path = tmp_path / f"{number}.zip"
+    path.write_bytes(
+        archive_of(*((f"mine/real_pod/topics/{name}.flac", sound) for name, sound in zip(names, sounds, strict=True)))
+    )
+    return path
+
+
+def files_in(uploads: Uploads) -> list[str]:
+    return sorted(path.name for path in uploads.folder.iterdir())
+
+
+def test_uploaded_recordings_are_submitted_like_other_outputs_and_removed_when_nothing_needs_them(
+    desk: SubmissionService, queue: Queue, uploads: Uploads, tmp_path: Path, outputs_document: Any
+) -> None:
+    upload = uploads.take(whole(tmp_path), "alice", queue)
+    assert uploads.waiting("alice", queue) == upload
+    assert uploads.waiting("bob", queue) is None, "another person's is not theirs"
+    document = outputs_document(folder=upload.token)
+    with pytest.raises(SubmissionRefused, match="not from a folder"):
+        desk.check(document, ALICE, document_folder=tmp_path / "runs")
+    row = desk.submit(document, ALICE, document_folder=uploads.folder)
+    assert row.state == "queued"
+    assert row.pinned["content"], "its revision is the digest of its content"
+    assert uploads.waiting("alice", queue) is None
+    copied, _ = fetch(document, row.pinned, tmp_path / "work", row.place)
+    assert len(list(copied.rglob("*.flac"))) == 51
+    assert uploads.clear(queue) == []
+    again = uploads.take(whole(tmp_path), "alice", queue)
+    with pytest.raises(SubmissionRefused, match=f"the same is queued already as {row.id}"):
+        desk.submit(outputs_document(folder=again.token), ALICE, document_folder=uploads.folder)
+    assert len(files_in(uploads)) == 4, "what is submitted stays when the person uploads again"
+    queue.cancel(row.id, "alice")
+    later = Uploads(tmp_path / "runs", clock=lambda: datetime.now(UTC) + timedelta(days=8))
+    assert set(later.clear(queue)) == {upload.token, again.token}
+    with pytest.raises(SubmissionRefused, match="upload them and submit again"):
+        fetch(document, row.pinned, tmp_path / "work2", row.place)
+
+
+def test_a_person_has_one_upload_that_is_not_submitted_and_loses_it_after_a_day(
+    queue: Queue, uploads: Uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = [tmp_path / f"small{number}.zip" for number in range(3)]
+    for number, path in enumerate(small):
+        path.write_bytes(archive_of((f"{number}.flac", tone(number))))
+    uploads.take(small[0], "alice", queue)
+    second = uploads.take(small[1], "alice", queue)
+    assert files_in(uploads) == [second.token, f"{second.token}.json"]
+    monkeypatch.setattr(uploads_module, "OWNER_BYTES", second.size - 1)
+    with pytest.raises(BadInput, match="your uploads take more than"):
+        uploads.take(small[2], "alice", queue)
+    uploads.take(small[2], "bob", queue)
+    monkeypatch.setattr(uploads_module, "LEAST_FREE", 2**60)
+    with pytest.raises(BadInput, match="no room for more uploads"):
+        uploads.take(small[2], "carol", queue)
+    later = Uploads(tmp_path / "runs", clock=lambda: datetime.now(UTC) + timedelta(days=2))
+    assert len(later.clear(queue)) == 2
+    assert files_in(uploads) == []
+
+
+def test_what_is_refused_or_taken_down_is_removed_at_once(
+    desk: SubmissionService, queue: Queue, uploads: Uploads, tmp_path: Path, outputs_document: Any
+) -> None:
+    (tmp_path / "one.zip").write_bytes(ONE)
+    incomplete = uploads.take(tmp_path / "one.zip", "alice", queue)
+    with pytest.raises(SubmissionRefused, match="51 of 51"):
+        desk.submit(outputs_document(folder=incomplete.token), ALICE, document_folder=uploads.folder)
+    assert uploads.clear(queue) == [incomplete.token]
+    upload = uploads.take(whole(tmp_path), "alice", queue)
+    row = desk.submit(outputs_document(folder=upload.token), ALICE, document_folder=uploads.folder)
+    take_down(queue, row.id, "ada", tmp_path / "runs", "stolen", datetime.now(UTC))
+    assert files_in(uploads) == []
+
+
+def test_a_process_that_writes_more_than_it_may_leaves_nothing(
+    queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from podeval.submissions import sandbox
+
+    narrow = sandbox.SandboxLimits(wall_seconds=60, memory_bytes=2 * 2**30, processes=64, output_bytes=2**20)
+    monkeypatch.setattr(uploads_module, "BOX", narrow)
+    (tmp_path / "a.zip").write_bytes(archive_of(("a.wav", b"RIFF" + np.random.default_rng(1).bytes(8 * 2**20))))
+    uploads = Uploads(tmp_path / "runs")
+    with pytest.raises(BadInput, match="cannot store it at present"):
+        uploads.take(tmp_path / "a.zip", "alice", queue)
+    assert files_in(uploads) == []
+    assert RECORDINGS not in {path.name for path in tmp_path.rglob("*")}
+
+
+def test_a_process_that_takes_too_long_is_ended(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from podeval.submissions import sandbox
+
+    short = sandbox.SandboxLimits(wall_seconds=0.01, memory_bytes=2 * 2**30, processes=64)
+    monkeypatch.setattr(uploads_module, "BOX", short)
+    (tmp_path / "a.zip").write_bytes(ONE)
+    uploads = Uploads(tmp_path / "runs")
+    with pytest.raises(BadInput, match=r"cannot be unpacked here \(it took longer than 0.01 s\)"):
+        uploads.take(tmp_path / "a.zip", "alice", queue)
+    assert files_in(uploads) == []
