@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 import podeval
-from podeval.analysis.facts import Facts
+from podeval.analysis.facts import DerivedFacts
 from podeval.models.threads import threads
 from podeval.progress import report
 from podeval.scoring import engine
@@ -86,7 +86,7 @@ def test_an_error_ends_the_work_of_both_and_is_raised(fails_in_this_thread: bool
 
 
 def test_what_two_threads_ask_for_is_computed_once() -> None:
-    facts, both, computed = Facts(), threading.Barrier(2, timeout=20), []
+    facts, both, computed = DerivedFacts(), threading.Barrier(2, timeout=20), []
 
     def ask() -> None:
         both.wait()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Facts:
+class DerivedFacts:
     """Values by name, kept in memory."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
-from podeval.analysis.facts import Facts
+from podeval.analysis.facts import DerivedFacts
 from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
@@ -70,7 +70,7 @@ class Recording:
         self.notes = notes or {}
         """What scores on this recording have to mention; empty for a file as it is."""
         self.cache = cache or default_cache()
-        self._facts = Facts()
+        self._facts = DerivedFacts()
         self._transcripts: dict[str | None, Transcript] = {}
 
     @classmethod
