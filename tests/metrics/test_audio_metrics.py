@@ -13,7 +13,7 @@ from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Score, Unscored, describe_merged
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.script import Script
@@ -237,9 +237,25 @@ def test_one_voice_is_unscored_and_says_how_many_were_asked_for() -> None:
 def test_another_number_of_speakers_than_asked_for_is_unscored_by_the_system_s_cause() -> None:
     three, sptd = talking("Ann", "Ben", "Cem"), catalogue.get("sptd")
     of_two = Unscored("there should be 2 speakers, 3 are heard", "system")
-    assert sptd({"recording": three}, {"speakers": 2}) == of_two
     assert sptd({"recording": three, "script": TWO_SPEAKERS}) == of_two
     assert sptd({"recording": three}, {"speakers": 4}) == Unscored("there should be 4 speakers, 3 are heard", "system")
+
+
+def test_of_more_voices_than_there_should_be_the_most_alike_are_one_and_none_is_divided() -> None:
+    turns = [("Ann", 0, 8), ("Bea", 8, 20), ("Ben", 20, 26), ("Cem", 26, 26.4)]
+    recording = Derived(tuple(SpeakerTurn(*turn) for turn in turns), spoken=(Span(0, 26),))
+    ann, ben = np.eye(8, dtype=np.float32)[:2]
+    # Ann and Bea are one woman, and what is called Cem holds no speech.
+    recording.vectors = {"Ann": ann, "Bea": ann + 0.2 * ben, "Ben": ben}
+    result = score("sptd", {"recording": recording}, speakers=2)
+    assert result.values["speakers"] == 2
+    assert set(result.notes["seconds"]) == {"Bea", "Ben"}
+    assert (result.notes["voices_heard"], result.notes["speakers_asked"]) == (3, 2)
+    assert describe_merged(result).startswith("3 voices are heard and there should be 2")
+    four = catalogue.get("sptd")({"recording": recording}, {"speakers": 4})
+    assert four == Unscored("there should be 4 speakers, 3 are heard", "system")
+    assert describe_merged(four) == describe_merged(score("sptd", {"recording": recording})) == ""
+    assert "voices_heard" not in score("sptd", {"recording": recording}, speakers=3).notes
 
 
 @pytest.mark.parametrize("beside", [{}, {"script": TWO_SPEAKERS}])

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
+from podeval.analysis.facts import DerivedFacts
 from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
+from podeval.audio.prosody import VoiceContour, measure_prosody
 from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span
 from podeval.errors import BadAudio, BadInput, CannotScore
@@ -68,7 +70,8 @@ class Recording:
         self.notes = notes or {}
         """What scores on this recording have to mention; empty for a file as it is."""
         self.cache = cache or default_cache()
-        self._facts: dict[str, Any] = {}
+        self._facts = DerivedFacts()
+        self._transcripts: dict[str | None, Transcript] = {}
 
     @classmethod
     def open(cls, path: str | Path, **options: Any) -> "Recording":
@@ -263,13 +266,42 @@ class Recording:
         return self._compute_once("stems", self._separate)
 
     def transcript(self, language: str | None = None) -> Transcript:
-        """Return the transcript with word times; with `language` None the transcriber detects it in an extra pass."""
-        return self._derive_fact(
-            "transcriber",
-            TypeAdapter(Transcript),
-            lambda model: model.transcribe(self.mono(), language),
-            language=language,
+        """Return the transcript with word times; with `language` None in the one that the transcriber detects.
+
+        What was transcribed in a language is not transcribed again because that language is detected, or the reverse.
+        """
+        # One at a time: who asks for another language waits to see whether it is the same.
+        with self._facts.lock("transcripts"):
+            same = self._find_transcript(language)
+            if same is None:
+                same = self._derive_fact(
+                    "transcriber",
+                    TypeAdapter(Transcript),
+                    lambda model: model.transcribe(self.mono(), language),
+                    language=language,
+                )
+                self._transcripts[language] = same
+            return same
+
+    def _find_transcript(self, language: str | None) -> Transcript | None:
+        """Return the transcript in a language where there is one already, whether it was asked for or detected."""
+        if language in self._transcripts or not self._transcripts:
+            return self._transcripts.get(language)
+        if language is not None:
+            detected = self._transcripts.get(None)
+            return detected if detected and detected.language == language else None
+        detected_language = self._derive_fact(
+            "transcriber", TypeAdapter(str), lambda model: model.detect_language(self.mono()), question="language"
         )
+        return self._transcripts.get(detected_language)
+
+    def prosody(self) -> VoiceContour:
+        """Return pitch and level over time; computed when first asked for, not stored on disk.
+
+        Raises:
+            ModelMissing: librosa is not installed.
+        """
+        return self._compute_once("prosody", lambda: measure_prosody(self.mono()))
 
     def listen_again(self, spans: Sequence[Span], language: str | None = None) -> tuple[Word, ...]:
         """Transcribe stretches once more, without what lies around them; words in the recording's time, in order.
@@ -353,15 +385,14 @@ class Recording:
 
     def _separate(self) -> Stems:
         rate = registry.card("separator", self.profile).rate
-        model: Separator = registry.load("separator", self.profile)
-        speech, accompaniment = model.separate(resample(self.samples, self.rate, rate))
+        samples = resample(self.samples, self.rate, rate)
+        separator: Separator
+        with registry.use("separator", self.profile) as separator:
+            speech, accompaniment = separator.separate(samples)
         return Stems(speech, accompaniment, rate)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
-        if name not in self._facts:
-            self._facts[name] = make()
-        fact: T = self._facts[name]
-        return fact
+        return self._facts.compute_once(name, make)
 
     def _derive_fact(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
         """Return a fact derived by a model: from memory, from disk, or computed and stored in both."""
@@ -394,7 +425,8 @@ class Recording:
                 # The entry is whole but in another version's format, so it is computed anew.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
-            value = ask(registry.load(job, self.profile))
+            with registry.use(job, self.profile) as model:
+                value = ask(model)
             self.cache.put(key, write(value))
             return value
 

@@ -1,6 +1,7 @@
 """Signal primitives: decoding, resampling, windows, loudness. No models."""
 
 __all__ = [
+    "blas_threads",
     "decode",
     "excerpts",
     "faults",

@@ -32,6 +32,7 @@ def measure(
         typer.Option(help="a file with the words that should be heard, plain or a script; one for all, or one a file"),
     ] = None,
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
+    speakers: Annotated[int | None, typer.Option(help="how many people speak, where it is known")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="a choice of the metric; may be repeated")
     ] = None,
@@ -72,7 +73,10 @@ def measure(
 
     metric = catalogue.get(name)
     registry.require_profile(profile)
-    chosen = metric.read_parameters(_parse_settings(settings or []))
+    values = _parse_settings(settings or [])
+    if speakers is not None and values.setdefault("speakers", str(speakers)) != str(speakers):
+        raise BadInput(f"--speakers says {speakers} and --set speakers={values['speakers']}; leave one of the two out")
+    chosen = metric.read_parameters(values)
     if metric.asks is None and (judge or records):
         raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")
     bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
@@ -131,7 +135,7 @@ def _print_means(metric: "Metric", results: "list[Result]") -> None:
 
 
 def _describe_result(metric: "Metric", result: "Result") -> str:
-    from podeval.metrics.score import Unscored
+    from podeval.metrics.score import Unscored, describe_merged
 
     if isinstance(result, Unscored):
         return f"unscored: {result.reason}"
@@ -142,6 +146,8 @@ def _describe_result(metric: "Metric", result: "Result") -> str:
     drifts = result.timeline.drift if result.timeline else {}
     # A slope whose interval holds zero says nothing.
     slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per" and is_clear(trend)]
+    if merged := describe_merged(result):
+        values += f"\n  {merged}"
     if scored := result.notes.get("scored"):
         values += f"\n  scored: the {scored}, as there are {result.notes.get('music_seconds', 0):.1f} s of music"
     return values + (f"\n  drift per {drifts['per']} [95 %]: {'  '.join(slopes)}" if slopes else "")

@@ -20,7 +20,6 @@ import numpy as np
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.overlapping_turns import NEEDS, find_overlapping_turns
 from podeval.analysis.speech_windows import require_speech
-from podeval.audio.prosody import measure_prosody
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.pace import PAUSE, describe_speakers, join_speech
@@ -82,7 +81,7 @@ def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"]
     floor = follow_the_floor((turn.speaker, turn.start, turn.end) for turn in turns)
     if len(floor.talk) > 1 and not floor.offsets:
         raise CannotScore("two voices are heard and no change of turn between them")
-    semitones, _, _ = describe_speakers(measure_prosody(track.mono()), turns, join_speech(track.speech()))
+    semitones, _, _ = describe_speakers(track.prosody(), turns, join_speech(track.speech()))
     shares = {
         "gaps": _rate_gaps(floor),
         "overlaps": _rate_overlaps(floor),

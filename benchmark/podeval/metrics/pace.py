@@ -29,7 +29,7 @@ import numpy as np
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
 from podeval.analysis.speech_windows import require_speech
-from podeval.audio.prosody import VoiceContour, measure_prosody, spread
+from podeval.audio.prosody import VoiceContour, spread
 from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
@@ -134,7 +134,7 @@ def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Sc
     rates = [float(counts[_lies_in(clip, middles)].sum() / WINDOW) for clip in windows]
     starts = [round(clip[0].start, 3) for clip in windows]
     trend = drift(starts, rates, WINDOW)
-    prosody = measure_prosody(track.mono())
+    prosody = track.prosody()
     turns = track.diarization()
     melody, dynamics, speakers = describe_speakers(prosody, turns, speech)
     spoken, whole = sum(span.duration for span in speech), speech[-1].end - speech[0].start

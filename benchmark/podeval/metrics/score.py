@@ -111,6 +111,16 @@ class Unscored:
 
 Result = Score | Unscored
 
+
+def describe_merged(result: Result) -> str:
+    """Say that more voices were heard than there should be, and what became of them; empty where it is not so."""
+    notes = result.notes if isinstance(result, Score) else {}
+    if "voices_heard" not in notes:
+        return ""
+    heard, asked = notes["voices_heard"], notes["speakers_asked"]
+    return f"{heard} voices are heard and there should be {asked}, so the most alike are taken for one"
+
+
 BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")
 """What a score as plain data has beside the values of its keys."""
 

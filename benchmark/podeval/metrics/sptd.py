@@ -5,9 +5,10 @@
 PodEval, Eq. 1.
 With a script the turns come from aligning its words with what is heard, without one from diarisation; the two are
 different protocols. The words are transcribed in the script's language, which the transcriber decides on where it is
-neither English nor Chinese. A voice that repeats itself is one speaker to the diarisation. Where the script has, or
-`speakers` asks for, another number of speakers than are heard, the recording is unscored. A distance between speakers
-is one of the whole recording: there is no timeline.
+neither English nor Chinese. A voice that repeats itself is one speaker to the diarisation. Where the script has another
+number of speakers than are heard, or `speakers` asks for more, the recording is unscored. Where the diarisation hears
+more voices than `speakers` asks for, the most alike are taken for one, and the notes say so (version 1.4; unscored
+before). A distance between speakers is one of the whole recording: there is no timeline.
 
 Differs from the public code, which halves the distance, measures the reference voices where it has any, and
 divides by zero with one speaker; `variant="podeval"` halves too.
@@ -32,7 +33,7 @@ from podeval.text.script import Script
 @metric(
     name="sptd",
     title="SPTD",
-    version="1.3",
+    version="1.4",
     dimension="speech.timbre_difference",
     dimension_zh="音色差异",
     keys=(
@@ -79,13 +80,13 @@ def sptd(
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
-        speakers: how many there should be; where another number is heard, the recording is unscored. 0 takes as many
-            as the script has, and without a script as many as are heard.
+        speakers: how many there should be; where fewer are heard, the recording is unscored, and where more are, the
+            most alike are one. 0 takes as many as the script has, and without a script as many as are heard.
     """
     speaker_count = _expected_speakers(speakers, script)
     recording.require_sound()
     track = recording.speech_track(source)
-    turns, who = find_speaker_turns(track, script)
+    turns, who = find_speaker_turns(track, script, speaker_count)
     voices = select_spoken_voices(track, turns)
     if len(voices) < 2:
         too_few = "no speaker" if not voices else "one speaker"

@@ -5,9 +5,10 @@ speakers, each speaker's speech is joined, scored on its own, and the scores ave
 LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance": we read
 that as a misprint for above 0.93, a figure of its own encoder. Who speaks when comes from the script where there is
 one. Without one, somebody has to say how many people speak: with `speakers=1` the whole recording is one voice's; with
-more, diarisation has to find as many, which groups by similarity and so flatters consistency (another protocol); with
-neither there is no score, as a change of voice would be taken for a second person, and score above the voice that
-never changes. The script's words are transcribed in its language, which the transcriber decides on where it is neither
+more, diarisation has to find as many, which groups by similarity and so flatters consistency (another protocol). Where
+it hears more voices, the most alike are taken for one, and the notes say so (version 1.4; unscored before). With
+neither there is no score, as a change of voice would be taken for a second person, and score above the voice that never
+changes. The script's words are transcribed in its language, which the transcriber decides on where it is neither
 English nor Chinese. The notes say how many speakers were found and, with a script of several, asked for; a recording
 in which nobody is found is unscored.
 
@@ -49,7 +50,7 @@ UNTOLD = (
 @metric(
     name="timbre_consistency",
     title="Timbre consistency",
-    version="1.3",
+    version="1.4",
     dimension="acoustics.timbre",
     dimension_zh="音色",
     keys=(
@@ -160,13 +161,13 @@ def _voices(
     The one speaker heard in a script of several has only its own turns.
 
     Raises:
-        CannotScore: no speaker is found, or another number than is stated where there is no script.
+        CannotScore: no speaker is found, or fewer than are stated where there is no script.
     """
     whole = (SpeakerTurn("1", 0.0, recording.duration),)
     if speakers == 1 or (script and len(script.speakers) == 1):
         require_speech(recording)
         return recording.voices(whole), {}
-    turns, notes = find_speaker_turns(recording, script)
+    turns, notes = find_speaker_turns(recording, script, speakers)
     if not turns:
         raise CannotScore("no speaker is found in the recording; is there speech in it?")
     voices = recording.voices(turns)

@@ -38,7 +38,7 @@ from podeval.models.networks.dnsmos import (
     run_stack,
     wrap_seamless,
 )
-from podeval.models.threads import run_ahead, threads
+from podeval.models.threads import one_torch_thread, run_ahead, threads
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -311,10 +311,8 @@ def _start_workers() -> Iterator[ThreadPoolExecutor]:
     """
     import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(threads(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            yield pool
-    finally:
-        torch.set_num_threads(before)
+    with (
+        one_torch_thread(),
+        ThreadPoolExecutor(threads(), initializer=torch.set_num_threads, initargs=(1,)) as pool,
+    ):
+        yield pool

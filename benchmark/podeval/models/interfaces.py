@@ -62,6 +62,9 @@ class Transcriber(Protocol):
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Return words with times; with `language` None the model detects it."""
 
+    def detect_language(self, samples: Samples) -> str:
+        """Return the code of the language that `transcribe` detects; empty where nothing is heard."""
+
 
 class Aligner(Protocol):
     """Finds when words are said that are known to be."""

@@ -11,8 +11,8 @@ A profile is written as its name, or as its name and the models that replace its
 import contextlib
 import functools
 import importlib
-from collections.abc import Callable, Collection
-from threading import Lock
+from collections.abc import Callable, Collection, Iterator
+from threading import Lock, RLock
 from typing import Any
 
 from podeval.errors import BadInput, ModelMissing
@@ -22,6 +22,8 @@ from podeval.models.card import JOBS, PROFILES, ModelCard
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
 _loading = Lock()
+_in_use: dict[tuple[str, str, str], Any] = {}
+"""By model the lock of who uses it."""
 
 
 def require_profile(profile: str) -> None:
@@ -100,6 +102,18 @@ def load(job: str, profile: str) -> Any:
     chosen = card(job, profile)
     with _loading:
         return build_model(chosen.id, job, chosen.revision)
+
+
+@contextlib.contextmanager
+def use(job: str, profile: str) -> Iterator[Any]:
+    """Load the model for a job, and have it for oneself: another thread that wants the same one waits.
+
+    Raises:
+        ModelMissing: as `load`.
+    """
+    chosen, model = card(job, profile), load(job, profile)
+    with _in_use.setdefault((chosen.id, chosen.job, chosen.revision), RLock()):
+        yield model
 
 
 @functools.cache

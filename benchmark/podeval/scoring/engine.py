@@ -13,15 +13,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from podeval.analysis.cache import Cache, default_cache
+from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.errors import PodevalError
 from podeval.metrics.compute import protocol_for, provenance, score_item
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.score import Result, Unscored, result_from_json
+from podeval.models.threads import count_threads
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate
 from podeval.scoring.request import MetricPlan, ScoreRequest
 from podeval.scoring.results import RecordingFacts
 from podeval.scoring.scores import Scores
+from podeval.scoring.side_by_side import SideBySide
 from podeval.version import __version__
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
 
 _FORM = 1
 """Of what is kept; raised when it changes."""
+
+MOST_AT_ONCE = 2
+SHORTEST, LONGEST = 30.0, 2 * 3600.0
+"""Seconds of recordings of which several metrics are scored at once."""
 
 
 def score_source(
@@ -58,10 +65,7 @@ def score_source(
         else:
             results[metric.name] = result
     facts, defects = session.describe()
-    estimate = TimeEstimate(missing, facts.seconds, request.has_turns, tell)
-    for metric in missing:
-        with estimate.scoring(metric.name):
-            results[metric.name] = session.score(metric)
+    results |= _score_missing(session, missing, facts.seconds, request, tell)
     results = {metric.name: results[metric.name] for metric in plan.metrics}
     protocols = {metric.name: session.protocol(metric) for metric in plan.metrics}
     return Scores(
@@ -77,6 +81,52 @@ def score_source(
         source=source,
         script=request.script,
     )
+
+
+def _score_missing(
+    session: _Session,
+    metrics: list[Metric],
+    seconds: float,
+    request: ScoreRequest,
+    tell: Callable[[ScoreProgress], None],
+) -> dict[str, Result]:
+    """Score with metrics whose results are not kept, side by side where there are cores for that.
+
+    Raises:
+        BadInput: an input cannot be read, or does not fit another.
+    """
+    if not metrics:
+        return {}
+    results: dict[str, Result] = {}
+
+    def score(metric: Metric) -> None:
+        with estimate.scoring(metric.name):
+            results[metric.name] = session.score(metric)
+
+    count = _count_side_by_side(request, seconds, len(metrics))
+    side_by_side = SideBySide(metrics, count, score)
+
+    def tell_unless_stopped(progress: ScoreProgress) -> None:
+        side_by_side.require_success()
+        tell(progress)
+
+    estimate = TimeEstimate(metrics, seconds, request.has_turns, tell_unless_stopped, side_by_side=count)
+    session.open(metrics)
+    # Products of matrices are too small for a second thread, and their last digit shall not depend on what runs beside.
+    with limit_to_one_thread():
+        side_by_side.run()
+    estimate.learn()
+    return results
+
+
+def _count_side_by_side(request: ScoreRequest, seconds: float, metrics: int) -> int:
+    """Return how many metrics are scored at once.
+
+    Models of the reference profile use all cores, or the GPU, by themselves; a short recording is over before a second
+    thread is of use, and of a long one two metrics at once need too much memory.
+    """
+    fits = SHORTEST <= seconds <= LONGEST and request.profile.partition(",")[0] == "embedded"
+    return min(MOST_AT_ONCE, metrics, count_threads()) if fits else 1
 
 
 class _Session:
@@ -108,6 +158,16 @@ class _Session:
         """The result that is kept; None where there is none."""
         payload = self._cache.get(self._key(metric))
         return None if payload is None else result_from_json(json.loads(payload))
+
+    def open(self, metrics: list[Metric]) -> None:
+        """Read what metrics ask for, as one thread.
+
+        Raises:
+            BadInput: the recording or another input cannot be read.
+        """
+        for metric in metrics:
+            for name in self._request.names_for(metric):
+                self._inputs[name]
 
     def score(self, metric: Metric) -> Result:
         """Score with one metric, and keep the result.

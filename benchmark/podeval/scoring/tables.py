@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
+from podeval.metrics.score import describe_merged
 from podeval.scoring.plots import plot_results
 from podeval.scoring.standing import number_text, reach_text, tone_for, word_for
 from podeval.text.terminal_safe import make_printable
@@ -58,6 +59,9 @@ def notes_on(scores: RecordingResults) -> list[str]:
             for kind, at in kinds.items()
         )
         lines.append(f"Defects: {'; '.join(kind_texts)}")
+    merged = ((describe_merged(result), name) for name, result in scores.results.items())
+    for sentence, names in _group((sentence, name) for sentence, name in merged if sentence).items():
+        lines.append(f"{sentence}: {', '.join(names)}")
     for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
         lines.append(f"Not scored: {', '.join(names)}: {reason}")
     if scores.advice:

@@ -64,10 +64,16 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
     speakers: tuple[SpeakerTurn, ...] = ()
     if script or "sptd" in scores.results:
         try:
-            speakers = find_speaker_turns(track, script)[0]
+            speakers = find_speaker_turns(track, script, _count_asked(scores))[0]
         except (CannotScore, ModelMissing):
             speakers = ()
     return join_turns(words, speakers)
+
+
+def _count_asked(scores: RecordingResults) -> int:
+    """How many speakers there should be, where more were heard; otherwise 0."""
+    notes = getattr(scores.results.get("sptd"), "notes", {})
+    return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
 
 
 def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:

@@ -25,6 +25,7 @@ from podeval import progress
 from podeval.audio.windows import Span
 from podeval.errors import ModelMissing
 from podeval.models.interfaces import MusicDetector, Samples
+from podeval.models.threads import one_torch_thread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -83,7 +84,7 @@ class OmniVadMusic(MusicDetector):
 
         count = max(0, 1 + (len(samples) - FRAME) // HOP)
         values = np.empty((count, _CLASSES), dtype=np.float32)
-        with torch.inference_mode():
+        with torch.inference_mode(), one_torch_thread():
             for first, last in _cut_pieces(count):
                 begin, end = max(first - REACH, 0), min(last + REACH, count)
                 banks = _make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])

@@ -20,6 +20,7 @@ from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
 from podeval.models.device import device
 from podeval.models.interfaces import Samples, Segmentation
+from podeval.models.threads import one_torch_thread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -65,7 +66,7 @@ class PyannoteSegmentation(Segmentation):
         sets = np.zeros((len(_SETS), SPEAKERS), np.uint8)
         for row, members in zip(sets, _SETS, strict=True):
             row[list(members)] = 1
-        with torch.inference_mode():
+        with torch.inference_mode(), one_torch_thread():
             for first in range(0, count, _BATCH):
                 chunks = np.zeros((min(_BATCH, count - first), _CHUNK), np.float32)
                 for number, chunk in enumerate(chunks):
