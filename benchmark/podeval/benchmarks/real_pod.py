@@ -302,7 +302,7 @@ BENCHMARK = Benchmark(
         "uneven_pace",
         "content_faults",
         "signal_faults",
-    ),  # fmt: skip
+    ),
     breakdowns=(
         Breakdown(name="category", title="Category", groups=CATEGORIES),
         Breakdown(name="speakers", title="Speakers", groups=("1", "2", "3", "4")),
