@@ -18,7 +18,7 @@ from markupsafe import Markup
 from podeval.leaderboard import table
 from podeval.leaderboard.query import Key
 from podeval.leaderboard.system_info import NOT_STATED, Facts
-from podeval.leaderboard.view import BoardView, ResolvedView
+from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView
 from podeval.plots.svg import format_value
 
 ALIKE = re.compile(r"(\d+) of \1")
@@ -49,13 +49,17 @@ def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str
         words: the page's texts in one language.
     """
     view, ids = settled.view, [column.id for column in settled.columns]
-    written: list[dict[Key, str]] = [settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids]
+    first = settled.page * COLUMNS_ON_A_PAGE
+    shown = slice(first, first + COLUMNS_ON_A_PAGE)
+    written: list[dict[Key, str]] = [
+        settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids[shown]
+    ]
     stated: dict[Key, str] = settled.sheet.recent.get(("stated in", words.language, *ids), dict)
     by = ids.index(view.sort.lstrip("-")) if view.sort.lstrip("-") in ids else None
     unpinned = address(replace(view, pins=()))
     parts: tuple[list[str], list[str]] = ([], [])
     for key, line in zip(keys, table.lines(settled, keys), strict=True):
-        for column, name, cell in zip(written, ids, line.cells, strict=True):
+        for column, name, cell in zip(written, ids[shown], line.cells[shown], strict=True):
             if key not in column:
                 column[key] = _render_cell(cell, settled.sheet.rows(name).get(key), words)
         if key not in stated:

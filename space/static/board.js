@@ -4,7 +4,7 @@ let failed = null;
 let current = "";
 let view, plots, problem, loading;
 const wide = matchMedia("(min-width: 56rem)");
-const cards = matchMedia("(max-width: 48rem)");
+const cards = matchMedia("(max-width: 74rem)");
 
 async function show(target, how) {
   if (asked) asked.abort();
@@ -48,22 +48,19 @@ function sentence(error) {
   }
 }
 
-// What had the focus has it again, what was open stays open, and the table stays where it was scrolled to.
+// What had the focus has it again, and what was open stays open.
 function replace(content) {
   const unfolded = document.getElementById("fold-controls")?.getAttribute("aria-expanded") === "true";
   stop();
   const focused = document.activeElement && document.activeElement.id;
   const open = [...document.querySelectorAll("#view details[open], #board-plots details[open]")].map((details) => details.id);
-  const table = document.getElementById("table");
-  const left = table ? table.scrollLeft : 0;
   const parsed = new DOMParser().parseFromString(content, "text/html");
   const drawn = parsed.getElementById("drawn");
+  document.getElementById("early")?.remove();
   plots = document.querySelector("#board-plots .podeval-part");
   plots?.replaceChildren(...(drawn ? [drawn] : []));
   view.replaceChildren(...parsed.body.childNodes);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  const next = document.getElementById("table");
-  if (next) next.scrollLeft = left;
   if (unfolded) fold(document.getElementById("fold-controls"));
   label();
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
