@@ -44,7 +44,7 @@ from podeval.stats.elo import Elo, elo
             "Elo points",
             unreached=PLACE,
             about="lower end of its 95 % interval, clustered by voter",
-            about_zh="95 % 置信区间的下限，按投票者聚类",
+            about_zh="95% 置信区间的下限，按投票者聚类",
             zh="竞技场评分下限",
         ),
         Key(
@@ -53,7 +53,7 @@ from podeval.stats.elo import Elo, elo
             "Elo points",
             unreached=PLACE,
             about="upper end of the interval",
-            about_zh="95 % 置信区间的上限",
+            about_zh="95% 置信区间的上限",
             zh="竞技场评分上限",
         ),
         Key(

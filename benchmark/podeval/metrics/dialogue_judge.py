@@ -137,7 +137,7 @@ _ZH = {
     title="Dialogue judge",
     version="1.0",
     dimension="script.judged",
-    about_zh="从质量上看，评审模型更偏好这份脚本还是参考脚本。",
+    about_zh="从质量上看，裁判模型更偏好这份脚本还是参考脚本。",
     dimension_zh="评审",
     keys=tuple(
         Key(key, "higher", "", (-3, 3), unreached=ZERO, about=_ABOUT[key], zh=_ZH[key][0], about_zh=_ZH[key][1])

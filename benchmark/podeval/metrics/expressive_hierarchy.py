@@ -90,7 +90,7 @@ RATE = 16_000
     title="Expressive hierarchy",
     version="1.0",
     dimension="expressiveness.hierarchy",
-    about_zh="长篇演绎是否有起伏和推进，由评审模型听完整段后判断。",
+    about_zh="长篇演绎是否有起伏和推进，由裁判模型听完整段后判断。",
     dimension_zh="层次",
     keys=(
         Key(

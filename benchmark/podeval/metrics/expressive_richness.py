@@ -87,7 +87,7 @@ STRETCH, SHORTEST = 10.0, 3.0
     title="Expressive richness",
     version="1.0",
     dimension="expressiveness.richness",
-    about_zh="语音中的情感、角色和讲述有多丰富，由能听音频的评审模型判断。",
+    about_zh="语音中的情感、角色和讲述有多丰富，由能听音频的裁判模型判断。",
     dimension_zh="丰富性",
     keys=(
         Key(

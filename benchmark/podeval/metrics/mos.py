@@ -227,7 +227,7 @@ _ZH = {
             "",
             (1, 5),
             about="lower end of the 95 % interval of mos, by listener",
-            about_zh="MOS 的 95 % 置信区间的下限，按听众聚类",
+            about_zh="MOS 的 95% 置信区间的下限，按听众聚类",
             zh="问卷 MOS 下限",
         ),
         Key(
@@ -236,7 +236,7 @@ _ZH = {
             "",
             (1, 5),
             about="upper end of the 95 % interval of mos, by listener",
-            about_zh="MOS 的 95 % 置信区间的上限，按听众聚类",
+            about_zh="MOS 的 95% 置信区间的上限，按听众聚类",
             zh="问卷 MOS 上限",
         ),
     ),

@@ -42,7 +42,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             (0, 100),
             unreached=RELATIVE,
             about="lower end of its 95 % interval, clustered by listener",
-            about_zh="95 % 置信区间的下限，按听众聚类",
+            about_zh="95% 置信区间的下限，按听众聚类",
             zh="MUSHRA 下限",
         ),
         Key(
@@ -52,7 +52,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             (0, 100),
             unreached=RELATIVE,
             about="upper end of the interval",
-            about_zh="95 % 置信区间的上限",
+            about_zh="95% 置信区间的上限",
             zh="MUSHRA 上限",
         ),
     ),

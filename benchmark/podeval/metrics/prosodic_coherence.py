@@ -101,7 +101,7 @@ RATE = 16_000
     title="Prosodic coherence",
     version="1.0",
     dimension="semantics.prosody",
-    about_zh="长篇语音的连读、重音和语调是否像真人，由能听音频的评审模型判断。",
+    about_zh="长篇语音的连读、重音和语调是否像真人，由能听音频的裁判模型判断。",
     dimension_zh="韵律",
     keys=(
         Key(
