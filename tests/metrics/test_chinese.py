@@ -13,7 +13,7 @@ import podeval
 from podeval import benchmarks
 from podeval.leaderboard.columns import Column, column, dimension_title
 from podeval.leaderboard.explanations import explain
-from podeval.leaderboard.reasons import CAUSES, translate_reason
+from podeval.leaderboard.reasons import CAUSES, SENTENCES, translate_reason
 from podeval.metrics import catalogue
 from podeval.metrics.units import AS_THEY_ARE, unit_in
 from podeval.runs import composite_scores, reliability
@@ -90,7 +90,9 @@ def test_every_translated_reason_is_one_that_the_engine_gives() -> None:
     files = [path for folder in folders for path in (ENGINE / folder).rglob("*.py")]
     source = re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text("utf-8") for path in files))
     gone = []
-    for sentence, translation in words()["sentences"].items():
+    translations = words()["sentences"]
+    assert translations.keys() == SENTENCES.keys()
+    for code, sentence in SENTENCES.items():
         gone += [part for part in map(str.strip, SEAMS.split(sentence)) if len(part) > 8 and part not in source]
-        assert set(PLACE.findall(translation)) <= set(PLACE.findall(sentence)), sentence
+        assert set(PLACE.findall(translations[code])) <= set(PLACE.findall(sentence)), sentence
     assert not gone
