@@ -9,6 +9,7 @@ from board_words import Words
 
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.explanations import explain
+from podeval.metrics.units import unit_in
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,12 @@ def explain_heads(columns: Sequence[Column], words: Words) -> list[ExplainedHead
 
 
 def explain_column(column: Column, words: Words) -> ExplainedHead:
-    """Explain one column in a language of the site; sentences of a declaration are in English."""
-    known, names = explain(column), words["explained"]
+    """Explain one column in a language of the site."""
+    known, names = explain(column, words.language), words["explained"]
     better = str(names["directions"][known.better])
     facts = [
         (names["better"], better.format(known.ideal) if known.ideal else better.replace(" {}", "").replace("{}", "")),
-        (names["range"], known.range and f"{known.range} {column.unit}".strip()),
+        (names["range"], known.range and f"{known.range} {unit_in(column.unit, words.language)}".strip()),
         (names["people"], known.people),
         (names["systems"], known.systems),
         (names["source"], known.source or known.unreached),

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from podeval.leaderboard import table
 from podeval.leaderboard.query import Key
 from podeval.leaderboard.system_info import NOT_STATED, Facts
-from podeval.leaderboard.view import BoardView, ResolvedView
+from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView
 from podeval.plots.svg import format_value
 
 ALIKE = re.compile(r"(\d+) of \1")
@@ -49,15 +49,21 @@ def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str
         words: the page's texts in one language.
     """
     view, ids = settled.view, [column.id for column in settled.columns]
-    written: list[dict[Key, str]] = [settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids]
+    columns = {column.id: column for column in settled.columns}
+    first = settled.page * COLUMNS_ON_A_PAGE
+    shown = slice(first, first + COLUMNS_ON_A_PAGE)
+    written: list[dict[Key, str]] = [
+        settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids[shown]
+    ]
     stated: dict[Key, str] = settled.sheet.recent.get(("stated in", words.language, *ids), dict)
     by = ids.index(view.sort.lstrip("-")) if view.sort.lstrip("-") in ids else None
     unpinned = address(replace(view, pins=()))
     parts: tuple[list[str], list[str]] = ([], [])
     for key, line in zip(keys, table.lines(settled, keys), strict=True):
-        for column, name, cell in zip(written, ids, line.cells, strict=True):
+        for column, name, cell in zip(written, ids[shown], line.cells[shown], strict=True):
             if key not in column:
-                column[key] = _render_cell(cell, settled.sheet.rows(name).get(key), words)
+                label = words.column(columns[name])
+                column[key] = _render_cell(cell, settled.sheet.rows(name).get(key), label, words)
         if key not in stated:
             stated[key] = _render_stated(line, settled.facts.get(line.system, Facts()), words)
         standing = line.cells[by].standing if by is not None else ""
@@ -126,11 +132,13 @@ def _render_stated(line: table.TableRow, facts: Facts, words: Words) -> str:
     return f'<small class="stated">{summary}{scored}</small>'
 
 
-def _render_cell(cell: table.Cell, row: table.Row | None, words: Words) -> str:
+def _render_cell(cell: table.Cell, row: table.Row | None, label: str, words: Words) -> str:
+    """A cell, which says of which column it is, for phones, where a system is a card."""
+    label = escape(label)
     why = table.reasons_text([row], words["causes"]) if row is not None and not cell.standing.startswith("#") else ""
     if cell.value is None:
         number = cell.number.replace("unscored", str(words["unscored"]))
-        return f'<td class="n quiet">{_behind(number, why)}</td>'
+        return f'<td class="n quiet" data-label="{label}">{_behind(number, why)}</td>'
     alike = ALIKE.fullmatch(cell.interval)
     interval = str(words["alike"]).format(alike[1]) if alike else cell.interval
     # As few elements as can be, and lines by line feeds: a large board has thousands of cells.
@@ -138,11 +146,11 @@ def _render_cell(cell: table.Cell, row: table.Row | None, words: Words) -> str:
     number = escape(cell.number)
     if cell.standing.startswith("#"):
         best = " best" if cell.standing == "#1" or cell.standing.startswith("#1–") else ""
-        return f'<td class="n{best}">{number}\n<b>{cell.standing}</b>{small}</td>'
+        return f'<td class="n{best}" data-label="{label}">{number}\n<b>{cell.standing}</b>{small}</td>'
     word = str(words["standings"].get(cell.standing, cell.standing))
     behind = _behind(word, why) if word else ""
     line = "\n" if behind and not behind.startswith("<") else ""
-    return f'<td class="n">{number}{small}{line}{behind}</td>'
+    return f'<td class="n" data-label="{label}">{number}{small}{line}{behind}</td>'
 
 
 def _behind(text: str, why: str) -> str:

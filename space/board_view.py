@@ -17,6 +17,7 @@ from markupsafe import Markup
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.leaderboard import pictures, table
+from podeval.leaderboard.columns import Column
 from podeval.leaderboard.query import Index, Key
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, BoardView, ResolvedView, resolve_view
@@ -26,9 +27,6 @@ FIRST = 100
 
 FEW_DRAWS = 20
 """Independent draws below which intervals of strongly skewed values are too narrow, and a reader is told."""
-
-FITS = 9
-"""Columns that fit into a page; a table of more is moved sideways."""
 
 
 def describe_view(
@@ -66,9 +64,10 @@ def describe_view(
         tabs=_tabs(settled, words),
         heads=_heads(settled, words),
         sorted_by=next((words.title(c) for c in settled.columns if c.id == view.sort.lstrip("-")), ""),
-        explained=explain_heads(settled.columns, words),
+        explained=explain_heads(_shown_columns(settled), words),
         rows=rows,
-        wide=len(settled.columns) > FITS,
+        pages=_pages(settled, words),
+        column_count=len(settled.columns),
         papers=papers_of(settled, index, words),
         footing=_footing(settled, first, words),
         more=_more(settled, len(order), words),
@@ -140,7 +139,7 @@ def _tabs(settled: ResolvedView, words: Words) -> list[tuple[str, str, bool]]:
     """The overview, every group of dimensions, and all columns: what it is called, its address, whether it is shown."""
     view = settled.view
     here = view.dimension if view.dimension in (OVERVIEW, EVERYTHING) else view.dimension.partition(".")[0]
-    moved = replace(view, columns=(), sort="", of="")
+    moved = replace(view, columns=(), sort="", of="", column_page="")
     return [
         (dimension_text(name, words), address(replace(moved, dimension=name)), name == here)
         for name in (OVERVIEW, *settled.choices.groups, EVERYTHING)
@@ -150,8 +149,25 @@ def _tabs(settled: ResolvedView, words: Words) -> list[tuple[str, str, bool]]:
 def _heads(settled: ResolvedView, words: Words) -> list[SimpleNamespace]:
     view = settled.view
     heads = [_head("system", words["system"], "name", view)]
-    heads += [_head(column.id, words.column(column), "number", view) for column in settled.columns]
+    heads += [_head(column.id, words.column(column), "number", view) for column in _shown_columns(settled)]
     return heads
+
+
+def _shown_columns(settled: ResolvedView) -> Sequence[Column]:
+    return settled.pages[settled.page] if settled.pages else ()
+
+
+def _pages(settled: ResolvedView, words: Words) -> list[SimpleNamespace]:
+    """The pages of columns: `1–9`, what is on each, its address, and whether it is shown; none where all fit on one."""
+    pages, first = [], 1
+    for number, columns in enumerate(settled.pages):
+        last = first + len(columns) - 1
+        to = address(replace(settled.view, column_page=str(number + 1) if number else ""))
+        titles = ", ".join(words.title(column) for column in columns)
+        text = f"{first}–{last}" if last > first else str(first)
+        pages.append(SimpleNamespace(text=text, titles=titles, address=to, here=number == settled.page))
+        first = last + 1
+    return pages if len(pages) > 1 else []
 
 
 def _head(name: str, text: str, kind: str, view: BoardView) -> SimpleNamespace:

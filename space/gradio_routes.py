@@ -173,7 +173,8 @@ class GradioGate:
         headers = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
         prefix = PREFIXES[language]
         inner = {**scope, "method": "GET", "headers": headers, "path": f"{prefix}/", "root_path": prefix}
-        inner["raw_path"] = inner["path"].encode()
+        # What is asked for is ours to read: of `?page=` Gradio would show a page of its own, or fail.
+        inner |= {"raw_path": inner["path"].encode(), "query_string": b""}
         status, body = await _collect(await self.apps.start(language), inner, receive)
         if status != 200:
             await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from content_policy import GRADIO_PAGE, header_value
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from gradio_routes import LARGEST_ARCHIVE, LARGEST_UPLOAD
+from gradio_routes import LARGEST_ARCHIVE, LARGEST_UPLOAD, TABS
+from markupsafe import Markup
+from pages.board import render_view
 from tabs.score import PARTS_ID
 from web_request import find_recordings_sender
 
@@ -58,7 +60,8 @@ class TabsFrame:
         page = _replace(page, 'lang="en"', f'lang="{language}"')
         page = _replace(page, "</head>", f"{head}</head>")
         start = page.index(">", page.index("<body")) + 1
-        content = f"{page[:start]}{header}{page[start:]}".encode()
+        early = self._render_early(request) if tab == TABS[0] else ""
+        content = f"{page[:start]}{header}{early}{page[start:]}".encode()
         answer = HTMLResponse(b"")
         if "gzip" in request.headers.get("accept-encoding", ""):
             content = gzip.compress(content, compresslevel=1)
@@ -71,6 +74,11 @@ class TabsFrame:
         answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
         self._site.keep_language(request, answer)
         return answer
+
+    def _render_early(self, request: Request) -> str:
+        """The board as its first reader sees it until Gradio is there, which takes seconds; a script removes it."""
+        view, whole = render_view(self._site, request)
+        return self._site.render_text(request, "board_early.html", view=Markup(view)) if whole else ""
 
 
 def _select(page: str, tab: str, metric: str, largest: int) -> str:

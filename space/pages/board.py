@@ -13,7 +13,7 @@ import pandas as pd
 from board_view import describe_view
 from board_words import Words
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from part_routes import PART, PartRoute
 from website import Site
 
@@ -42,27 +42,9 @@ def router(site: Site) -> APIRouter:
     @parts.get("/", include_in_schema=False)
     def view(request: Request) -> Response:
         site.limit(request, PAGE_RATE)
-        language = site.language(request)
-        words = Words(site.texts[language]["board"], language)
-        person = site.person(request)
-        operates, problem, view = person is not None and person.admin, "", None
-        try:
-            index = folder.index()
-            wide = "wide" in request.headers.get(PART, "")
-            if not index.empty:
-                view = describe_view(_view(request), index, folder, words, str(request.base_url), wide)
-        except BadInput as error:
-            _LOG.error("the board cannot be shown: %s", error)
-            problem = str(error) if operates else words["in_the_log"]
-        answer = site.render(
-            request,
-            "board_view.html",
-            shown=view,
-            problem=problem,
-            folder=str(folder.path) if operates else "",
-            elsewhere=_elsewhere(view.view) if view else (),
-        )
-        answer.status_code = 503 if problem else 200
+        content, whole = render_view(site, request, "wide" in request.headers.get(PART, ""))
+        answer = HTMLResponse(content, 200 if whole else 503)
+        site.keep_language(request, answer)
         answer.headers["Vary"] = f"{PART}, accept-encoding, accept-language"
         return _compress(request, answer)
 
@@ -100,6 +82,35 @@ def router(site: Site) -> APIRouter:
 
     routes.include_router(parts)
     return routes
+
+
+def render_view(site: Site, request: Request, wide: bool = False) -> tuple[str, bool]:
+    """The view of an address as HTML, and whether the results could be read.
+
+    Args:
+        site: whose results are shown.
+        request: of a reader.
+        wide: whether there is room for wide plots.
+    """
+    folder, language, person = site.results, site.language(request), site.person(request)
+    words = Words(site.texts[language]["board"], language)
+    operates, problem, view = person is not None and person.admin, "", None
+    try:
+        index = folder.index()
+        if not index.empty:
+            view = describe_view(_view(request), index, folder, words, str(request.base_url), wide)
+    except BadInput as error:
+        _LOG.error("the board cannot be shown: %s", error)
+        problem = str(error) if operates else words["in_the_log"]
+    content = site.render_text(
+        request,
+        "board_view.html",
+        shown=view,
+        problem=problem,
+        folder=str(folder.path) if operates else "",
+        elsewhere=_elsewhere(view.view) if view else (),
+    )
+    return content, not problem
 
 
 def _view(request: Request) -> BoardView:

@@ -40,7 +40,7 @@ def _card(metric: Metric, words: Words) -> dict[str, Any]:
     return {
         "name": metric.name,
         "title": metric.title,
-        "about": metric.about.partition(": ")[2] or metric.about,
+        "about": metric.purpose_in(words.language),
         "paper": metric.paper,
         "version": metric.version,
         "keys": [explain_column(of, words) for of in columns],

@@ -21,6 +21,7 @@ from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, sides
 from podeval.leaderboard.compare_plot import differences
 from podeval.leaderboard.compare_sound import Recordings
+from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_scores import Reading, ScoreCache
 from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
@@ -54,7 +55,8 @@ def router(site: Site) -> APIRouter:
     ) -> HTMLResponse:
         site.limit(request, "120/minute")
         board = folder.board()
-        texts = site.texts[site.language(request)]["compare"]
+        every_text = site.texts[site.language(request)]
+        texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
         leading = not (a or b)
         if leading:
             a, b = (*leading_systems(folder, 2), "", "")[:2]
@@ -93,9 +95,11 @@ def router(site: Site) -> APIRouter:
             places=comparison.places,
             dimensions=_values(comparison, texts),
             column=column,
-            headers=[(c.id, c.header) for c in comparison.headlines],
+            headers=[(c.id, c.header_in(texts["language"])) for c in comparison.headlines],
             items=[_item(entry, column, texts) for entry in comparison.items],
-            plot=Markup(differences(comparison, column, texts["plot"])) if column else None,
+            plot=Markup(differences(comparison, column, texts["plot"] | {"language": texts["language"]}))
+            if column
+            else None,
             shared=shared,
             scores=_scores(shared, comparison, texts) if shared else [],
             deck=deck,
@@ -166,7 +170,9 @@ def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[s
     """Rows of values by dimension."""
     by_dimension: dict[str, list[dict[str, str]]] = {}
     for pair in comparison.pairs:
-        by_dimension.setdefault(dimension_title(pair.column.dimension), []).append(_value(pair, texts))
+        by_dimension.setdefault(dimension_title(pair.column.dimension, texts["language"]), []).append(
+            _value(pair, texts)
+        )
     return list(by_dimension.items())
 
 
@@ -191,7 +197,7 @@ def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
         verdict = texts["unsure"].format(verdict)
     winner = {"better": "a", "worse": "b"}.get(word, "") if pair.to_b.sure else ""
     return {
-        "header": pair.column.header, "protocol": pair.protocol, "a": both[0], "b": both[1],
+        "header": pair.column.header_in(texts["language"]), "protocol": pair.protocol, "a": both[0], "b": both[1],
         "difference": difference, "count": count, "said": verdict, "winner": winner,
     }  # fmt: skip
 
@@ -232,7 +238,7 @@ def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -
         difference = item.difference(column)
         rows.append(
             {
-                "header": column.header,
+                "header": column.header_in(texts["language"]),
                 "cells": [_cell_or_reason(reading, column.key, places_, texts) for reading in readings],
                 "difference": "" if difference is None else signed_text(difference, places_),
             }
@@ -243,4 +249,4 @@ def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -
 def _cell_or_reason(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
     if reading is None or not reading.reason:
         return _cell(reading, key, places_, texts)
-    return f"{texts['unscored_by'][reading.cause]}: {reading.reason}"
+    return f"{texts['unscored_by'][reading.cause]}: {translate_reason(reading.reason, texts['reasons'])}"

@@ -75,7 +75,7 @@ def router(site: Site) -> APIRouter:
         def link(**changed: Any) -> str:
             return f"/system?{urlencode({name: value for name, value in (query | changed).items() if value})}"
 
-        deck = None
+        deck, reasons = None, all_texts["board"]["causes"]
         if chosen:
             players = [PlayerSide(system, description.title, chosen.item.output)]
             deck = player_data.deck(read.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part)
@@ -93,7 +93,9 @@ def router(site: Site) -> APIRouter:
                 (line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()
             ],
             item=chosen.item if chosen else None,
-            of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, deck, texts) if chosen else None,
+            of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
+            if chosen
+            else None,
             deck=deck,
             link=link,
             script_data=Markup(as_script_data(player_data.script_data(deck, all_texts["compare"]))),
@@ -117,7 +119,13 @@ def _first(chapter: Chapter) -> Any:
 
 
 def _item(
-    items: Any, system: str, where: str, item: str, deck: dict[str, Any] | None, texts: dict[str, Any]
+    items: Any,
+    system: str,
+    where: str,
+    item: str,
+    deck: dict[str, Any] | None,
+    texts: dict[str, Any],
+    reasons: dict[str, Any],
 ) -> dict[str, Any]:
     """Every score of an item, what went wrong in it, and its windowed values over time."""
     results, _ = system_page.item_results(items, system, where, item)
@@ -126,7 +134,7 @@ def _item(
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else item_defects.list_rows(defects, audio, texts),
-        "scores": system_page.scores(results),
+        "scores": system_page.scores(results, texts["language"], reasons),
         "heard": system_page.read_transcripts(results),
         "timelines": [_timeline(metric, track, texts) for metric, track in system_page.timelines(results).items()],
     }
@@ -136,7 +144,7 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
     """A picture with its keys, and the drift of each in words."""
     name = metric.partition(" (")[0]
     keys = list(track.values)[:MOST_KEYS]
-    headers = [column(name, key, name).header for key in keys]
+    headers = [column(name, key, name).header_in(texts["language"]) for key in keys]
     title = texts["timeline_title"].format(metric=metric, window=f"{track.window:g} {track.unit}")
     drift = track.drift
     slopes = []

@@ -4,7 +4,6 @@ let failed = null;
 let current = "";
 let view, plots, problem, loading;
 const wide = matchMedia("(min-width: 56rem)");
-const cards = matchMedia("(max-width: 48rem)");
 
 async function show(target, how) {
   if (asked) asked.abort();
@@ -48,34 +47,21 @@ function sentence(error) {
   }
 }
 
-// What had the focus has it again, what was open stays open, and the table stays where it was scrolled to.
+// What had the focus has it again, and what was open stays open.
 function replace(content) {
   const unfolded = document.getElementById("fold-controls")?.getAttribute("aria-expanded") === "true";
   stop();
   const focused = document.activeElement && document.activeElement.id;
   const open = [...document.querySelectorAll("#view details[open], #board-plots details[open]")].map((details) => details.id);
-  const table = document.getElementById("table");
-  const left = table ? table.scrollLeft : 0;
   const parsed = new DOMParser().parseFromString(content, "text/html");
   const drawn = parsed.getElementById("drawn");
+  document.getElementById("early")?.remove();
   plots = document.querySelector("#board-plots .podeval-part");
   plots?.replaceChildren(...(drawn ? [drawn] : []));
   view.replaceChildren(...parsed.body.childNodes);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  const next = document.getElementById("table");
-  if (next) next.scrollLeft = left;
   if (unfolded) fold(document.getElementById("fold-controls"));
-  label();
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
-}
-
-// On a phone, where a system is a card, each number says of which column it is.
-function label() {
-  if (!cards.matches) return;
-  for (const table of document.querySelectorAll("table.board")) {
-    const heads = [...table.querySelectorAll("thead th")].map((head) => (head.querySelector("a") ?? head).firstChild?.textContent ?? "");
-    for (const cell of table.querySelectorAll("tbody td.n")) cell.dataset.label = heads[cell.cellIndex];
-  }
 }
 
 function fold(button) {
@@ -146,7 +132,6 @@ export function start(element, props, trigger, watch) {
   plots = document.querySelector("#board-plots .podeval-part");
   for (const place of [element, plots]) place?.addEventListener("click", (event) => click(event, trigger));
   problem.querySelector("button").addEventListener("click", () => failed && show(...failed));
-  cards.addEventListener("change", label);
   wide.addEventListener("change", () => current && show(current, "stay"));
   document.addEventListener("podeval:tab", stop);
   document.getElementById("fold-choices")?.addEventListener("click", (event) => {

@@ -106,7 +106,8 @@ class Visit:
 
     def open(self, url: str) -> Any:
         self.page.goto(url)
-        self.page.wait_for_selector("#table td")
+        # The first view comes with the page; the one that a reader can use follows it.
+        self.page.wait_for_selector("#view #table td")
         # The fields know by then what can be chosen.
         self.page.wait_for_function("document.querySelector('#f-board input')?.value")
         return self.page

@@ -51,9 +51,9 @@ def take(browser: Any, address: str) -> None:
     """Take every picture."""
     system = ""
     for path, name, selector, width, height in (
-        ("/", "board", "table.board td", 1000, 720),
+        ("/", "board", "#view table.board td", 1200, 720),
         ("/arena", "arena", "[data-part=arena-part] audio, [data-part=arena-part] button", 1000, 620),
-        ("/", "preview", "table.board td", 1200, 630),
+        ("/", "preview", "#view table.board td", 1200, 630),
     ):
         page = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce").new_page()
         page.goto(f"{address}{path}")

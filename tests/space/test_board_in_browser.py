@@ -198,7 +198,7 @@ def test_on_a_phone_a_system_is_a_card_and_nothing_scrolls_sideways(chromium: An
         viewport={"width": 360, "height": 780}, color_scheme="dark", has_touch=True
     ).new_page()  # fmt: skip
     page.goto(address + query)
-    page.wait_for_selector("figure.plot svg")
+    page.wait_for_selector("#view #table td")
     for summary in page.locator("summary:visible").all():
         summary.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -219,7 +219,7 @@ def test_on_a_phone_a_system_is_a_card_and_nothing_scrolls_sideways(chromium: An
 def test_the_board_speaks_chinese_to_who_asks_for_it_or_whose_browser_does(chromium: Any, address: str) -> None:
     page = chromium.new_context(locale="zh-CN").new_page()
     page.goto(address)
-    page.wait_for_selector("#table td")
+    page.wait_for_selector("#view #table td")
     assert page.inner_text("h1") == "机器长语音评测榜"
     assert "词错误率 ↓" in page.inner_text("#table thead")
     assert "由我们造成" in page.text_content("#table")
@@ -227,7 +227,7 @@ def test_the_board_speaks_chinese_to_who_asks_for_it_or_whose_browser_does(chrom
     page.get_by_label("搜索").press_sequentially("没有")
     page.wait_for_selector("h2:has-text('没有符合条件的系统')")
     page.goto(f"{address}?lang=en&q=piper")
-    page.wait_for_selector("table.board td")
+    page.wait_for_selector("#view table.board td")
     assert page.inner_text("h1") == "Long-form machine speech, measured"
     page.context.close()
 

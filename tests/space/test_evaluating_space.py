@@ -49,14 +49,14 @@ def desk_of(folder: Path, database: Database) -> Any:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, "Nobody evaluates what is submitted here: the operator of this board sets `PODEVAL_EXECUTOR=hf-jobs`"),
+        ({}, "Submissions are not evaluated here yet: the operator of this site has to set `PODEVAL_EXECUTOR=hf-jobs`"),
         ({"PODEVAL_EXECUTOR": "elsewhere"}, "Workers on other machines evaluate"),
-        ({"PODEVAL_EXECUTOR": "hf-jobs"}, "Nothing is evaluated here at present: say which image jobs run"),
+        ({"PODEVAL_EXECUTOR": "hf-jobs"}, "Submissions are not evaluated here at present: say which image jobs run"),
         (
             {**SETTINGS, "PODEVAL_JOBS_BUDGET": ""},
-            "Nothing is evaluated here at present: say what all jobs together may cost",
+            "Submissions are not evaluated here at present: say what all jobs together may cost",
         ),
-        (SETTINGS, "run as jobs on Hugging Face (a10g-large) and are measured here; 0.00 of 50.00 USD are gone."),
+        (SETTINGS, "run as jobs on Hugging Face (a10g-large) and are measured here; 0.00 of 50.00 USD are spent."),
     ],
 )
 def test_the_queue_says_in_a_sentence_who_works_or_what_is_missing(

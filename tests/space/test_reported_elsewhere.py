@@ -35,7 +35,10 @@ def test_the_board_of_papers_has_them_below_with_their_sources(local: TestClient
         assert f'href="{table.source.address}"' in part
         assert table.source.protocol[language] in part
         for system, cells in table.rows:
-            row = "".join(f'<td class="n">{cell or "–"}</td>' for cell in cells)
+            heads = [column.header for column in table.columns]
+            row = "".join(
+                f'<td class="n" data-label="{head}">{cell or "–"}</td>' for head, cell in zip(heads, cells, strict=True)
+            )
             assert f'<tr><th scope="row">{system}</th>{row}</tr>' in part
 
 

@@ -16,8 +16,10 @@ QUOTED = (
     *("Leave it to chance", "Who was who", "Your share", "This could not be done", "For programs", "Against it"),
     *("How the numbers come about", "The other system", "Why not", "Who runs this board", "They are taken"),
     *("Give it again for new runs", "larger always better", "errors errors", "Nothing has been measured here yet"),
+    *("are not told", "are told", "is told", "stands on the trail", "USD are gone", "What was seen", "Do this?"),
+    *("than which nothing", "What it made is kept", "what became of the rest", "is worked on", "Who came"),
 )
-"""What a reviewer quoted as a dialect of ours."""
+"""What reviewers quoted as a dialect of ours."""
 CHINESE = (
     *("对数少于", "中间值为 1000", "十比一的胜率", "都需要一个人", "谜底", "已经相遇", "尚未相遇", "从未相遇"),
     *("若干嗓音", "你自己", "数字从何而来", "听众的度量", "您已听完全部"),

@@ -151,7 +151,7 @@ def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: Non
     take("5-published")
     page.get_by_role("tab", name="Leaderboard").click()
     page.reload()
-    page.wait_for_selector("table.board tbody th:has-text('tiny-voice')")
+    page.wait_for_selector("#view table.board tbody th:has-text('tiny-voice')")
     take("6-leaderboard")
 
 

@@ -165,6 +165,8 @@ class Composite(FactSheet):
     track: Name
     columns: tuple[str, ...] = Field(min_length=2)
     about: Sentence
+    zh: str = ""
+    about_zh: str = ""
 
 
 class Aggregation(FactSheet):

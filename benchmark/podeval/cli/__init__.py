@@ -115,7 +115,7 @@ _IMPORTS: Mapping[str, Callable[[], Any]] = {
 app = typer.Typer(
     name="podeval",
     cls=lazy_group(_IMPORTS, _GROUPS),
-    help="Judge long-form spoken audio made by machines: podcasts, audiobooks, dialogue, scripts.\n\n"
+    help="Evaluate long-form speech made by machines: podcasts, audiobooks, dialogue and scripts.\n\n"
     "Example: podeval score episode.wav",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from podeval.submissions.moderation import SubmissionModeration
 
 admin = typer.Typer(
-    help="For operators: takedowns, the log of decisions, a new secret. All else is decided on the page /admin "
-    "of the site.\n\nExample: podeval admin trail",
+    help="Operator commands: takedowns, the log of decisions, a new secret. Everything else is decided on the page "
+    "/admin of the site.\n\nExample: podeval admin trail",
     no_args_is_help=True,
 )
 
@@ -32,19 +32,21 @@ def _user() -> str:
         return "operator"
 
 
-Reason = Annotated[str, typer.Option(help="why; shown with the submission")]
-By = Annotated[str, typer.Option(help="who decides; on the trail, shown to operators only", default_factory=_user)]
-Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
+Reason = Annotated[str, typer.Option(help="reason; shown with the submission")]
+By = Annotated[
+    str, typer.Option(help="name of who decides; in the log, shown to operators only", default_factory=_user)
+]
+Id = Annotated[str, typer.Argument(metavar="ID", help="id of the submission; `podeval submissions list` shows it")]
 
 
 @admin.command()
 def trail(
-    newest: Annotated[int, typer.Option(min=1, help="how many")] = 100,
+    newest: Annotated[int, typer.Option(min=1, help="number of entries")] = 100,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show every decision, newest first: when, who, what, about what, why.
+    """Show the log of decisions, newest first: when, who, what, about what and why.
 
     Example: podeval admin trail --newest 20
     """
@@ -60,10 +62,11 @@ def trail(
 
 @admin.command()
 def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Take a submission off the board and delete what it said, for good; the same is not taken in again.
+    """Take a submission off the leaderboard and delete its outputs permanently; the same outputs are refused from
+    then on.
 
-    Copies that podeval made elsewhere are cleared too; what is left for you to do is said of each, and said again when
-    the command is.
+    Copies that podeval made elsewhere are deleted too; a list says what is left for you to do, also when you repeat
+    the command.
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
@@ -74,7 +77,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
 @admin.command("new-secret")
 def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Take another secret for pseudonyms: everybody becomes a new voter, whose votes count again. Stop the site first.
+    """Replace the secret for pseudonyms: everybody becomes a new voter and may vote again. Stop the site first.
 
     Example: podeval admin new-secret --reason "The disk with the secret is gone."
     """

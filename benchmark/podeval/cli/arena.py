@@ -35,15 +35,17 @@ class Covariate(StrEnum):
     LOUDNESS = "loudness"
 
 
-Dimension = Annotated[str | None, typer.Option(help="only what is judged on this one")]
-VoteId = Annotated[str, typer.Argument(metavar="VOTE", help="its id; `podeval arena flags` lists those flagged")]
-Reason = Annotated[str, typer.Option(help="why; published with the vote")]
-By = Annotated[str, typer.Option(help="who decides; kept, not published")]
+Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
+VoteId = Annotated[
+    str, typer.Argument(metavar="VOTE", help="id of the vote; `podeval arena flags` lists those flagged")
+]
+Reason = Annotated[str, typer.Option(help="reason; published with the vote")]
+By = Annotated[str, typer.Option(help="name of who decides; stored, not published")]
 
 
 @arena.command()
 def init(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Make the tables, or bring them to this version; nothing is lost.
+    """Create the arena's tables, or upgrade them to this version; no data is lost.
 
     Example: podeval arena init --database postgresql://podeval@localhost/podeval
     """
@@ -56,13 +58,13 @@ def init(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 @arena.command()
 def add(
     manifest: Annotated[
-        Path, typer.Argument(metavar="MANIFEST", help="YAML or JSON; docs/arena.md says what is in it")
+        Path, typer.Argument(metavar="MANIFEST", help="a YAML or JSON file, as described in docs/arena.md")
     ],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Take in systems, items and outputs; their length and loudness are measured once. Exit code 1 where some were
-    left out, since listeners heard something else of them.
+    """Add systems, items and outputs; their length and loudness are measured once. The exit code is 1 if some were
+    left out because listeners have heard other recordings of them.
 
     Example: podeval arena add battles.yaml
     """
@@ -90,14 +92,18 @@ def _say_left_out(done: "Added") -> None:
 @arena.command("add-runs")
 def add_runs(
     runs: Annotated[Path, typer.Argument(metavar="RUNS", help="folder of runs")],
-    benchmark: Annotated[str, typer.Option(help="only runs on this one")] = "",
+    benchmark: Annotated[str, typer.Option(help="only runs on this benchmark")] = "",
     split: Annotated[str, typer.Option(help="only runs on this split")] = "",
-    dimension: Annotated[str, typer.Option(help="what listeners judge; overall by default")] = "",
-    question: Annotated[str, typer.Option(help="what they are asked; by default, which they would go on with")] = "",
-    controls: Annotated[bool, typer.Option("--controls", help="also controls, which all should vote against")] = False,
+    dimension: Annotated[str, typer.Option(help="dimension that listeners judge; overall by default")] = "",
+    question: Annotated[
+        str, typer.Option(help="question for listeners; by default, which they would rather go on listening to")
+    ] = "",
+    controls: Annotated[
+        bool, typer.Option("--controls", help="also add controls, which everybody should vote against")
+    ] = False,
     database: Place = DEFAULT,
 ) -> None:
-    """Let the recordings of runs meet: every item of which two systems or more have one. Again for what is new.
+    """Add the recordings of runs: every item that two or more systems have recorded. Repeat it to add new runs.
 
     Example: podeval arena add-runs .demo/runs
 
@@ -126,7 +132,7 @@ def add_runs(
 
 @arena.command()
 def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Counts, and what a person has to look at. Exit code 1 where there is an alarm.
+    """Show counts, and what an operator should look at. The exit code is 1 if there is an alarm.
 
     Example: podeval arena status --json
     """
@@ -147,15 +153,18 @@ def ratings(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     dimension: Dimension = None,
-    position: Annotated[bool, typer.Option("--position", help="also estimate what being side A does")] = False,
+    position: Annotated[bool, typer.Option("--position", help="also estimate the effect of being side A")] = False,
     covariate: Annotated[
-        list[Covariate] | None, typer.Option(help="also estimate what it does; ratings are those at equal ones")
+        list[Covariate] | None,
+        typer.Option(
+            help="also estimate the effect of this property; ratings are then for equal values of it (repeatable)"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The ranking by the votes that count: Bradley-Terry with 95 % intervals by voter, and ranges of ranks.
+    """Show the ranking by counted votes: Bradley-Terry ratings with 95 % intervals by voter, and rank ranges.
 
-    Votes on excerpts and votes on whole recordings are rated apart.
+    Votes on excerpts and votes on whole recordings are rated separately.
 
     Example: podeval arena ratings --dimension semantic
 
@@ -206,7 +215,7 @@ def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str
 
 @arena.command()
 def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Apply the rules of integrity to all votes. Exit code 1 where there is an alarm.
+    """Apply the integrity rules to all votes. The exit code is 1 if there is an alarm.
 
     Example: podeval arena sweep
     """
@@ -224,13 +233,13 @@ def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
 @arena.command()
 def flags(
-    vote: Annotated[str | None, typer.Option(help="only of this vote")] = None,
-    newest: Annotated[int, typer.Option(min=1, help="how many")] = 100,
+    vote: Annotated[str | None, typer.Option(help="only flags of this vote")] = None,
+    newest: Annotated[int, typer.Option(min=1, help="number of entries")] = 100,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """What the rules saw and what was decided, newest first.
+    """List what the integrity rules flagged and what was decided, newest first.
 
     Example: podeval arena flags --newest 20
     """
@@ -247,7 +256,7 @@ def flags(
 
 @arena.command()
 def exclude(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Take a vote out of the public rating; it is kept.
+    """Exclude a vote from the public rating; the vote is kept.
 
     Example: podeval arena exclude 3f2a… --reason "a test of ours" --by ada
     """
@@ -258,7 +267,7 @@ def exclude(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, run
 
 @arena.command()
 def restore(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Let a vote count again; the rules do not overrule it.
+    """Count an excluded vote again; the rules do not overrule this decision.
 
     Example: podeval arena restore 3f2a… --reason "explained by mail" --by ada
     """

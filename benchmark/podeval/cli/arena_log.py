@@ -12,24 +12,25 @@ from podeval.errors import BadInput
 
 
 def erase(
-    name: Annotated[str | None, typer.Option(help="who, by the name that they sign in with")] = None,
+    name: Annotated[str | None, typer.Option(help="the name that the person signs in with")] = None,
     provider: Annotated[
         str,
         typer.Option(
-            envvar="OPENID_PROVIDER_URL", help="with --name: where they sign in: hf, or the provider's address"
+            envvar="OPENID_PROVIDER_URL", help="with --name: where the person signs in: hf, or the provider's address"
         ),
     ] = "hf",
     identity: Annotated[
-        str | None, typer.Option(help="or PROVIDER:ID, such as hf:5e67bdd61009063689407479; the ID is the token's sub")
+        str | None,
+        typer.Option(help="instead of --name: PROVIDER:ID, such as hf:5e67bdd61009063689407479"),
     ] = None,
-    pseudonym: Annotated[str | None, typer.Option(help="or the pseudonym in the public log")] = None,
-    objects: Annotated[Path | None, typer.Option(help="the bucket of votes, where there is one")] = None,
+    pseudonym: Annotated[str | None, typer.Option(help="instead of --name: the pseudonym in the public log")] = None,
+    objects: Annotated[Path | None, typer.Option(help="the bucket of votes, if there is one")] = None,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Forget a person with all votes and listening sessions, for good.
+    """Erase a person with all votes and listening sessions, permanently.
 
-    A name of the Hub is looked up there as well, for whoever came before names could be used.
+    A Hub name is also looked up on the Hub, for people who voted before names were stored.
 
     Example: podeval arena erase --name alice
     """
@@ -53,13 +54,15 @@ def erase(
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="made where it is not there")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="created if missing")],
     form: Annotated[str, typer.Option("--format", help="parquet or jsonl")] = "parquet",
-    comments: Annotated[bool, typer.Option("--comments", help="with what people wrote; not for the public")] = False,
+    comments: Annotated[
+        bool, typer.Option("--comments", help="include people's comments; not for publication")
+    ] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Write votes, decisions, erasures, ratings and answers as files; persons are pseudonyms.
+    """Export votes, decisions, erasures, ratings and answers as files, with pseudonyms for people.
 
     Example: podeval arena export ./votes --format jsonl
     """
@@ -79,11 +82,11 @@ def export(
 
 
 def take_in(
-    path: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="made by `podeval arena export`")],
+    path: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="a folder made by `podeval arena export`")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Take in an export, all or nothing; what is there already stays as it is.
+    """Import an export, all or nothing; existing data is not changed.
 
     Example: podeval arena import ./votes
     """
@@ -95,14 +98,14 @@ def take_in(
 
 def mirror(
     repo: Annotated[str, typer.Argument(metavar="REPO", help="a dataset repo on the Hub, owner/name")],
-    read_only: Annotated[
-        bool, typer.Option("--read-back", help="only take in what the database does not have")
+    read_only: Annotated[bool, typer.Option("--read-back", help="only import; append nothing")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="make the repo private if this command creates it")
     ] = False,
-    private: Annotated[bool, typer.Option("--private", help="make the repo private where it is made by this")] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Add to the public log on the Hub what is not in it; first, take in what others sent.
+    """Synchronise with the public log on the Hub: import what is new there, then append what is new here.
 
     Example: podeval arena mirror my-lab/podeval-votes
     """
@@ -124,7 +127,7 @@ def mirror(
 
 
 def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Check that the database keeps what it commits and is whole, and that no alarm stands. Exit code 1 otherwise.
+    """Check that the database is durable and intact and that there is no alarm. The exit code is 1 otherwise.
 
     Example: podeval arena verify
     """

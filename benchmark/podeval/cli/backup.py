@@ -20,12 +20,15 @@ def backup(
     target: BackupPlace,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    verify: Annotated[bool, typer.Option("--verify", help="check a backup that is there, and make none")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="check an existing backup; make none")] = False,
     with_secret: Annotated[
-        bool, typer.Option("--with-secret", help="with the secret that pseudonyms are made with; keep it as one")
+        bool,
+        typer.Option(
+            "--with-secret", help="include the secret that pseudonyms are made with; keep such a backup secret"
+        ),
     ] = False,
     without_audio: Annotated[
-        bool, typer.Option("--without-audio", help="judgements, submissions and results, no recordings")
+        bool, typer.Option("--without-audio", help="leave out recordings; keep judgements, submissions and results")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -58,16 +61,16 @@ def backup(
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="made by `podeval backup`")],
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="a file made by `podeval backup`")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     force: Annotated[
-        bool, typer.Option("--force", help="replace what is there; files are kept under other names")
+        bool, typer.Option("--force", help="replace existing data; existing files are renamed, not deleted")
     ] = False,
 ) -> None:
     """Restore a backup after checking it; an older one is upgraded to this version.
 
-    Stop the site and the workers first. The database may be of the other kind than the one backed up.
+    Stop the site and the workers first. SQLite can be restored to PostgreSQL, and the other way round.
 
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
@@ -106,14 +109,16 @@ def retention(
     database: Place = DEFAULT,
     gigabytes: Annotated[
         float | None,
-        typer.Option("--budget", min=0, envvar="PODEVAL_RUNS_GB", help="GB for the recordings of all runs"),
+        typer.Option(
+            "--budget", min=0, envvar="PODEVAL_RUNS_GB", help="disk budget for the recordings of all runs, in GB"
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be removed, and remove nothing")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed; remove nothing")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the oldest recordings of finished runs to fit a disk budget; results and transcripts are kept.
 
-    What battles and open listening tests play stays. Workers with a clock do this by themselves every hour where
+    Recordings that battles and open listening tests play are kept. A worker with --watch does this every hour if
     PODEVAL_RUNS_GB is set.
 
     Example: podeval retention --budget 200 --dry-run

@@ -34,8 +34,8 @@ def serve(
 
 
 report = typer.Typer(
-    help="Print results: values of runs with intervals, rank ranges, what is unscored and why; or how far metrics and "
-    "judges agree with people.\n\nExample: podeval report --runs .demo/runs"
+    help="Print results with intervals, rank ranges and unscored items; or check how far metrics and judges agree "
+    "with people.\n\nExample: podeval report --runs .demo/runs"
 )
 
 
@@ -43,7 +43,9 @@ report = typer.Typer(
 def print_report(
     context: typer.Context,
     runs: ReadRuns = RUNS,
-    profile: Annotated[str, typer.Option(help="whose models, or `paper` for reported figures")] = "embedded",
+    profile: Annotated[
+        str, typer.Option(help="models of the results: embedded or reference, or `paper` for reported figures")
+    ] = "embedded",
     as_json: AsJson = False,
 ) -> None:
     """Print the results of a folder of runs: values with intervals, rank ranges, what is unscored and why.

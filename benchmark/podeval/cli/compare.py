@@ -19,24 +19,25 @@ FAILED = 3
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="folder of the run that is the measure: RUNS/BENCHMARK/SPLIT/NAME")],
+    first: Annotated[Path, typer.Argument(help="folder of the run to compare with: RUNS/BENCHMARK/SPLIT/NAME")],
     second: Annotated[Path, typer.Argument(help="folder of the run that must not be worse")],
     fail_if_worse: Annotated[
         list[str] | None,
         typer.Option(
-            "--fail-if-worse", help="METRIC or METRIC.KEY, with =MARGIN by how much it may be worse; can be repeated"
+            "--fail-if-worse",
+            help="metric that must not get worse: METRIC or METRIC.KEY, optionally with =MARGIN (repeatable)",
         ),
     ] = None,
-    profile: Annotated[str, typer.Option(help="whose measurements: embedded or reference")] = "embedded",
+    profile: Annotated[str, typer.Option(help="measurements to compare: embedded or reference")] = "embedded",
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file for CI")] = None,
     annotations: Annotated[
-        bool, typer.Option(help="print annotations for GitHub; by default where GITHUB_ACTIONS is set")
+        bool, typer.Option(help="print annotations for GitHub; on by default where GITHUB_ACTIONS is set")
     ] = bool(os.environ.get("GITHUB_ACTIONS")),
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Compare two runs item by item and seed by seed; exit code 3 if a watched metric got worse.
 
-    Of equal systems at most one comparison in twenty fails, however often it is looked at while items come in. Items
+    If both systems are equal, at most one comparison in twenty fails, however often you look while items come in. Items
     are tested by themselves too where both runs have enough seeds.
 
     Example: podeval compare runs/real_pod/demo/before runs/real_pod/demo/after --fail-if-worse wer=0.005

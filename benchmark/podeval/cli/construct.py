@@ -14,22 +14,25 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from podeval.cli.lazy_commands import FullHelpGroup
+
 if TYPE_CHECKING:
     from podeval.construction.staged_rows import StepReport, Workshop
     from podeval.judges.client import JudgeClient
 
 construct = typer.Typer(
-    help="Make material of one's own for a benchmark: steps with files between them, and people who review.\n\n"
+    help="Make new material for a benchmark, in steps whose files people review.\n\n"
     "Example: podeval data construct lfs_bench write --into my_texts --each 2 --judge MODEL@https://host/v1",
     no_args_is_help=True,
+    cls=FullHelpGroup,
 )
 
-AcceptAll = Annotated[bool, typer.Option("--accept-all", help="keep also what nobody decided about in the review")]
-Profile = Annotated[str, typer.Option(help="whose models are used: embedded or reference")]
+AcceptAll = Annotated[bool, typer.Option("--accept-all", help="also keep entries that nobody decided on in the review")]
+Profile = Annotated[str, typer.Option(help="models to use: embedded or reference")]
 
-_INTO = "the folder of the construction; made where it is not there"
+_INTO = "working folder of the construction; created if missing"
 _JUDGE = (
-    "who is asked: MODEL@https://host/v1 (key in the environment as PODEVAL_JUDGE_KEY), gguf:FILE, "
+    "language model to ask: MODEL@https://host/v1 (key in the environment as PODEVAL_JUDGE_KEY), gguf:FILE, "
     "transformers:REPO@COMMIT, records:FOLDER, or a judge's YAML file"
 )
 
@@ -211,10 +214,12 @@ def _judge_options() -> list[inspect.Parameter]:
 
 
 def _budget_options() -> list[inspect.Parameter]:
-    cost_help = "stop asking before this is spent; needs prices in a YAML file"
+    cost_help = "stop before more than this is spent; needs prices in a YAML file"
     return [
-        _option("workers", int, default=4, min=1, help="questions at a time, at most"),
-        _option("most_tokens", int | None, default=None, min=1, help="stop asking before so many tokens are used"),
+        _option("workers", int, default=4, min=1, help="largest number of questions at a time"),
+        _option(
+            "most_tokens", int | None, default=None, min=1, help="stop before more than this number of tokens is used"
+        ),
         _option("most_cost", float | None, default=None, help=cost_help),
     ]
 

@@ -6,30 +6,33 @@ from typing import Annotated
 import typer
 
 from podeval.cli.construct import AcceptAll, ComparedWork, JudgedWork, Profile, Work, compared_step, judged_step, step
+from podeval.cli.lazy_commands import FullHelpGroup
 
 lfs_bench = typer.Typer(
-    help="Texts to be spoken, in the scenarios of LFS-Bench.\n\n"
+    help="Write texts to be spoken, in the scenarios of LFS-Bench.\n\n"
     "Example: podeval data construct lfs_bench refine --into my_texts --judge MODEL@https://host/v1",
     no_args_is_help=True,
+    cls=FullHelpGroup,
 )
 
 
 @judged_step(lfs_bench)
 def write(
-    each: Annotated[int, typer.Option(min=1, help="cases of every scenario, language and number of speakers")] = 1,
-    scenario: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
-    language: Annotated[list[str] | None, typer.Option(help="only this one: english or chinese")] = None,
-    speakers: Annotated[list[int] | None, typer.Option(help="only so many speakers; may be repeated")] = None,
+    each: Annotated[int, typer.Option(min=1, help="number of cases per scenario, language and number of speakers")] = 1,
+    scenario: Annotated[list[str] | None, typer.Option(help="only this one (repeatable)")] = None,
+    language: Annotated[list[str] | None, typer.Option(help="only this language: english or chinese")] = None,
+    speakers: Annotated[list[int] | None, typer.Option(help="only this number of speakers (repeatable)")] = None,
     topics: Annotated[
-        Path | None, typer.Option(help="lines of one's own, `scenario<tab>topic`, taken before any that are suggested")
+        Path | None,
+        typer.Option(help="file with your own topics, one `scenario<tab>topic` per line; used before suggested ones"),
     ] = None,
     lengths: Annotated[
-        tuple[int, int], typer.Option(metavar="LEAST MOST", help="words of English or characters of Chinese")
+        tuple[int, int], typer.Option(metavar="LEAST MOST", help="length in English words or Chinese characters")
     ] = (80, 500),
 ) -> JudgedWork:
-    """Have a language model write cases by the template of each scenario. Exit code 1 where some are still missing.
+    """Have a language model write cases from the template of each scenario. The exit code is 1 while cases are missing.
 
-    Run again, it goes on. What was answered before is not asked again.
+    A second call resumes; questions that were answered are not asked again.
 
     Example: podeval data construct lfs_bench write --into my_texts --each 2 --scenario lesson --judge judge.yaml
     """
@@ -46,7 +49,7 @@ def write(
 
 @judged_step(lfs_bench)
 def replenish() -> JudgedWork:
-    """Have new cases written for those that the refinement or the review left out; refine them after that.
+    """Have new cases written in place of those that refinement or review rejected; refine them afterwards.
 
     Example: podeval data construct lfs_bench replenish --into my_texts --judge judge.yaml
     """
@@ -59,7 +62,7 @@ def replenish() -> JudgedWork:
 def take(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="JSON Lines in the published schema")],
 ) -> Work:
-    """Take in texts of one's own, or those that `collect` made, to be refined.
+    """Import your own texts, or those that `collect` made, for refinement.
 
     Example: podeval data construct lfs_bench take novels.jsonl --into my_texts
     """
@@ -70,22 +73,27 @@ def take(
 
 @step(lfs_bench)
 def collect(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="of recordings of one's own")],
-    scenario: Annotated[str, typer.Option(help="that they are of")] = "podcast",
-    least: Annotated[float, typer.Option(help="drop recordings whose DNSMOS is lower")] = 3.5,
-    by: Annotated[str, typer.Option(help="which DNSMOS: ovrl, sig, bak or p808")] = "ovrl",
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="folder with your own recordings")],
+    scenario: Annotated[str, typer.Option(help="scenario of the recordings")] = "podcast",
+    least: Annotated[float, typer.Option(help="drop recordings whose DNSMOS is below this")] = 3.5,
+    by: Annotated[str, typer.Option(help="DNSMOS value to use: ovrl, sig, bak or p808")] = "ovrl",
     enhancer: Annotated[
-        str, typer.Option(metavar="COMMAND", help="denoises, such as 'my-enhancer {input} {output}'; none by default")
+        str,
+        typer.Option(
+            metavar="COMMAND", help="command that denoises, such as 'my-enhancer {input} {output}'; none by default"
+        ),
     ] = "",
-    language: Annotated[str | None, typer.Option(help="spoken in them: en or zh; detected unless told")] = None,
+    language: Annotated[
+        str | None, typer.Option(help="language of the recordings: en or zh; detected by default")
+    ] = None,
     profile: Profile = "embedded",
     lengths: Annotated[
-        tuple[int, int], typer.Option(metavar="LEAST MOST", help="of a passage, in words or characters")
+        tuple[int, int], typer.Option(metavar="LEAST MOST", help="length of a passage, in words or characters")
     ] = (80, 500),
 ) -> Work:
-    """Hear recordings of one's own: drop the poor ones, write down who says what, for people to proofread.
+    """Transcribe your own recordings with their speakers, for proofreading; poor recordings are dropped.
 
-    Run again, it goes on behind the last recording that was done.
+    A second call resumes after the last finished recording.
 
     Example: podeval data construct lfs_bench collect ./shows --into my_texts --scenario interview
     """
@@ -103,7 +111,7 @@ def collect(
 
 @step(lfs_bench)
 def proofread(accept_all: AcceptAll = False) -> Work:
-    """Take in the passages that people kept in the table of transcripts, to be refined.
+    """Import the passages that people kept in the table of transcripts, for refinement.
 
     Example: podeval data construct lfs_bench proofread --into my_texts
     """
@@ -114,10 +122,10 @@ def proofread(accept_all: AcceptAll = False) -> Work:
 
 @compared_step(lfs_bench)
 def refine(
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="cosine from which cases are alike")] = 0.8,
-    least: Annotated[int, typer.Option(min=1, max=5, help="overall rating that is kept")] = 3,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="cosine from which cases count as similar")] = 0.8,
+    least: Annotated[int, typer.Option(min=1, max=5, help="lowest overall rating that is kept")] = 3,
 ) -> ComparedWork:
-    """Take out what is alike, dull or unsafe, replace private names; write the table for the review.
+    """Remove similar, dull and unsafe cases and replace private names; write the table for the review.
 
     Example: podeval data construct lfs_bench refine --into my_texts --judge MODEL@https://host/v1
     """
@@ -128,7 +136,7 @@ def refine(
 
 @step(lfs_bench)
 def finish(accept_all: AcceptAll = False) -> Work:
-    """Read the review; write what was kept as a source of the dataset, with statistics and plots.
+    """Read the review and write the accepted cases as a source of the dataset, with statistics and plots.
 
     Example: podeval data construct lfs_bench finish --into my_texts && podeval data build lfs_bench --source
     my_texts/finished
@@ -138,9 +146,11 @@ def finish(accept_all: AcceptAll = False) -> Work:
     return lambda workshop: lfs.finish(workshop, accept_all=accept_all)
 
 
-@step(lfs_bench, into="the folder of figures and plots")
+@step(lfs_bench, into="folder for figures and plots")
 def statistics(
-    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="of the published files, the authors' or one's own")],
+    source: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="folder with the published files, the authors' or your own")
+    ],
 ) -> Work:
     """Count cases by language, speakers, challenge and scenario, and their lengths, as the paper's figures 8 and 9 do.
 

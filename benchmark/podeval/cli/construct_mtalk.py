@@ -6,23 +6,27 @@ from typing import Annotated
 import typer
 
 from podeval.cli.construct import AcceptAll, ComparedWork, JudgedWork, Work, compared_step, judged_step, step
+from podeval.cli.lazy_commands import FullHelpGroup
 
 mtalk_bench = typer.Typer(
-    help="Spoken dialogues with tags and sounds, as in MTalk-Bench.\n\n"
+    help="Make spoken dialogues with tags and sounds, as in MTalk-Bench.\n\n"
     "Example: podeval data construct mtalk_bench take dialogues.json --into my_dialogues",
     no_args_is_help=True,
+    cls=FullHelpGroup,
 )
 
 
 @judged_step(mtalk_bench)
 def write(
-    each: Annotated[int, typer.Option(min=1, help="candidates of every scenario and capability; the paper has 33")] = 1,
-    scenario: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
-    capability: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
+    each: Annotated[
+        int, typer.Option(min=1, help="number of candidates per scenario and capability; the paper has 33")
+    ] = 1,
+    scenario: Annotated[list[str] | None, typer.Option(help="only this one (repeatable)")] = None,
+    capability: Annotated[list[str] | None, typer.Option(help="only this one (repeatable)")] = None,
 ) -> JudgedWork:
-    """Have a language model write dialogues of a user and an assistant. Exit code 1 where some are still missing.
+    """Have a language model write dialogues of a user and an assistant. The exit code is 1 while dialogues are missing.
 
-    Run again, it goes on, and makes up for what was left out since; what was answered before is not asked again.
+    A second call resumes and fills gaps; questions that were answered are not asked again.
 
     Example: podeval data construct mtalk_bench write --into my_dialogues --each 3 --judge MODEL@https://host/v1
     """
@@ -36,7 +40,7 @@ def write(
 
 @judged_step(mtalk_bench)
 def label() -> JudgedWork:
-    """Leave out dialogues whose last turn needs nothing before it; have the capabilities named that others call for.
+    """Drop dialogues whose last turn needs no context; label the capabilities that the others require.
 
     Example: podeval data construct mtalk_bench label --into my_dialogues --judge OTHER_MODEL@https://host/v1
     """
@@ -47,7 +51,7 @@ def label() -> JudgedWork:
 
 @compared_step(mtalk_bench)
 def infer() -> ComparedWork:
-    """Have the foremost capability inferred from the labels, drop near-duplicates, write the table for the review.
+    """Infer the main capability from the labels, drop near-duplicates and write the table for the review.
 
     Example: podeval data construct mtalk_bench infer --into my_dialogues --judge SMALL_MODEL@https://host/v1
     """
@@ -58,7 +62,7 @@ def infer() -> ComparedWork:
 
 @step(mtalk_bench)
 def select(accept_all: AcceptAll = False) -> Work:
-    """Read the review of the candidates; those kept are the dialogues that the other steps go on with.
+    """Read the review of the candidates; the next steps use the accepted dialogues.
 
     Example: podeval data construct mtalk_bench select --into my_dialogues
     """
@@ -71,7 +75,7 @@ def select(accept_all: AcceptAll = False) -> Work:
 def take(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a JSON list of {number, turns} and perhaps more")],
 ) -> Work:
-    """Take in dialogues: what a user says, turn by turn; with prompts and a voice profile where they have one.
+    """Import dialogues: what a user says, turn by turn, with prompts and a voice profile if they have one.
 
     Example: podeval data construct mtalk_bench take dialogues.json --into my_dialogues
     """
@@ -82,7 +86,7 @@ def take(
 
 @judged_step(mtalk_bench)
 def tag(kind: Annotated[str, typer.Argument(metavar="KIND", help="paralinguistic or ambient")]) -> JudgedWork:
-    """Have the semantic dialogues tagged twice; write the table in which a third annotator resolves them.
+    """Have the semantic dialogues tagged twice; write the table in which a third annotator resolves differences.
 
     Example: podeval data construct mtalk_bench tag ambient --into my_dialogues --judge MODEL@https://host/v1
     """
@@ -97,7 +101,7 @@ def tag(kind: Annotated[str, typer.Argument(metavar="KIND", help="paralinguistic
 
 @step(mtalk_bench)
 def script(accept_all: AcceptAll = False) -> Work:
-    """Read the resolved tags; say what is to be recorded, and which tags need a sound.
+    """Read the resolved tags; list what has to be recorded and which tags need a sound.
 
     Example: podeval data construct mtalk_bench script --into my_dialogues
     """
@@ -108,7 +112,8 @@ def script(accept_all: AcceptAll = False) -> Work:
 
 @step(mtalk_bench)
 def check() -> Work:
-    """Read the verdicts on recordings, and write the table of the next of three rounds. Exit code 1 while some are due.
+    """Read the verdicts on recordings and write the table of the next of three rounds. The exit code is 1 while any
+    are due.
 
     Example: podeval data construct mtalk_bench check --into my_dialogues
     """
@@ -119,7 +124,7 @@ def check() -> Work:
 
 @step(mtalk_bench)
 def finish(accept_all: AcceptAll = False) -> Work:
-    """Put voices and sounds into the accepted recordings; write whole dialogues as a source of the dataset.
+    """Mix voices and sounds into the accepted recordings; write whole dialogues as a source of the dataset.
 
     Example: podeval data construct mtalk_bench finish --into my_dialogues
     """

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from podeval.cli.construct import AcceptAll, ComparedWork, JudgedWork, Work, compared_step, judged_step, step
+from podeval.cli.lazy_commands import FullHelpGroup
 
 podbench = typer.Typer(
-    help="Requests for podcast scripts with their materials, as in PodBench.\n\n"
+    help="Write requests for podcast scripts with their materials, as in PodBench.\n\n"
     "Example: podeval data construct podbench take articles/*.txt --into my_requests",
     no_args_is_help=True,
+    cls=FullHelpGroup,
 )
 
 
@@ -18,7 +20,7 @@ podbench = typer.Typer(
 def take(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="text files, or JSON Lines with `text`")],
 ) -> Work:
-    """Take in documents: each text file is one, and so is each line of JSON Lines.
+    """Import documents: each text file, or each line of a JSON Lines file, is one.
 
     Example: podeval data construct podbench take articles/*.txt --into my_requests
     """
@@ -29,10 +31,10 @@ def take(
 
 @compared_step(podbench)
 def cluster(
-    alike: Annotated[float, typer.Option(min=0, max=1, help="mean cosine from which clusters become one")] = 0.5,
-    most: Annotated[int, typer.Option(min=1, help="documents in a cluster, at most")] = 10,
+    alike: Annotated[float, typer.Option(min=0, max=1, help="mean cosine from which clusters are merged")] = 0.5,
+    most: Annotated[int, typer.Option(min=1, help="largest number of documents in a cluster")] = 10,
 ) -> ComparedWork:
-    """Ask for a topic query of each document, and put documents with like queries together.
+    """Ask for a topic query for each document, and cluster documents with similar queries.
 
     Example: podeval data construct podbench cluster --into my_requests --judge MODEL@https://host/v1
     """
@@ -42,8 +44,8 @@ def cluster(
 
 
 @judged_step(podbench)
-def write(seed: Annotated[int, typer.Option(help="of the draw of dimensions")] = 0) -> JudgedWork:
-    """Have a request written for every cluster, filter them, write the table for the review.
+def write(seed: Annotated[int, typer.Option(help="random seed of the draw of dimensions")] = 0) -> JudgedWork:
+    """Have a request written for every cluster, filter the requests and write the table for the review.
 
     Example: podeval data construct podbench write --into my_requests --judge MODEL@https://host/v1
     """
@@ -56,10 +58,10 @@ def write(seed: Annotated[int, typer.Option(help="of the draw of dimensions")] =
 def finish(
     accept_all: AcceptAll = False,
     tokenizer: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="a tokenizer.json that inputs are counted by, as Qwen3-8B's")
+        Path | None, typer.Option(metavar="FILE", help="tokenizer.json to count inputs with, such as Qwen3-8B's")
     ] = None,
 ) -> Work:
-    """Read the review; write what was kept as a source of the dataset, with statistics and a plot.
+    """Read the review and write the accepted requests as a source of the dataset, with statistics and a plot.
 
     Example: podeval data construct podbench finish --into my_requests --tokenizer qwen3/tokenizer.json
     """

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.construct import AcceptAll, JudgedWork, Work, judged_step, step
+from podeval.cli.lazy_commands import FullHelpGroup
 
 if TYPE_CHECKING:
     from podeval.construction.staged_rows import StepReport, Workshop
 
 real_pod = typer.Typer(
-    help="Topics of podcasts with a published episode each, as in Real-Pod.\n\n"
+    help="Find podcast topics with a published episode each, as in Real-Pod.\n\n"
     "Example: podeval data construct real_pod topics --into my_pod --judge MODEL@https://host/v1",
     no_args_is_help=True,
+    cls=FullHelpGroup,
 )
 
 
 @judged_step(real_pod)
 def topics(
-    category: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
-    each: Annotated[int, typer.Option(min=1, help="topics of a category")] = 5,
+    category: Annotated[list[str] | None, typer.Option(help="only this one (repeatable)")] = None,
+    each: Annotated[int, typer.Option(min=1, help="number of topics per category")] = 5,
 ) -> JudgedWork:
-    """Have topics named for every category; write the table in which people keep some.
+    """Ask a language model for topics in every category; write a table in which people choose.
 
     Example: podeval data construct real_pod topics --into my_pod --category Arts --judge judge.yaml
     """
@@ -35,13 +37,13 @@ def topics(
 
 @step(real_pod)
 def search(
-    country: Annotated[str, typer.Option(help="of Apple's store, two letters")] = "us",
-    most: Annotated[int, typer.Option(min=1, max=200, help="episodes a topic")] = 8,
+    country: Annotated[str, typer.Option(help="country of Apple's store, as two letters")] = "us",
+    most: Annotated[int, typer.Option(min=1, max=200, help="largest number of episodes per topic")] = 8,
     accept_all: AcceptAll = False,
 ) -> Work:
-    """Search Apple's directory for episodes on the topics that were kept; write the table of candidates.
+    """Search Apple's directory for episodes on the chosen topics; write a table of candidates.
 
-    One search at a time, with pauses, as Apple asks. Run again, it goes on.
+    Searches run one at a time, with pauses, as Apple asks. A second call resumes.
 
     Example: podeval data construct real_pod search --into my_pod
     """
@@ -62,7 +64,7 @@ def search(
 
 @step(real_pod)
 def finish(accept_all: AcceptAll = False) -> Work:
-    """Make items of the topics and the episode chosen for each, as a source of the dataset.
+    """Turn the topics and their chosen episodes into items, as a source of the dataset.
 
     Example: podeval data construct real_pod finish --into my_pod && podeval data build real_pod --config topics
     --source my_pod/finished
@@ -74,10 +76,10 @@ def finish(accept_all: AcceptAll = False) -> Work:
 
 @step(real_pod, name="own")
 def take_own(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="of recordings of one's own")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="folder with your own recordings")],
     accept_all: AcceptAll = False,
 ) -> Work:
-    """Make items of recordings of one's own: the first call writes a table of them, a later one reads it.
+    """Turn your own recordings into items: the first call writes a table, a later call reads it.
 
     Example: podeval data construct real_pod own ./shows --into my_pod
     """
@@ -88,10 +90,12 @@ def take_own(
 
 @real_pod.command(name="drafts")
 def convert_drafts(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="of drafts, *.txt", exists=True, file_okay=False)],
-    into: Annotated[Path, typer.Option(help="where the files are written")],
-    name: Annotated[str, typer.Option(help="what the files are called")] = "episodes",
-    attribution: Annotated[str, typer.Option(help="who wrote them")] = "Written by their author.",
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="folder with drafts (*.txt)", exists=True, file_okay=False)
+    ],
+    into: Annotated[Path, typer.Option(help="folder to write to")],
+    name: Annotated[str, typer.Option(help="name of the files")] = "episodes",
+    attribution: Annotated[str, typer.Option(help="author of the scripts")] = "Written by their author.",
     voices: Annotated[bool, typer.Option(help="give each speaker a reference voice of podeval's")] = False,
 ) -> None:
     """Convert drafts of scripts, with their speakers and sources, into items and scripts.

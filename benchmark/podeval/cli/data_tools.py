@@ -52,27 +52,36 @@ def segments(
         Path | None, typer.Option(metavar="DIR", help="cut the clips into this folder, as 16 kHz mono WAV")
     ] = None,
     summary_out: Annotated[
-        Path | None, typer.Option(metavar="FILE.wav", help="write the first, middle and last minute, a tone between")
+        Path | None,
+        typer.Option(
+            metavar="FILE.wav", help="file to write with the first, middle and last minute, separated by a tone"
+        ),
     ] = None,
     transcript_out: Annotated[
         Path | None, typer.Option(metavar="FILE.txt", help="write the diarised transcript that the clips come from")
     ] = None,
     select: Annotated[
         int | None,
-        typer.Option(min=1, help="draw so many clips by length; 2 where only another option of the draw is given"),
+        typer.Option(min=1, help="number of clips to draw by length; 2 if only another option of the draw is given"),
     ] = None,
-    min_seconds: Annotated[float | None, typer.Option(help="shortest clip to select; 15 unless told")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="longest clip to select; 25 unless told")] = None,
-    seed: Annotated[int | None, typer.Option(help="of the draw; 0 unless told")] = None,
+    min_seconds: Annotated[
+        float | None, typer.Option(help="shortest clip to select, in seconds; 15 by default")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="longest clip to select, in seconds; 25 by default")] = None,
+    seed: Annotated[int | None, typer.Option(help="random seed of the draw; 0 by default")] = None,
     most_seconds: Annotated[
-        float, typer.Option(min=0, help="a side of a clip ends with the segment that passes this")
+        float, typer.Option(min=0, help="seconds after which a side of a clip ends with the current segment")
     ] = dialogue_segments.MOST_SECONDS,
-    back: Annotated[int, typer.Option(min=1, help="most segments before the turn")] = dialogue_segments.BACK,
-    forward: Annotated[int, typer.Option(min=1, help="most segments after the turn")] = dialogue_segments.FORWARD,
-    language: Annotated[str | None, typer.Option(help="spoken in the audio, such as en; detected unless told")] = None,
-    profile: Annotated[str, typer.Option(help="whose models hear the audio: embedded or reference")] = "embedded",
+    back: Annotated[
+        int, typer.Option(min=1, help="largest number of segments before the turn")
+    ] = dialogue_segments.BACK,
+    forward: Annotated[
+        int, typer.Option(min=1, help="largest number of segments after the turn")
+    ] = dialogue_segments.FORWARD,
+    language: Annotated[str | None, typer.Option(help="language of the audio, such as en; detected by default")] = None,
+    profile: Annotated[str, typer.Option(help="models for the audio: embedded or reference")] = "embedded",
     allow_upsampling: Annotated[
-        bool, typer.Option("--allow-upsampling", help="hear recordings below a model's rate all the same")
+        bool, typer.Option("--allow-upsampling", help="also use recordings whose sample rate is below the model's")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

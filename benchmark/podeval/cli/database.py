@@ -29,7 +29,7 @@ def _refuse_bucket(runs: Path) -> Path:
 
 
 Runs = Annotated[
-    Path, typer.Option("--runs", "--board", help="folder of runs that the board shows", callback=_refuse_bucket)
+    Path, typer.Option("--runs", "--board", help="folder of runs that the leaderboard shows", callback=_refuse_bucket)
 ]
 
 

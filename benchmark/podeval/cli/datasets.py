@@ -23,18 +23,18 @@ construct.add_typer(podbench, name="podbench")
 construct.add_typer(mtalk_bench, name="mtalk_bench")
 data.add_typer(construct, name="construct")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="its name; `podeval data list` shows all")]
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="made by `podeval data build`")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the dataset; `podeval data list` shows all")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="a folder made by `podeval data build`")]
 Source = Annotated[
     str | None,
     typer.Option(help="sample, another source's name, a folder, https://…, or hub:owner/name@revision"),
 ]
-Configs = Annotated[list[str] | None, typer.Option("--config", help="only this config; may be repeated")]
+Configs = Annotated[list[str] | None, typer.Option("--config", help="only this configuration (repeatable)")]
 
 
 @data.command("list")
 def list_datasets(as_json: AsJson = False) -> None:
-    """Every dataset: what it is, its configs, its sources, and what may be done with it.
+    """List every dataset with its content, configurations, sources and licence.
 
     Example: podeval data list
     """
@@ -51,7 +51,7 @@ def list_datasets(as_json: AsJson = False) -> None:
 
 @data.command()
 def info(name: Name, as_json: AsJson = False) -> None:
-    """One dataset's card: columns, provenance, known errors, licence, and where its rows come from.
+    """Show a dataset's card: columns, provenance, known errors, licence and the source of its rows.
 
     Example: podeval data info lfs_bench
     """
@@ -69,11 +69,11 @@ def build(
     name: Name,
     config: Configs = None,
     source: Source = None,
-    out: Annotated[Path | None, typer.Option(help="the folder to make; ./NAME by default")] = None,
+    out: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
 ) -> None:
     """Make a dataset folder that `datasets.load_dataset` reads: Parquet files and the card.
 
-    Rows are checked first; where one breaks a rule, every such row is named and nothing is written.
+    Rows are checked first; if any row breaks a rule, all such rows are named and nothing is written.
 
     Example: podeval data build lfs_bench --source ~/SwanBench-Speech/test_dataset/text_data
 
@@ -98,10 +98,13 @@ def build(
 
 
 @data.command()
-def verify(name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="a dataset, or a folder of one")]) -> None:
-    """Check a built folder: hashes, columns, number of rows, and every row's rules. Exit code 1 where one is broken.
+def verify(
+    name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="name of a dataset, or a folder with one")],
+) -> None:
+    """Check a built folder: hashes, columns, number of rows and the rules for every row. The exit code is 1 if a
+    check fails.
 
-    With a dataset's name, the folder of that name here is checked.
+    Given a dataset's name, it checks the folder of that name in the current directory.
 
     Example: podeval data verify ./lfs_bench
     """
@@ -120,9 +123,9 @@ def push(
     repo: Annotated[str | None, typer.Option(help="owner/name; podeval/<dataset> by default")] = None,
     private: Annotated[bool, typer.Option("--private", help="make the repo private")] = False,
 ) -> None:
-    """Put a built dataset on the Hub: the Parquet files and the card in one commit, a benchmark's tasks in a second.
+    """Push a built dataset to the Hub: Parquet files and card in one commit, the benchmark's tasks in a second.
 
-    Where the Hub does not take the tasks, that is said, and the exit code is 0: the data is there.
+    If the Hub does not accept the tasks, a message says so, and the exit code is 0 because the data is there.
 
     Example: podeval data push ./mtalk_bench --repo my-lab/mtalk_bench --private
     """
@@ -136,17 +139,21 @@ def push(
 def fetch(
     name: Name,
     topic: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="only this topic, by id or number; may be repeated")
+        list[str] | None, typer.Option(metavar="ID", help="only this topic, by id or number (repeatable)")
     ] = None,
-    into: Annotated[Path | None, typer.Option(metavar="DIR", help="the folder; ./NAME_episodes by default")] = None,
-    most_megabytes: Annotated[int, typer.Option(min=1, help="do not fetch larger episodes")] = 1024,
+    into: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="folder to write to; ./NAME_episodes by default")
+    ] = None,
+    most_megabytes: Annotated[int, typer.Option(min=1, help="skip episodes larger than this, in MB")] = 1024,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch the published episodes that a benchmark names, and say which are lost. Exit code 1 where one is.
+    """Fetch the published episodes of a benchmark and list those no longer available. The exit code is 1 if any is
+    missing.
 
-    Apple's lookup tells the audio's address or the show's feed; yt-dlp is asked last, where it is installed. One
-    request at a time, with pauses. Whole audio files come into DIR, what was found to DIR/episodes.jsonl; run again, it
-    goes on. Episodes belong to their makers: use them for your own evaluation, and do not pass them on.
+    Apple's lookup gives the address of the audio or of the show's feed; yt-dlp is tried last, if installed. One
+    request is sent at a time, with pauses. Audio files are written to DIR, the findings to DIR/episodes.jsonl; a
+    second call
+    resumes. Episodes belong to their makers: use them for your own evaluation only, and do not redistribute them.
 
     Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
     """

@@ -20,24 +20,28 @@ def defects(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a recording")],
     text: Annotated[
         Path | None,
-        typer.Option(help="its script, with speakers or plain; without it only faults of the audio are found"),
+        typer.Option(help="the script, with or without speakers; without it only faults of the audio are found"),
     ] = None,
     reference: Annotated[
-        list[Path] | None, typer.Option(help="a speaker's voice, as SPEAKER=FILE (repeatable) or a JSON file of them")
+        list[Path] | None,
+        typer.Option(
+            help="recording of a speaker's voice, as SPEAKER=FILE (repeatable), or a JSON file that lists them"
+        ),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write them as labels for Audacity (.txt) or players (.vtt)")
+        Path | None,
+        typer.Option(metavar="FILE", help="file to write with the defects, for Audacity (.txt) or players (.vtt)"),
     ] = None,
-    music: Annotated[bool, typer.Option("--music", help="music was asked for, and is no defect")] = False,
-    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+    music: Annotated[bool, typer.Option("--music", help="do not report music as a defect")] = False,
+    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
-    """List what went wrong in a recording, with the times.
+    """List the defects of a recording with their times.
 
-    Words left out, repeated or made up, turns in a wrong voice, holes, clicks, loops, clipping, unasked music, long
-    pauses, stretches at another pace.
+    Finds omitted, repeated and inserted words, turns in a wrong voice, dropouts, clicks, loops, clipping, unrequested
+    music, pauses that are too long and stretches at another pace.
 
-    Exit code 1 where a part of the listening was not possible; the reason is on standard error, or under `unscored`.
+    The exit code is 1 if some checks were not possible; the reason is on standard error, or under `unscored`.
 
     Example: podeval defects episode.wav --text script.json
 

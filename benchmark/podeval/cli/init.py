@@ -8,12 +8,14 @@ import typer
 
 
 def init(
-    name: Annotated[str, typer.Argument(help="of the system: lower-case letters, digits, underscores; never changes")],
+    name: Annotated[
+        str, typer.Argument(help="name of the system: lower-case letters, digits and underscores; it never changes")
+    ],
     run: Annotated[Path, typer.Option("--from", help="folder of the run, such as runs/real_pod/topics/my_tts")],
-    title: Annotated[str, typer.Option(help="as shown on the board; the run's by default")] = "",
-    folder: Annotated[Path | None, typer.Option(help="where to write it; ./NAME by default")] = None,
+    title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's by default")] = "",
+    folder: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
 ) -> None:
-    """Write the submission document of a finished run, with its outputs beside it, ready for `podeval submit`.
+    """Write the submission document of a finished run and place its outputs beside it, ready for `podeval submit`.
 
     Example: podeval init my_tts --from runs/real_pod/topics/my_tts
     """

@@ -19,7 +19,7 @@ models = typer.Typer(
 
 @metrics.command("list")
 def list_metrics(as_json: AsJson = False) -> None:
-    """Every metric with its keys, direction and what it needs.
+    """List every metric with its keys, directions and inputs.
 
     Example: podeval metrics list
     """
@@ -35,8 +35,8 @@ def list_metrics(as_json: AsJson = False) -> None:
 
 
 @metrics.command("show")
-def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its name")]) -> None:
-    """How a metric is computed, its keys, what it takes, and the models behind it.
+def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="name of the metric")]) -> None:
+    """Show how a metric is computed, with its keys, inputs and models.
 
     Example: podeval metrics show dnsmos
     """
@@ -72,7 +72,7 @@ def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its 
 
 @metrics.command("install")
 def install_metrics() -> None:
-    """Make `evaluate.load("podeval/<name>")` work without network, from any directory.
+    """Install the metrics so that `evaluate.load("podeval/<name>")` works offline, from any directory.
 
     Example: podeval metrics install
     """
@@ -85,7 +85,7 @@ def install_metrics() -> None:
 
 @models.command("list")
 def list_models(as_json: AsJson = False) -> None:
-    """Every model: its job, profile, licence, size, and whether it is installed.
+    """List every model with its job, profile, licence and size, and whether it is installed.
 
     Example: podeval models list
     """
@@ -106,9 +106,9 @@ def install_models(
     profile: Annotated[
         str, typer.Option(help="embedded, reference, or baselines or kokoro for the voices of baseline systems")
     ],
-    job: Annotated[list[str] | None, typer.Option(help="only the models for this job; may be repeated")] = None,
+    job: Annotated[list[str] | None, typer.Option(help="only the models for this job (repeatable)")] = None,
 ) -> None:
-    """Download the weights of a profile, pinned, and check them. Packages come with `pip install`.
+    """Download the pinned weights of a profile and check them. Python packages come with `pip install`.
 
     Example: podeval models install --profile embedded
 

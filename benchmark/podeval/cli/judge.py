@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 judge = typer.Typer(
     name="judge",
-    help="Let a judge write what a person then approves, or judge battles of the arena.\n\n"
+    help="Let a judge draft criteria for a person to approve, or compare systems in battles.\n\n"
     "Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -32,7 +32,7 @@ Judge = Annotated[
     typer.Option("--judge", help="MODEL@https://host/v1, gguf:FILE, transformers:REPO@COMMIT, records:FOLDER, or YAML"),
 ]
 Records = Annotated[
-    Path | None, typer.Option("--records", help="folder for the judge's raw answers; in podeval's cache without it")
+    Path | None, typer.Option("--records", help="folder for the judge's raw answers; podeval's cache by default")
 ]
 Dialogues = Annotated[list[Path], typer.Argument(metavar="DIALOGUE", help="spoken dialogues in JSON")]
 Requests = Annotated[list[Path], typer.Argument(metavar="REQUEST", help="requests for scripts, as text or in JSON")]
@@ -42,8 +42,8 @@ To = Annotated[Path, typer.Option("--to", help="the review file to write")]
 @judge.command()
 def dialogues(
     answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="a submission file as MTalk-Bench has it")],
-    to: Annotated[Path, typer.Option("--to", help="folder for one JSON file a dialogue and system")],
-    system: Annotated[list[str] | None, typer.Option(help="only this system; may be repeated")] = None,
+    to: Annotated[Path, typer.Option("--to", help="folder to write to: one JSON file per dialogue and system")],
+    system: Annotated[list[str] | None, typer.Option(help="only this system (repeatable)")] = None,
 ) -> None:
     """Turn a submission file of MTalk-Bench into dialogues that can be judged.
 
@@ -92,9 +92,11 @@ def rubrics(
     to: To,
     name: Judge,
     records: Records = None,
-    turns: Annotated[bool, typer.Option("--turns", help="also for each dialogue cut off at an earlier turn")] = False,
+    turns: Annotated[
+        bool, typer.Option("--turns", help="also write criteria for each dialogue cut off at an earlier turn")
+    ] = False,
 ) -> None:
-    """Have a judge write criteria for dialogues; a person decides on each in the file before it is used.
+    """Have a judge write criteria for dialogues; a person decides on each criterion before it is used.
 
     Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml --turns
     """
@@ -115,7 +117,7 @@ def rubrics(
 
 @judge.command()
 def checklists(files: Requests, to: To, name: Judge, records: Records = None) -> None:
-    """Have a judge write checklists for requests; a person decides on each item in the file before it is used.
+    """Have a judge write checklists for requests; a person decides on each item before it is used.
 
     Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
     """
@@ -138,11 +140,11 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
 
 @judge.command()
 def apply(
-    review: Annotated[Path, typer.Argument(metavar="REVIEW", help="the review file, every entry decided")],
+    review: Annotated[Path, typer.Argument(metavar="REVIEW", help="the review file, with every entry decided")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests it is about")],
     to: Annotated[Path, typer.Option("--to", help="folder for the files with what was accepted")],
 ) -> None:
-    """Put what a person accepted into dialogues or requests; refused while anything is open.
+    """Add accepted criteria to dialogues or requests; refused while any decision is open.
 
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
@@ -188,10 +190,12 @@ def battles(
     variant: Annotated[
         Literal["default", "mtalk"], typer.Option(help="both orders, or the paper's single random order")
     ] = "default",
-    modality: Annotated[Literal["transcript", "audio"], typer.Option(help="whether it reads or hears")] = "transcript",
-    seed: Annotated[int, typer.Option(help="of the judge and of the paper's random order")] = 0,
+    modality: Annotated[
+        Literal["transcript", "audio"], typer.Option(help="whether the judge reads or hears")
+    ] = "transcript",
+    seed: Annotated[int, typer.Option(help="random seed of the judge and of the paper's random order")] = 0,
 ) -> None:
-    """Have a judge compare every two systems on every dialogue they share; one JSON line a battle.
+    """Have a judge compare every pair of systems on every shared dialogue; prints one JSON line per battle.
 
     Example: podeval judge battles dialogues/*.json --judge judge.yaml > battles.jsonl
     """
@@ -220,7 +224,8 @@ def reasons(
     name: Judge,
     records: Records = None,
 ) -> None:
-    """Score listeners' reasons, once a question over all systems: lines to add to the answers, from which `mos` has J.
+    """Have a judge score listeners' reasons, question by question; prints lines to append to the answers, for score
+    J of `mos`.
 
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """

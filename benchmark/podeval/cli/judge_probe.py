@@ -10,15 +10,15 @@ from podeval.errors import BadInput
 
 
 def probe(
-    name: Annotated[str, typer.Option("--judge", help="who judges, as for `podeval measure`")],
+    name: Annotated[str, typer.Option("--judge", help="the judge, as for `podeval measure`")],
     scripts: Annotated[
-        list[Path] | None, typer.Argument(metavar="[SCRIPT]...", help="scripts to plant in; Real-Pod's by default")
+        list[Path] | None, typer.Argument(metavar="[SCRIPT]...", help="scripts to modify; Real-Pod's by default")
     ] = None,
-    records: Annotated[Path | None, typer.Option(help="folder of the judge's answers")] = None,
-    cases: Annotated[int, typer.Option(min=1, help="cases of each kind")] = 20,
+    records: Annotated[Path | None, typer.Option(help="folder for the judge's answers")] = None,
+    cases: Annotated[int, typer.Option(min=1, help="number of cases of each kind")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Plant ties, padding and injected orders, and see whether the judge falls for them. Exit code 1 where it does.
+    """Test whether ties, padding and injected instructions mislead a judge. The exit code is 1 if they do.
 
     Example: podeval judge probe --judge judge.yaml --records probe/
     """
@@ -43,11 +43,11 @@ def probe(
 
 
 def drift(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="records of the version that dies")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="records of the one that takes its place")],
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="records of the old version")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="records of the new version")],
     as_json: AsJson = False,
 ) -> None:
-    """Set two versions of a judge against each other on the questions that both answered; nobody is asked.
+    """Compare two versions of a judge on the questions that both answered; no judge is asked.
 
     Example: podeval judge drift judgements-2025/ judgements-2026/
     """

@@ -16,7 +16,7 @@ class Anew(StrEnum):
 Refresh = Annotated[
     Anew | None,
     typer.Option(
-        help="ask the judge anew although its records answer: all, or what failed (no answer that can be used); "
-        "the old answers stay in the records",
+        help="ask the judge again, although there are records: all questions, or only those that failed; "
+        "earlier answers are kept",
     ),
 ]

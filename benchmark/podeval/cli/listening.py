@@ -16,24 +16,25 @@ if TYPE_CHECKING:
     from podeval.stats.mushra_scores import Mark
     from podeval.store.database import Database
 
-listening = typer.Typer(help="Listening tests: check a design, import it, follow its progress, get its results.")
+listening = typer.Typer(
+    help="Run listening tests: check a design, import it, follow its progress, get its results.\n\n"
+    "Example: podeval listening check naturalness.yaml"
+)
 
 listening.command()(listening_planning.plan)
 listening.command()(listening_planning.stop)
 
-Test = Annotated[str, typer.Argument(metavar="TEST", help="its id; `podeval listening list` shows them")]
-DESIGN = Annotated[
-    Path, typer.Argument(metavar="DESIGN", help="a YAML file; docs/listening-tests.md says what is in it")
-]
+Test = Annotated[str, typer.Argument(metavar="TEST", help="id of the test; `podeval listening list` shows all")]
+DESIGN = Annotated[Path, typer.Argument(metavar="DESIGN", help="a YAML file, as described in docs/listening-tests.md")]
 
 
 @listening.command()
 def check(
     design: DESIGN,
-    webmushra: Annotated[bool, typer.Option("--webmushra", help="it is a configuration of webMUSHRA")] = False,
-    as_yaml: Annotated[bool, typer.Option("--yaml", help="print the design, with the seconds of every file")] = False,
+    webmushra: Annotated[bool, typer.Option("--webmushra", help="the design is a webMUSHRA configuration")] = False,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="print the design with the duration of every file")] = False,
 ) -> None:
-    """Check a design, and say what a listener gets and how long it takes.
+    """Check a design, and show what a listener gets and how long it takes.
 
     Example: podeval listening check naturalness.yaml
     """
@@ -54,9 +55,9 @@ def add(
     design: DESIGN,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    webmushra: Annotated[bool, typer.Option("--webmushra", help="it is a configuration of webMUSHRA")] = False,
+    webmushra: Annotated[bool, typer.Option("--webmushra", help="the design is a webMUSHRA configuration")] = False,
 ) -> None:
-    """Take a test in, so that listeners can begin.
+    """Import a test so that listeners can begin.
 
     Example: podeval listening add naturalness.yaml
     """
@@ -71,7 +72,7 @@ def add(
 
 @listening.command(name="list")
 def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Show all tests with their sessions.
+    """List all tests with their sessions.
 
     Example: podeval listening list --runs runs
     """
@@ -89,7 +90,7 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 
 @listening.command()
 def close(test: Test, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Let nobody else begin; who began can finish.
+    """Close a test: nobody else can begin, and listeners who began can finish.
 
     Example: podeval listening close naturalness
     """
@@ -107,7 +108,7 @@ def print_results(
     as_json: AsJson = False,
     plots: Annotated[Path | None, typer.Option(help="write box plots of every listener to this SVG file")] = None,
 ) -> None:
-    """Print means with intervals, agreement, and who was left out and why.
+    """Print means with intervals, agreement, and which listeners were excluded and why.
 
     Example: podeval listening results naturalness --plots listeners.svg
     """
@@ -136,13 +137,13 @@ def export(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     form: Annotated[
-        str, typer.Option(help="jsonl; csv or parquet for one tidy table; webmushra for its CSV")
+        str, typer.Option(help="format: jsonl; csv or parquet for one tidy table; webmushra for its CSV")
     ] = "jsonl",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="where a table goes; csv is printed without it")
+        Path | None, typer.Option(metavar="FILE", help="file to write the table to; without it CSV is printed")
     ] = None,
 ) -> None:
-    """Print the marks and answers of a test, listeners by pseudonym.
+    """Print the marks and answers of a test, with pseudonyms for listeners.
 
     A tidy table has a row for each mark: listener, page, stimulus, mark, and what else is known of it. webMUSHRA has
     tables of MUSHRA, ABX (its paired comparison) and MOS (its single stimuli).
@@ -179,7 +180,7 @@ def export(
 
 @listening.command(name="read")
 def read_results(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="results of webMUSHRA, CSV")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="CSV results of webMUSHRA")],
 ) -> None:
     """Print the marks of webMUSHRA's results as JSON lines, as `podeval/mushra` takes them.
 

@@ -13,21 +13,22 @@ if TYPE_CHECKING:
     from podeval.listening.designs import Design
     from podeval.stats.mushra_scores import Mark
 
-Test = Annotated[str, typer.Argument(metavar="TEST", help="its id; `podeval listening list` shows them")]
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
+Test = Annotated[str, typer.Argument(metavar="TEST", help="id of the test; `podeval listening list` shows all")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per line")]
 
 
 def plan(
     test: Test,
     difference: Annotated[
-        float, typer.Option(help="least difference of means to be found, in marks; of ABX, of the share right above .5")
+        float,
+        typer.Option(help="smallest difference of means to detect, in marks; for ABX, of the share right above 0.5"),
     ],
-    power: Annotated[float, typer.Option(help="how surely it is to be found")] = 0.8,
+    power: Annotated[float, typer.Option(help="power: probability of detecting it")] = 0.8,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Say how many listeners tell each two systems apart, with the listeners so far as the pilot.
+    """Estimate how many listeners are needed to tell each pair of systems apart, from the listeners so far.
 
     The spread of a pilot is itself uncertain, so the count is for the greatest that is likely (80 %).
 
@@ -46,9 +47,9 @@ def plan(
 
 
 def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Say for each two systems whether the listeners so far tell them apart; may be asked after every listener.
+    """Show whether the listeners so far tell each pair of systems apart; you may ask after every listener.
 
-    Intervals hold together over all pairs and at every look (95 %), so that looking early and often costs nothing.
+    Intervals hold jointly over all pairs and at every look (95 %), so looking early and often costs nothing.
 
     Example: podeval listening stop naturalness
     """

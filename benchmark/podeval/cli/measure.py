@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from podeval.metrics.score import Result
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="audio, or scripts for the script metrics")]
-Name = Annotated[str, typer.Argument(metavar="METRIC", help="its name; `podeval metrics list` shows all")]
+Name = Annotated[str, typer.Argument(metavar="METRIC", help="name of the metric; `podeval metrics list` shows all")]
 
 
 def measure(
@@ -29,25 +29,33 @@ def measure(
     ] = None,
     text: Annotated[
         list[Path] | None,
-        typer.Option(help="a file with the words that should be heard, plain or a script; one for all, or one a file"),
+        typer.Option(
+            help=(
+                "file with the words that should be heard, as plain text or a script; "
+                "one for all recordings or one for each"
+            )
+        ),
     ] = None,
-    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
-    speakers: Annotated[int | None, typer.Option(help="how many people speak, where it is known")] = None,
+    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    speakers: Annotated[int | None, typer.Option(help="number of people who speak, if known")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="a choice of the metric; may be repeated")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="set a parameter of the metric, as NAME=VALUE (repeatable)"),
     ] = None,
     judge: Annotated[
         str,
-        typer.Option(help="who judges: MODEL@https://host/v1, gguf:FILE, transformers:REPO@COMMIT, records:FOLDER"),
+        typer.Option(help="the judge: MODEL@https://host/v1, gguf:FILE, transformers:REPO@COMMIT, records:FOLDER"),
     ] = "",
     records: Annotated[
-        Path | None, typer.Option(help="folder for the judge's raw answers; in podeval's cache without it")
+        Path | None, typer.Option(help="folder for the judge's raw answers; podeval's cache by default")
     ] = None,
     refresh: Refresh = None,
     allow_upsampling: Annotated[
-        bool, typer.Option("--allow-upsampling", help="score recordings below a model's rate all the same")
+        bool, typer.Option("--allow-upsampling", help="also score recordings whose sample rate is below the model's")
     ] = False,
-    timeline: Annotated[bool, typer.Option("--timeline", help="with --json, the values of every window too")] = False,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="with --json, also print the values of every window")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score files with one metric.

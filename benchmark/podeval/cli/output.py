@@ -1,4 +1,4 @@
-"""What commands write: one JSON object a line on standard output, sentences beside it on standard error."""
+"""What commands write: print JSON, one object per line, sentences beside it on standard error."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, one object a line")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per line")]
 
 
 def emit(content: Any, *, allow_nan: bool = True) -> None:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from podeval.systems.servers.connection import ServerConnection
 
 Name = Annotated[
-    str, typer.Option("--name", help="of its folder and row; made of the folder, file or model by default")
+    str,
+    typer.Option("--name", help="name of the run's folder and row; derived from the folder, file or model by default"),
 ]
 OutputsFolder = Annotated[
     Path | None,
-    typer.Option("--outputs", help="folder with what your system made: a file an item, or a manifest.jsonl"),
+    typer.Option("--outputs", help="folder with your system's outputs: one file per item, or a manifest.jsonl"),
 ]
 PythonFunction = Annotated[str, typer.Option("--python", help="FILE.py:FUNCTION that speaks, writes or answers")]
 Server = Annotated[
@@ -28,11 +29,13 @@ Server = Annotated[
 ServedModel = Annotated[str, typer.Option("--model", help="the model's name on the server")]
 Voices = Annotated[
     list[str] | None,
-    typer.Option("--voice", help="a voice of the server, once for each speaker in order; or SPEAKER=VOICE"),
+    typer.Option("--voice", help="a voice of the server, once for each speaker in order, or as SPEAKER=VOICE"),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
-PerMinute = Annotated[float, typer.Option("--requests-per-minute", min=0, help="to the server; 0 for no limit")]
-Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds for which the server may send nothing")]
+PerMinute = Annotated[
+    float, typer.Option("--requests-per-minute", min=0, help="most requests to the server per minute; 0 for no limit")
+]
+Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
 
 _MOST_LETTERS = 48
 _WAYS = ("outputs", "python", "server")

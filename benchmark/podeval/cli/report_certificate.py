@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 def certificate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: RUNS/BENCHMARK/SPLIT/SYSTEM")],
-    key: Annotated[str, typer.Option(help="which figure, as metric.key")] = "wer.wer",
+    key: Annotated[str, typer.Option(help="figure to examine, as metric.key")] = "wer.wer",
     printed: Annotated[
-        float | None, typer.Option(help="a figure to set against it, as a paper prints it (error rates in per cent)")
+        float | None, typer.Option(help="figure to compare with, as a paper prints it (error rates in per cent)")
     ] = None,
     against: Annotated[
-        list[Path] | None, typer.Option(help="run of another system, for rank flips; may be repeated")
+        list[Path] | None, typer.Option(help="run of another system, to look for rank flips (repeatable)")
     ] = None,
     people: Annotated[Path | None, typer.Option(help="run of recordings of people, for the recogniser's floor")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a run's figure depends on: seeds, recogniser, normaliser, averaging; and whether a printed one lies within.
+    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one lies
+    within.
 
     Error rates are computed anew from the transcripts that the run keeps; no audio is needed.
 

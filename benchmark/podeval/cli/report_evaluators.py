@@ -20,21 +20,21 @@ def evaluators(
     runs: Runs = RUNS,
     votes: Annotated[
         list[Path] | None,
-        typer.Option(help="CSV with first, second, outcome (and voter, group of voters); may be repeated"),
+        typer.Option(help="CSV with first, second, outcome (and voter, group of voters) (repeatable)"),
     ] = None,
     scores: Annotated[
-        list[Path] | None, typer.Option(help="CSV with system, item, score, rater (and measure); may be repeated")
+        list[Path] | None, typer.Option(help="CSV with system, item, score, rater (and measure) (repeatable)")
     ] = None,
     database: Annotated[
         str,
         typer.Option(
             envvar="DATABASE_URL",
-            help="whose votes and listening tests count too; without files, podeval.db in the folder of runs",
+            help="database whose votes and listening tests count too; without files, podeval.db in the folder of runs",
         ),
     ] = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """How people and judges agree as raters: pairs told apart by the gap of their ratings, groups of voters on the
+    """Show how people and judges agree as raters: pairs told apart by the gap of their ratings, groups of voters on the
     systems both saw, and every rater against the mean of the others.
 
     Example: podeval report evaluators --votes votes.csv --scores listeners.csv
@@ -87,7 +87,7 @@ def _of_database(location: str) -> "list[AnalysisLine]":
 
 
 def papers(as_json: AsJson = False) -> None:
-    """What of the papers' figures follows from others they print or can be measured: printed, ours, difference.
+    """Recompute printed figures of the papers from others they print or from measurements; show the differences.
 
     Example: podeval report papers
 

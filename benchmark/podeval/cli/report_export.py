@@ -24,11 +24,12 @@ def export(
         "export"
     ),
     runs: ReadRuns = RUNS,
-    profile: Annotated[str | None, typer.Option(help="only what was measured under this profile")] = None,
+    profile: Annotated[str | None, typer.Option(help="only results of this profile")] = None,
 ) -> None:
-    """Write results in a form that others read; the runs are left as they are.
+    """Export results in formats that other tools read; the runs are not changed.
 
-    every-eval-ever: a record a run with a line for each measured item, schema 0.3.0, in --out. dataset: Parquet of all
+    every-eval-ever: a record per run with a line for each measured item, schema 0.3.0, in --out. dataset: Parquet of
+    all
     results with their protocols, for a dataset repo. The others are one text on standard output: eval-results is the
     file .eval_results/podeval.yaml of a model's repo, model-index the older form in its card, bibtex what to cite.
 

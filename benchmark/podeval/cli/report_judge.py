@@ -19,13 +19,13 @@ def audit(
         typer.Option(help="the judge's scores: what `podeval measure --json` printed, or a CSV with item and score"),
     ] = None,
     human: Annotated[
-        Path | None, typer.Option(help="people's scores of the same items: a CSV with item, score and perhaps rater")
+        Path | None, typer.Option(help="people's scores of the same items: a CSV with item, score and optionally rater")
     ] = None,
-    key: Annotated[str | None, typer.Option(help="which value of the scores, where there are several")] = None,
+    key: Annotated[str | None, typer.Option(help="value of the scores to use, if there are several")] = None,
     page: Annotated[Path | None, typer.Option(help="write the audit as Markdown to this file too")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Audit judges over their records: order, place, length, repeats, parsing, people, each other.
+    """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
     A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one
     half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is.
@@ -64,7 +64,7 @@ def replay(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="records of judges")],
     as_json: AsJson = False,
 ) -> None:
-    """Show every answer in the records as it is read today; nobody is asked.
+    """Show every recorded answer as the current version reads it; no judge is asked.
 
     Example: podeval judge replay records/ --json
     """
@@ -87,7 +87,7 @@ def replay(
 def install(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help="transformers:OWNER/NAME@COMMIT, or its YAML file")],
 ) -> None:
-    """Fetch the files of a local judge from the Hub, at its commit; safetensors only, and no code.
+    """Download a local judge from the Hub at a fixed commit; safetensors only, no code.
 
     Example: podeval judge install transformers:RMSnow/SpeechJudge-GRM@0123456789abcdef0123456789abcdef01234567
     """

@@ -14,7 +14,7 @@ def system(
         list[Path], typer.Argument(metavar="RUN_FOLDER", help="runs: <runs>/<benchmark>/<split>/<system>")
     ],
     out: Annotated[Path, typer.Option(help="the HTML file to write")] = Path("report.html"),
-    profile: Annotated[str | None, typer.Option(help="only what was measured under this profile")] = None,
+    profile: Annotated[str | None, typer.Option(help="only results of this profile")] = None,
     language: Annotated[str, typer.Option(help="en or zh")] = "en",
 ) -> None:
     """Write a system's analysis report: one self-contained HTML file that prints well.

@@ -18,24 +18,30 @@ if TYPE_CHECKING:
 def validity(
     runs: Runs = RUNS,
     scores: Annotated[
-        list[Path] | None, typer.Option(help="CSV with system, item, score (and measure, rater); may be repeated")
+        list[Path] | None, typer.Option(help="CSV with system, item, score (and measure, rater) (repeatable)")
     ] = None,
     database: Annotated[
         str,
         typer.Option(
             envvar="DATABASE_URL",
-            help="whose listening tests count too; without --scores, podeval.db in the folder of runs by default",
+            help=(
+                "database whose listening tests count too; without --scores, "
+                "podeval.db in the folder of runs by default"
+            ),
         ),
     ] = DEFAULT,
     published: Annotated[
-        bool, typer.Option("--published", help="what is known without runs: public clips and figures of the papers")
+        bool,
+        typer.Option(
+            "--published", help="show published evidence instead of runs: public clips and figures of the papers"
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set every metric and judge of the runs against human scores of the same outputs.
+    """Compare every metric and judge of the runs with human scores of the same outputs.
 
     Intervals are over systems and items. Keys that are best in a range are folded; keys without a direction are left
-    out. The number of keys is said, for the best of many is good by chance.
+    out. The number of keys is printed, because the best of many is good by chance.
 
     Example: podeval report validity --runs runs --scores listeners.csv
 

@@ -49,7 +49,7 @@ RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
 NOT_TO_BE_HAD = {"a second Piper voice": "no package on the index carries one but joe, which hibari_piper has"}
 RUNS = Path("runs")
 
-Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work in it is not repeated")]
+Out = Annotated[Path, typer.Option("--out", help="folder for the runs; finished work in it is not repeated")]
 
 
 def run(
@@ -69,29 +69,41 @@ def run(
     timeout: Timeout = 120.0,
     name: Name = "",
     benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
-    split: Annotated[str, typer.Option(help="which of its splits; the one that ships with podeval by default")] = "",
-    track: Annotated[str, typer.Option(help="which of its tracks; the split's first by default")] = "",
-    metrics: Annotated[str, typer.Option(help="only these, with commas between: wer,dnsmos")] = "",
-    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
-    seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
-    seeds: Annotated[int, typer.Option(min=1, max=64, help="how many, from --seed on; for spread and worst case")] = 1,
+    split: Annotated[str, typer.Option(help="split of the benchmark; by default the one that ships with podeval")] = "",
+    track: Annotated[str, typer.Option(help="track of the benchmark; by default the split's first")] = "",
+    metrics: Annotated[str, typer.Option(help="only these metrics, separated by commas, such as wer,dnsmos")] = "",
+    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    seed: Annotated[int, typer.Option(help="random seed of the generation, if the system takes one")] = 0,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=1, max=64, help="number of seeds, counted from --seed; more than one shows spread and worst case"
+        ),
+    ] = 1,
     workers: Annotated[
         int,
         typer.Option(
-            min=0, help="processes; 0 is one a core, fewer where the GPU's memory is small, or what a Ray cluster has"
+            min=0,
+            help="number of processes; 0 means one per core (fewer if GPU memory is small), or all of a Ray cluster",
         ),
     ] = 0,
-    executor: Annotated[Where, typer.Option(help="where it is done: on this machine or a Ray cluster")] = Where.LOCAL,
-    address: Annotated[str, typer.Option(help="of the Ray cluster: host:port, auto; one is started by default")] = "",
-    cpus_per_worker: Annotated[float, typer.Option(help="that each Ray process takes")] = 1.0,
-    gpus_per_worker: Annotated[float, typer.Option(help="that each Ray process takes, such as 0.5")] = 0.0,
-    data: Annotated[Path | None, typer.Option(help="the dataset's folder, from `podeval data build`; ./NAME")] = None,
-    judge: Annotated[str, typer.Option(help="who judges, where a metric asks; see docs/judges.md")] = "",
-    records: Annotated[Path | None, typer.Option(help="folder of the judge's raw answers")] = None,
+    executor: Annotated[
+        Where, typer.Option(help="run on this machine (local) or on a Ray cluster (ray)")
+    ] = Where.LOCAL,
+    address: Annotated[
+        str, typer.Option(help="address of the Ray cluster: host:port or auto; a cluster is started by default")
+    ] = "",
+    cpus_per_worker: Annotated[float, typer.Option(help="CPU cores per Ray process")] = 1.0,
+    gpus_per_worker: Annotated[float, typer.Option(help="GPUs per Ray process, such as 0.5")] = 0.0,
+    data: Annotated[
+        Path | None, typer.Option(help="folder of the dataset, made by `podeval data build`; ./NAME by default")
+    ] = None,
+    judge: Annotated[str, typer.Option(help="the judge, for metrics that ask one; see docs/judges.md")] = "",
+    records: Annotated[Path | None, typer.Option(help="folder for the judge's raw answers")] = None,
     refresh: Refresh = None,
     out: Out = RUNS,
 ) -> None:
-    """Evaluate a system on a benchmark: it speaks, podeval measures. Resumable at any point.
+    """Evaluate a system on a benchmark: the system speaks, podeval measures. A run can be resumed at any point.
 
     The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
     server that speaks OpenAI's API (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.
@@ -155,16 +167,18 @@ def _show(out: Path, profile: str, complete: bool) -> NoReturn:
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="folder of runs; a second call resumes")] = Path(".demo/runs"),
-    more: Annotated[bool, typer.Option("--more", help="with Kokoro too; 66 MB to download, some minutes more")] = False,
-    serve: Annotated[bool, typer.Option(help="serve the board when done")] = True,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="of the board on 127.0.0.1")] = 7860,
-    workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
+    more: Annotated[
+        bool, typer.Option("--more", help="also evaluate Kokoro: a download of 66 MB and a few more minutes")
+    ] = False,
+    serve: Annotated[bool, typer.Option(help="serve the leaderboard when done")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the leaderboard on 127.0.0.1")] = 7860,
+    workers: Annotated[int, typer.Option(help="number of measuring processes; 0 means one per core")] = 0,
 ) -> None:
-    """Evaluate baseline voices and controls on six short podcasts, then show the board.
+    """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
 
-    Two baselines, or with --more three; one of them with several seeds on two of the podcasts. Turn-taking needs more
-    turns than those have: it is measured on one longer dialogue, read by a baseline and by a control of rhythm.
+    There are two baselines, or three with --more; one of them speaks two of the podcasts with several seeds.
+    Turn-taking needs more turns than those have: a baseline and a control of rhythm speak one longer dialogue for it.
 
     Example: podeval demo --no-serve
     """

@@ -12,35 +12,45 @@ if TYPE_CHECKING:
     from podeval.scoring import Scores
     from podeval.scoring.request import ScoreRequest
 
-Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders of them")]
+Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
 
 
 def score(
     files: Recordings,
     text: Annotated[
         list[str] | None,
-        typer.Option(help="a file with what is said, plain or a script; one for all, or one a file (repeatable)"),
+        typer.Option(
+            help=(
+                "file with the spoken words, as plain text or a script; one for all "
+                "recordings or one for each (repeatable)"
+            )
+        ),
     ] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(metavar="[SPEAKER=]FILE", help="the voice a speaker should have; may be repeated"),
+        typer.Option(metavar="[SPEAKER=]FILE", help="recording of the voice that a speaker should have (repeatable)"),
     ] = None,
     metrics: Annotated[str, typer.Option(metavar="A,B", help="only these metrics")] = "",
-    speakers: Annotated[int | None, typer.Option(help="how many people speak, where it is known")] = None,
-    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
+    speakers: Annotated[int | None, typer.Option(help="number of speakers, if known")] = None,
+    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
     out: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="a report (.html) or the values (.json, .csv, .parquet); may be repeated"),
+        typer.Option(
+            metavar="FILE", help="file to write: a report (.html) or the values (.json, .csv, .parquet) (repeatable)"
+        ),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="turns and defects for Audacity (.txt) or players (.vtt)")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="file to write with turns and defects, for Audacity (.txt) or players (.vtt)"
+        ),
     ] = None,
     allow_upsampling: Annotated[
-        bool, typer.Option("--allow-upsampling", help="score recordings below a model's rate all the same")
+        bool, typer.Option("--allow-upsampling", help="also score recordings whose sample rate is below the model's")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a file on standard output")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object per file")] = False,
 ) -> None:
-    """Score recordings with every metric whose inputs are there.
+    """Score recordings with every metric whose inputs are given.
 
     Example: podeval score episode.wav
 

@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     Standings = Mapping[str, QueuePosition]
 
 submissions = typer.Typer(
-    help="List submissions and show where they stand.\n\nExample: podeval submissions list",
+    help="List submissions, show their state and change it.\n\nExample: podeval submissions list",
     no_args_is_help=True,
 )
-Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
-By = Annotated[str, typer.Option(help="who decides; part of the history")]
-Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="jobs on the Hub: image with its digest")]
-Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="jobs on the Hub: machine")]
-Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="jobs on the Hub: longest time of one")]
-Data = Annotated[Path | None, typer.Option(help="folder of built datasets, where a benchmark needs one")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="id of the submission; `podeval submissions list` shows it")]
+By = Annotated[str, typer.Option(help="name of who decides; part of the history")]
+Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="for jobs on the Hub: image with its digest")]
+Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="for jobs on the Hub: type of machine")]
+Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="for jobs on the Hub: time limit of one job")]
+Data = Annotated[Path | None, typer.Option(help="folder of built datasets, for benchmarks that need one")]
 
 
 @submissions.command("list")
 def list_(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    owner: Annotated[str | None, typer.Option(help="only of this owner")] = None,
-    state: Annotated[str | None, typer.Option(help="only in this state, such as queued or failed")] = None,
+    owner: Annotated[str | None, typer.Option(help="only submissions of this owner")] = None,
+    state: Annotated[str | None, typer.Option(help="only submissions in this state, such as queued or failed")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List submissions, newest first.
@@ -94,7 +94,7 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
 
 @submissions.command()
 def cancel(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operator") -> None:
-    """Stop a submission that is not published; what it made is kept.
+    """Cancel a submission that is not published; its outputs are kept.
 
     Example: podeval submissions cancel s0123456789ab
     """
@@ -104,7 +104,7 @@ def cancel(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "opera
 
 @submissions.command()
 def retry(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operator") -> None:
-    """Queue a failed or cancelled submission again; it goes on from its finished items.
+    """Queue a failed or cancelled submission again; finished items are not repeated.
 
     Example: podeval submissions retry s0123456789ab
     """
@@ -115,7 +115,7 @@ def retry(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operat
 
 @submissions.command()
 def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operator") -> None:
-    """Take a published submission off the board.
+    """Withdraw a published submission from the leaderboard.
 
     Example: podeval submissions withdraw s0123456789ab
     """
@@ -133,15 +133,15 @@ def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "ope
 def publish(
     id: Id,
     eval_results: Annotated[
-        bool, typer.Option("--eval-results", help="as .eval_results/podeval.yaml, where the owner wants that")
+        bool, typer.Option("--eval-results", help="propose .eval_results/podeval.yaml; only if the owner wants it")
     ] = False,
     model_index: Annotated[
-        bool, typer.Option("--model-index", help="in the model's card, where the owner wants that")
+        bool, typer.Option("--model-index", help="propose metadata in the model card; only if the owner wants it")
     ] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Propose published results to the model's repo, as a pull request; once, however often it is said.
+    """Propose published results to the model's repo in a pull request; repeating the command opens no second one.
 
     Example: podeval submissions publish s0123456789ab --eval-results
     """
@@ -159,20 +159,20 @@ def publish(
 @submissions.command("spot-check")
 def spot_check(
     id: Id,
-    items: Annotated[int, typer.Option(min=1, help="how many are drawn of each run")] = 3,
-    seed: Annotated[int, typer.Option(help="of the draw")] = 0,
-    times: Annotated[int, typer.Option(min=2, help="seeds that each is generated with")] = 3,
+    items: Annotated[int, typer.Option(min=1, help="number of items drawn from each run")] = 3,
+    seed: Annotated[int, typer.Option(help="random seed of the draw")] = 0,
+    times: Annotated[int, typer.Option(min=2, help="number of seeds for each item")] = 3,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    work: Annotated[Path, typer.Option(help="folder for what is generated, on a local disk")] = Path("work"),
+    work: Annotated[Path, typer.Option(help="working folder, on a local disk")] = Path("work"),
     gpu: Annotated[bool, typer.Option("--gpu", help="let the model use the GPU")] = False,
     trust_models: Annotated[
-        bool, typer.Option("--trust-models", help="run the model without isolation; only one you vouch for")
+        bool, typer.Option("--trust-models", help="run the model without isolation; only for a model that you trust")
     ] = False,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make some supplied outputs again with the public model that is said to have made them, and compare.
+    """Regenerate some submitted outputs with the public model they are said to come from, and compare.
 
     Example: podeval submissions spot-check s0123456789ab --items 5
     """
@@ -211,12 +211,12 @@ _VERDICTS = {
 
 @submissions.command()
 def jobs(
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="only of this submission")] = None,
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="only jobs of this submission")] = None,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs on the Hub with what they cost.
+    """List jobs on the Hub with their costs.
 
     Example: podeval submissions jobs s0123456789ab
     """
@@ -236,16 +236,16 @@ def jobs(
 
 @submissions.command()
 def mirror(
-    requests: Annotated[str, typer.Option(help="dataset repo of the changes of state, as owner/name")],
-    results: Annotated[str, typer.Option(help="dataset repo of the results, as owner/name")],
-    read_back: Annotated[
-        bool, typer.Option("--read-back", help="first take in what the Hub has and we have not")
-    ] = False,
+    requests: Annotated[str, typer.Option(help="dataset repo for state changes, as owner/name")],
+    results: Annotated[str, typer.Option(help="dataset repo for results, as owner/name")],
+    read_back: Annotated[bool, typer.Option("--read-back", help="first import what only the Hub has")] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    private: Annotated[bool, typer.Option("--private", help="make the repos private where they are made")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="make the repos private if this command creates them")
+    ] = False,
 ) -> None:
-    """Keep submissions and results on the Hub: added to, never changed; a new server starts from them.
+    """Mirror submissions and results to the Hub, append-only; a new server can start from the mirror.
 
     Example: podeval submissions mirror --requests podeval/requests --results podeval/results --read-back
     """
@@ -264,7 +264,7 @@ def mirror(
 
 
 def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show what is running and what is waiting, in order.
+    """Show which submissions are running and which are waiting, in order.
 
     Example: podeval queue
     """

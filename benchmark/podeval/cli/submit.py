@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def submit(
-    document: Annotated[Path, typer.Argument(help="submission.yaml, or the folder it lies in")],
+    document: Annotated[Path, typer.Argument(help="a submission.yaml, or the folder that contains it")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    check: Annotated[bool, typer.Option("--check", help="look it over and queue nothing")] = False,
-    profile: Annotated[str, typer.Option(help="whose models measure it: embedded or reference")] = "embedded",
-    priority: Annotated[int, typer.Option(help="higher ones are worked on first")] = 0,
-    as_me: Annotated[bool, typer.Option("--as-me", help="under your name on the Hub, with its quotas")] = False,
+    check: Annotated[bool, typer.Option("--check", help="only check the submission; queue nothing")] = False,
+    profile: Annotated[str, typer.Option(help="models to measure with: embedded or reference")] = "embedded",
+    priority: Annotated[int, typer.Option(help="priority; higher numbers are processed first")] = 0,
+    as_me: Annotated[bool, typer.Option("--as-me", help="submit under your Hub account, within its quotas")] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="say what it costs at most as jobs on the Hub, and queue nothing")
+        bool, typer.Option("--estimate", help="only estimate the highest cost as jobs on the Hub; queue nothing")
     ] = False,
     image: Image = "",
     flavor: Flavor = "a10g-large",
     timeout: Timeout = "2h",
     data: Data = None,
 ) -> None:
-    """Submit a system: it is checked at once, then queued or refused with what to change.
+    """Submit a system: it is checked at once, then queued, or refused with a list of what to change.
 
     Example: podeval submit submissions/my_tts
     """

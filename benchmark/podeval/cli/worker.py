@@ -28,17 +28,19 @@ _FINISHES = "finishes {}, then stops"
 
 
 def worker(
-    once: Annotated[bool, typer.Option("--once", help="work on one submission, then end")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="work until stopped")] = False,
+    once: Annotated[bool, typer.Option("--once", help="process one submission, then stop")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="process submissions until stopped")] = False,
     database: Place = DEFAULT,
     board: Runs = RUNS,
-    work: Annotated[Path, typer.Option(help="folder for submissions at work, on a local disk")] = Path("work"),
-    workers: Annotated[int, typer.Option(help="measuring processes; 0 measures in this one")] = 0,
+    work: Annotated[Path, typer.Option(help="working folder, on a local disk")] = Path("work"),
+    workers: Annotated[
+        int, typer.Option(help="number of measuring processes; 0 measures in the worker's own process")
+    ] = 0,
     gpu: Annotated[bool, typer.Option("--gpu", help="let models use the GPU")] = False,
-    memory: Annotated[float, typer.Option(help="GiB that a model may use")] = 16.0,
-    item_minutes: Annotated[float, typer.Option(help="an item that takes longer has failed")] = 30.0,
+    memory: Annotated[float, typer.Option(help="memory limit for a model, in GiB")] = 16.0,
+    item_minutes: Annotated[float, typer.Option(help="minutes after which an item counts as failed")] = 30.0,
     trust_models: Annotated[
-        bool, typer.Option("--trust-models", help="run models without isolation; only for models you vouch for")
+        bool, typer.Option("--trust-models", help="run models without isolation; only for models that you trust")
     ] = False,
     voices: Annotated[
         Path | None,
@@ -47,31 +49,37 @@ def worker(
         ),
     ] = None,
     data: Data = None,
-    pause: Annotated[float, typer.Option(help="seconds between two looks at an empty queue")] = 10.0,
+    pause: Annotated[float, typer.Option(help="seconds between checks of an empty queue")] = 10.0,
     dispatch: Annotated[
-        bool, typer.Option("--dispatch", help="with --watch on PostgreSQL: be woken by procrastinate")
+        bool, typer.Option("--dispatch", help="with --watch on PostgreSQL: let procrastinate wake the worker")
     ] = False,
     executor: Annotated[
-        str, typer.Option(envvar="PODEVAL_EXECUTOR", help="where models run: local, or hf-jobs")
+        str,
+        typer.Option(
+            envvar="PODEVAL_EXECUTOR", help="run models on this machine (local) or as jobs on the Hub (hf-jobs)"
+        ),
     ] = "local",
     image: Image = "",
     flavor: Flavor = "a10g-large",
     timeout: Timeout = "2h",
     attempts: Annotated[
-        int, typer.Option(envvar="PODEVAL_JOBS_ATTEMPTS", help="hf-jobs: starts of a job by the Hub")
+        int, typer.Option(envvar="PODEVAL_JOBS_ATTEMPTS", help="for hf-jobs: number of times the Hub may start a job")
     ] = 1,
     budget: Annotated[
-        float, typer.Option(envvar="PODEVAL_JOBS_BUDGET", help="hf-jobs: USD that all jobs together may cost, ever")
+        float, typer.Option(envvar="PODEVAL_JOBS_BUDGET", help="for hf-jobs: total budget of all jobs, in USD")
     ] = 0.0,
-    namespace: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_NAMESPACE", help="hf-jobs: who pays")] = "",
-    bucket: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_BUCKET", help="hf-jobs: bucket for outputs")] = "",
+    namespace: Annotated[
+        str, typer.Option(envvar="PODEVAL_JOBS_NAMESPACE", help="for hf-jobs: account that pays")
+    ] = "",
+    bucket: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_BUCKET", help="for hf-jobs: bucket for outputs")] = "",
     asks: Annotated[
-        str, typer.Option("--asked", envvar="PODEVAL_JOBS_ASKED", help="hf-jobs: private dataset of what is asked")
+        str, typer.Option("--asked", envvar="PODEVAL_JOBS_ASKED", help="for hf-jobs: private dataset with the inputs")
     ] = "",
 ) -> None:
     """Process submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
-    It may be killed at any time; the next worker goes on. Several may work on one queue. The first Ctrl-C or SIGTERM
+    A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first
+    Ctrl-C or SIGTERM
     lets --watch finish the submission it is at, the second stops it at once. Where this machine is at fault (no
     isolation, a full disk), a submission is queued again and the operator is told; --once then ends with exit code 1.
 

@@ -23,6 +23,7 @@ __all__ = [
     "published_evidence",
     "queries",
     "query",
+    "reasons",
     "report",
     "report_figures",
     "report_page",

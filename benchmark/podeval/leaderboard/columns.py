@@ -17,6 +17,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key, Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
+from podeval.metrics.units import unit_in
 from podeval.runs import composite_scores, reliability
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
@@ -58,8 +59,8 @@ class Column:
         """Return name and direction in a language of the site, with the unit where there is one."""
         title = self.title_in(language)
         # A unit that the title says already is not said twice.
-        in_title = f" {self.unit} ".lower() in f" {title} ".lower()
-        unit = f" ({self.unit})" if self.unit and not in_title else ""
+        in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
+        unit = f" ({unit_in(self.unit, language)})" if self.unit and not in_title else ""
         return f"{title}{ARROWS[self.better]}{unit}"
 
     def badness(self, value: float) -> float:
@@ -144,6 +145,10 @@ def dimension_title(dimension: str, language: str = "en") -> str:
     if language == "zh":
         if dimension in DIMENSION_GROUPS:
             return DIMENSION_GROUPS[dimension].zh
+        if dimension in (reliability.NAME, reliability.DIMENSION):
+            return " · ".join(reliability.DIMENSION_ZH[: 1 + dimension.count(".")])
+        if composite := composite_scores.find_dimension(dimension):
+            return composite.zh
         for metric in catalogue.all_metrics():
             if metric.dimension == dimension and metric.dimension_zh:
                 return f"{metric.group.zh} · {metric.dimension_zh}"

@@ -40,7 +40,7 @@ def differences(comparison: SystemComparison, column: Column, texts: Mapping[str
     lines = "".join(
         _line(item.title, a, b, _TOP + _ROW * number + _ROW / 2, axis) for number, (item, a, b) in enumerate(drawn)
     )
-    caption = texts["title"].format(column=column.header, items=count)
+    caption = texts["title"].format(column=column.header_in(texts.get("language", "en")), items=count)
     some = texts["some"].format(shown=len(drawn), items=count) if count > len(drawn) else ""
     names = (
         f'<circle class="dot a" cx="{_SIDE + 5}" cy="12" r="5"/><text x="{_SIDE + 16}" y="16">A</text>'

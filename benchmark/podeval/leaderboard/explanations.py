@@ -12,6 +12,7 @@ from podeval.leaderboard.columns import Column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key
 from podeval.metrics.description import range_text
+from podeval.metrics.reach import say
 from podeval.runs import composite_scores, reliability
 from podeval.scoring.standing import number_text, span_text
 
@@ -47,22 +48,22 @@ class Explanation:
     unreached: str
 
 
-def explain(of: Column) -> Explanation:
-    """Return what is known of a column."""
+def explain(of: Column, language: str = "en") -> Explanation:
+    """Return what is known of a column, in a language of the site."""
     key, metric = declared_key(of), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
     reach = key.reach if key else None
     return Explanation(
         metric=metric.name if metric else "",
         metric_title=metric.title if metric else "",
-        about=_as_sentence(key.about if key else ""),
-        of_metric=_as_sentence(metric.about.partition(": ")[2] or metric.about) if metric else "",
+        about=_as_sentence(key.about_in(language) if key else "", language),
+        of_metric=_as_sentence(metric.purpose_in(language), language) if metric else "",
         better=of.better,
-        range=range_text(key) if key else "",
+        range=range_text(key, language) if key else "",
         ideal=_ideal_text(key) if key and key.ideal else "",
         people=span_text(reach.people) if reach else "",
         systems=span_text(reach.systems) if reach else "",
-        source=reach.source if reach else "",
-        unreached=key.unreached if key else "",
+        source=say(reach.source, language) if reach else "",
+        unreached=say(key.unreached, language) if key else "",
     )
 
 
@@ -87,8 +88,9 @@ def _ideal_text(key: Key) -> str:
     return f"{number_text(low)} – {number_text(high)}"
 
 
-def _as_sentence(text: str) -> str:
+def _as_sentence(text: str, language: str) -> str:
     text = text.strip()
     if not text:
         return ""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    stop = "。" if language == "zh" else "."
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "。", "？", "）。")) else stop)

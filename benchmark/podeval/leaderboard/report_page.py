@@ -18,6 +18,7 @@ from podeval.hub_sources import hub_source
 from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.columns import Column, dimension_title
+from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
 from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, ReportFigure, signed_text
 from podeval.leaderboard.report_scores import Reading
@@ -121,7 +122,8 @@ def _facts(report: SystemReport, texts: Texts) -> list[tuple[str, str]]:
 
 
 def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
-    words, compare_words = texts["report"], texts["compare"]
+    words, reasons = texts["report"], texts["board"]["causes"]
+    compare_words = texts["compare"] | {"reasons": reasons}
     benchmark, split, profile = chapter.parts
     record = chapter.benchmark
     return {
@@ -140,7 +142,7 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
         "steady": bool(chapter.drifts) and not any(drift.is_clear for drift in chapter.drifts),
         "breakdowns": _breakdowns(chapter, texts),
         "items": _items(chapter, words),
-        "missing": [_missing(missing, words) for missing in chapter.missing],
+        "missing": [_missing(missing, words, reasons) for missing in chapter.missing],
         "protocols": [_protocol(metric, content) for metric, content in chapter.protocols.items()],
     }
 
@@ -168,13 +170,13 @@ def _counts(chapter: Chapter, texts: Texts) -> list[str]:
 def _dimensions(chapter: Chapter, words: Texts) -> list[tuple[str, list[dict[str, str]]]]:
     """Return all figures by dimension; the reason for missing items is given once for each metric."""
     tables, explained = [], set()
-    for name, figures in chapter.dimensions:
+    for _, figures in chapter.dimensions:
         rows = []
         for figure in figures:
             row = _figure(figure, words)
             rows.append(row | ({"reasons": ""} if figure.column.metric in explained else {}))
             explained.add(figure.column.metric)
-        tables.append((name, rows))
+        tables.append((rows[0]["dimension"], rows))
     return tables
 
 
@@ -188,8 +190,8 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
         if beside.low is not None and beside.high is not None:
             difference += f" [{signed_text(beside.low, places)}, {signed_text(beside.high, places)}]"
     return {
-        "dimension": dimension_title(figure.column.dimension),
-        "metric": figure.column.header,
+        "dimension": dimension_title(figure.column.dimension, words["language"]),
+        "metric": figure.column.header_in(words["language"]),
         "value": cell_text(figure.row, places),
         "median": value_text(figure.median, None, None, places),
         "to_median": describe_comparison(figure.to_median, words),
@@ -197,7 +199,7 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
         "difference": difference,
         "to_person": describe_comparison(figure.to_person, words),
         "scored": f"{scored[0]}/{scored[1]}" if scored else MISSING,
-        "reasons": reasons_text([figure.row]),
+        "reasons": reasons_text([figure.row], words["reasons"]),
     }
 
 
@@ -205,7 +207,7 @@ def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
     """The radar of a system, with people and the median of the others; empty where too few axes make no area."""
     if len(chapter.radar) < radar.FEWEST:
         return _picture("")
-    names = [dimension_title(spoke.column.dimension) for spoke in chapter.radar]
+    names = [dimension_title(spoke.column.dimension, texts["language"]) for spoke in chapter.radar]
     values = {
         "median": tuple(spoke.median for spoke in chapter.radar),
         "people": tuple(spoke.people for spoke in chapter.radar),
@@ -226,23 +228,13 @@ def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
 
 def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
     names = {"own": title, "people": chapter.reference, "others": texts["others"]}
-    return [
-        (
-            f"{dimension_title(distribution.column.dimension)}: {distribution.column.header}",
-            _picture(
-                plots.distribution(
-                    distribution.system,
-                    distribution.people,
-                    distribution.others,
-                    names,
-                    texts["distribution_title"].format(
-                        metric=distribution.column.title, items=len(distribution.system)
-                    ),
-                )
-            ),
-        )
-        for distribution in chapter.distributions
-    ]
+    language, pictures = texts["language"], []
+    for drawn in chapter.distributions:
+        of, system = drawn.column, drawn.system
+        caption = texts["distribution_title"].format(metric=of.title_in(language), items=len(system))
+        picture = _picture(plots.distribution(system, drawn.people, drawn.others, names, caption))
+        pictures.append((f"{dimension_title(of.dimension, language)}: {of.header_in(language)}", picture))
+    return pictures
 
 
 def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
@@ -252,9 +244,9 @@ def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Mark
         if not drift.is_clear or sum(part is not None for part in drift.course) < 3:
             continue
         people = chapter.people_drifts.get(drift.column.id)
-        caption = texts["course_title"].format(metric=drift.column.title, system=title)
+        caption = texts["course_title"].format(metric=drift.column.title_in(texts["language"]), system=title)
         drawn = plots.courses(drift.course, people.course if people else (), caption, drift.column.unit, ends)
-        pictures.append((drift.column.header, _picture(drawn)))
+        pictures.append((drift.column.header_in(texts["language"]), _picture(drawn)))
     return pictures
 
 
@@ -267,7 +259,7 @@ def _drift(drift: DriftFigure, texts: Texts) -> dict[str, str]:
         else f" [{signed_text(slope.low, places)}, {signed_text(slope.high, places)}]"
     )
     return {
-        "metric": drift.column.header,
+        "metric": drift.column.header_in(texts["language"]),
         "slope": signed_text(slope.mean, places) + interval,
         "per": texts["per"].get(drift.per, drift.per),
         "items": str(slope.n),
@@ -290,7 +282,11 @@ def _breakdowns(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
         title = groups.get(group.name, group.name.replace("_", " "))
         by_breakdown.setdefault(group.breakdown, []).append((title, cells))
     return [
-        {"title": titles.get(name, name), "headers": [column.header for column in columns], "rows": rows}
+        {
+            "title": titles.get(name, name),
+            "headers": [column.header_in(texts["report"]["language"]) for column in columns],
+            "rows": rows,
+        }
         for name, rows in by_breakdown.items()
     ]
 
@@ -326,7 +322,7 @@ def _items(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
             }
             for line in chapter.items
         ]
-        tables.append({"headers": [of.header for of in some], "rows": rows})
+        tables.append({"headers": [of.header_in(texts["language"]) for of in some], "rows": rows})
     return tables
 
 
@@ -342,14 +338,14 @@ def _value(reading: Reading | None, of: Column, places: int, texts: Texts) -> st
     return value_text(reading.values.get(of.key), None, None, places)
 
 
-def _missing(missing: Missing, texts: Texts) -> dict[str, str]:
+def _missing(missing: Missing, texts: Texts, reasons: Texts) -> dict[str, str]:
     items = missing.items
     some = ", ".join(item.title for item in items[:6])
     return {
         "metric": _title(missing.metric),
         "count": str(len(items)),
         "cause": texts["causes"][missing.cause],
-        "reason": missing.reason,
+        "reason": translate_reason(missing.reason, reasons),
         "items": some + (texts["more"].format(len(items) - 6) if len(items) > 6 else ""),
     }
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from podeval.analysis.defects import TimedDefect
 from podeval.leaderboard.columns import column
+from podeval.leaderboard.reasons import CAUSES, translate_reason
 from podeval.leaderboard.report_figures import rows_at
 from podeval.leaderboard.report_scores import UNREADABLE
 from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
@@ -59,13 +60,17 @@ def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tup
     return results, outputs[0] if outputs else ""
 
 
-def scores(results: Mapping[str, Result]) -> list[ShownValue]:
-    """Return every value of an item, in the order of the metrics."""
+def scores(results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES) -> list[ShownValue]:
+    """Return every value of an item in a language of the site, in the order of the metrics; `words` has reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]
         if isinstance(result, Unscored):
-            values.append(ShownValue(name, name.replace("_", " "), reason=result.reason, cause=result.cause))
+            values.append(
+                ShownValue(
+                    name, name.replace("_", " "), reason=translate_reason(result.reason, words), cause=result.cause
+                )
+            )
             continue
         notes = "; ".join(
             f"{note.replace('_', ' ')}: {_plain(value)}"
@@ -75,7 +80,9 @@ def scores(results: Mapping[str, Result]) -> list[ShownValue]:
         for position, (key, value) in enumerate(result.values.items()):
             number = number_or_none(value)
             text = MISSING if number is None else value_text(number, None, None, decimals([number]))
-            values.append(ShownValue(name, column(metric, key, metric).header, text, "" if position else notes))
+            values.append(
+                ShownValue(name, column(metric, key, metric).header_in(language), text, "" if position else notes)
+            )
     return values
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from podeval.leaderboard.query import PROVENANCES, Key, Sheet, name_systems
+from podeval.leaderboard.reasons import CAUSES, translate_reason
 from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.view import ResolvedView
 from podeval.metrics.aggregate import COMPLETE
@@ -161,16 +162,7 @@ def unscored_of(row: Row) -> int:
     return _count(row, "unscored_system") + _count(row, "unscored_ours")
 
 
-CAUSES = {
-    "by us": "by us",
-    "by the system": "by the system",
-    "both": "{} by the system, {} by us",
-    "unknown": "no reason recorded",
-}
-"""Words around reasons, which a face may say in another language."""
-
-
-def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
+def reasons_text(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
     Rows of one metric repeat the same counts for each key; each metric counts once.
@@ -182,11 +174,15 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
         alone = words["by us" if not system else "by the system"]
         cause = words["both"].format(system, ours) if system and ours else alone
-        whys = [f"{n} × {reason}" for reason, n in _reasons(row).items() if not reason.startswith(NOT_RANKED)]
+        whys = [
+            f"{n} × {translate_reason(reason, words)}"
+            for reason, n in _reasons(row).items()
+            if not reason.startswith(NOT_RANKED)
+        ]
         for why in whys or [f"{system + ours} × {words['unknown']}"]:
             metrics.setdefault((why, cause), []).append(metric)
-    unscored = [f"{why} ({cause}: {', '.join(dict.fromkeys(of))})" for (why, cause), of in metrics.items()]
-    return "; ".join([*unranked, *unscored])
+    unscored = [words["one"].format(why, cause, ", ".join(dict.fromkeys(of))) for (why, cause), of in metrics.items()]
+    return str(words["between"]).join([*(translate_reason(reason, words) for reason in unranked), *unscored])
 
 
 def names(rows: pd.DataFrame) -> dict[str, str]:

@@ -19,6 +19,8 @@ PLOTS = ("intervals", "radar", "size", "rtf", "distribution", "time")
 FACTS = ("openness", "size", "licence", "language")
 """Facts of submission documents by which systems can be filtered."""
 MOST_PINNED = 6
+COLUMNS_ON_A_PAGE = 9
+"""Columns of numbers that a table shows at a time, so that it fits into a page."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class BoardView:
         plot: one of `PLOTS`.
         of: column id of the plot.
         rows: `all`, or "" for the first of them.
+        column_page: number of the page of columns that the table shows, from 2 on; "" for the first.
     """
 
     board: str = ""
@@ -66,6 +69,7 @@ class BoardView:
     plot: str = ""
     of: str = ""
     rows: str = ""
+    column_page: str = ""
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> BoardView:
@@ -151,6 +155,17 @@ class ResolvedView:
     def _fitting(self) -> list[Key]:
         every = dict.fromkeys(key for column in self.sheet.columns for key in self.sheet.rows(column))
         return _fitting(self.view, every, self.board, self.facts)
+
+    @property
+    def pages(self) -> tuple[tuple[Column, ...], ...]:
+        """The columns by the pages on which the table shows them."""
+        starts = range(0, len(self.columns), COLUMNS_ON_A_PAGE)
+        return tuple(self.columns[start : start + COLUMNS_ON_A_PAGE] for start in starts)
+
+    @property
+    def page(self) -> int:
+        """The place among `pages` of the one that is shown."""
+        return int(self.view.column_page or 1) - 1
 
     def link(self) -> str:
         """Return the query string of an address that shows the same numbers under later default protocols too."""
@@ -255,12 +270,14 @@ def _keep_order_and_plot(wish: BoardView, columns: Sequence[str]) -> BoardView:
     """Return the wish with the sort order and the plot that these columns allow."""
     sort = wish.sort if wish.sort.lstrip("-") in (*columns, "system") else _pick("", columns)
     by = sort.lstrip("-")
+    pages = [str(number) for number in range(2, 2 + (len(columns) - 1) // COLUMNS_ON_A_PAGE)]
     return replace(
         wish,
         sort=sort,
         plot=_pick(wish.plot, PLOTS),
         of=_pick(wish.of, [by, *columns] if by in columns else columns),
         rows="all" if wish.rows == "all" else "",
+        column_page=wish.column_page if wish.column_page in pages else "",
     )
 
 

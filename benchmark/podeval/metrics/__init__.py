@@ -27,4 +27,5 @@ __all__ = [
     "score",
     "space_files",
     "spoken_dialogue",
+    "units",
 ]

@@ -24,7 +24,7 @@ from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.audio.windows import Span, seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import Reach
+from podeval.metrics.reach import PODEVAL_HARMONY, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Harmony, Samples
@@ -48,6 +48,7 @@ NO_MUSIC = -60.0
     title="CASP",
     version="1.0",
     dimension="audio.harmony",
+    about_zh="音乐和音效与语音是否协调。",
     dimension_zh="语音与音乐和谐",
     keys=(
         Key(
@@ -56,8 +57,9 @@ NO_MUSIC = -60.0
             "cosine",
             (-1, 1),
             about="harmony of speech and what sounds under it",
+            about_zh="语音与其背景声音的协调程度",
             reach=Reach(
-                "PodEval, Table 9, brought from 0 to 1 back to a cosine: real podcasts and PodAgent",
+                PODEVAL_HARMONY,
                 people=(0.16, 0.16),
                 systems=(0.12, 0.12),
             ),

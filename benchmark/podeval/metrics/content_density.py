@@ -174,6 +174,7 @@ def _quote(parts: list[str]) -> str:
     title="Content density",
     version="1.1",
     dimension="dialogue.efficiency",
+    about_zh="对话系统所说的话中有多少是必要的。",
     dimension_zh="效率",
     keys=(
         Key(
@@ -183,6 +184,7 @@ def _quote(parts: list[str]) -> str:
             (0, 100),
             reach=Reach(MTALK, people=(69.6, 81.3), systems=(29.3, 98.8)),
             about="words in essential clauses",
+            about_zh="必要分句中的词所占比例",
             zh="内容密度",
         ),
     ),

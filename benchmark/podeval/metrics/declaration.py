@@ -63,6 +63,8 @@ class Key:
     """What the column is called, where the metric's title with the key's name would not do."""
     zh: str = ""
     """What the column is called in Chinese, where the English title is not used there too."""
+    about_zh: str = ""
+    """`about` in Chinese."""
     reach: Reach | None = None
     """What people and good systems reach; None where nothing comparable is known."""
     ranked: bool = True
@@ -70,6 +72,10 @@ class Key:
     better, and shown because a paper prints it."""
     unreached: str = ""
     """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
+
+    def about_in(self, language: str) -> str:
+        """Return what the value is, in a language of the site."""
+        return self.about_zh if language == "zh" and self.about_zh else self.about
 
     @property
     def unit_text(self) -> str:
@@ -130,6 +136,8 @@ class Metric:
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
     dimension_zh: str = ""
+    about_zh: str = ""
+    """What it measures, in a Chinese sentence."""
     only_for: str = ""
     """What a recording has to have for the metric to say anything; empty where every recording of speech will do."""
     caution: str = ""
@@ -152,6 +160,12 @@ class Metric:
     def about(self) -> str:
         """The first paragraph of the metric's file."""
         return self.documentation.partition("\n\n")[0].replace("\n", " ")
+
+    def purpose_in(self, language: str) -> str:
+        """Return what it measures in a language of the site, without its name before it."""
+        if language == "zh" and self.about_zh:
+            return self.about_zh
+        return self.about.partition(": ")[2] or self.about
 
     @property
     def documentation(self) -> str:
@@ -284,6 +298,7 @@ def metric(
     needs: tuple[str, ...] = (),
     asks: JudgeUse | None = None,
     dimension_zh: str = "",
+    about_zh: str = "",
     only_for: str = "",
     caution: str = "",
     needs_speakers: bool = False,
@@ -303,6 +318,7 @@ def metric(
         needs: the model jobs it uses; their weights become part of the protocol.
         asks: what it asks of a judge, if it asks one.
         dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
+        about_zh: what it measures, in a Chinese sentence.
         only_for: what a recording has to have for the metric to say anything, such as music; without it, a recording
             that is unscored is none that failed.
         caution: what raises the value without being better, or what it must not be read as, in a sentence.
@@ -340,6 +356,7 @@ def metric(
             ),
             asks=asks,
             dimension_zh=dimension_zh,
+            about_zh=about_zh,
             only_for=only_for,
             caution=caution,
             needs_speakers=needs_speakers,

@@ -112,14 +112,18 @@ def own_profile(metric: Metric) -> Profile:
     return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
 
 
-def range_text(key: Key) -> str:
+def range_text(key: Key, language: str = "en") -> str:
     """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text where there are none."""
-    return _between(*key.bounds)
+    return _between(*key.bounds, language)
 
 
-def _between(low: float | None, high: float | None) -> str:
+def _between(low: float | None, high: float | None, language: str = "en") -> str:
     low = None if low == float("-inf") else low
     texts = [f"{bound:g}".replace("-", "−") if bound is not None else "" for bound in (low, high)]
+    if language == "zh":
+        if low is None:
+            return f"不超过 {texts[1]}" if high is not None else ""
+        return f"{texts[0]} 至 {texts[1]}" if high is not None else f"不低于 {texts[0]}"
     if low is None:
         return f"up to {texts[1]}" if high is not None else ""
     return f"{texts[0]} to {texts[1]}" if high is not None else f"{texts[0]} and more"

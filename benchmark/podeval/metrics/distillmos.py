@@ -55,6 +55,7 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
     title="DistillMOS",
     version="1.4",
     dimension="speech.naturalness",
+    about_zh="语音在听众听来有多自然、多干净。",
     dimension_zh="自然度",
     keys=(
         Key(
@@ -63,9 +64,18 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             "MOS",
             (1, 5),
             about="naturalness and quality of the speech",
+            about_zh="语音的自然度和质量",
             reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded"),
         ),
-        Key("distillmos_mix", "informative", "MOS", (1, 5), about="of the recording as it is, music included"),
+        Key(
+            "distillmos_mix",
+            "informative",
+            "MOS",
+            (1, 5),
+            about="of the recording as it is, music included",
+            about_zh="录音原样（含音乐）的得分",
+            zh="DistillMOS（含音乐）",
+        ),
     ),
     needs=(*speech_track.NEEDS, "naturalness"),
     paper="ours",

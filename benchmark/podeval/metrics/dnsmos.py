@@ -41,6 +41,7 @@ _OVRL = 3
     title="DNSMOS",
     version="1.2",
     dimension="speech.quality",
+    about_zh="预测听众会给语音质量打多少分。",
     dimension_zh="质量",
     keys=(
         Key(
@@ -50,6 +51,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS OVRL",
             about="overall quality (P.835)",
+            about_zh="整体质量（P.835）",
             reach=Reach(CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded"),
         ),
         Key(
@@ -59,6 +61,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS SIG",
             about="quality of the speech (P.835)",
+            about_zh="语音本身的质量（P.835）",
             reach=Reach(CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded"),
         ),
         Key(
@@ -68,6 +71,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS BAK",
             about="absence of background noise (P.835)",
+            about_zh="背景干净、没有噪声的程度（P.835）",
             reach=Reach(CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded"),
         ),
         Key(
@@ -77,10 +81,17 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS P.808",
             about="overall quality (P.808)",
+            about_zh="整体质量（P.808）",
             reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded"),
         ),
         Key(
-            "ovrl_mix", "informative", "MOS", (1, 5), about="overall quality of the recording as it is, music included"
+            "ovrl_mix",
+            "informative",
+            "MOS",
+            (1, 5),
+            about="overall quality of the recording as it is, music included",
+            about_zh="录音原样（含音乐）的整体质量",
+            zh="DNSMOS OVRL（含音乐）",
         ),
     ),
     needs=(*speech_track.NEEDS, "speech_quality"),

@@ -90,6 +90,7 @@ RATE = 16_000
     title="Expressive hierarchy",
     version="1.0",
     dimension="expressiveness.hierarchy",
+    about_zh="长篇演绎是否有起伏和推进，由裁判模型听完整段后判断。",
     dimension_zh="层次",
     keys=(
         Key(
@@ -98,6 +99,7 @@ RATE = 16_000
             "",
             (1, 5),
             about="the whole recording, once",
+            about_zh="对整段录音评一次分",
             zh="表现层次",
             reach=Reach(LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
         ),

@@ -56,6 +56,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
     title="Integrity",
     version="1.0",
     dimension="audio.faults",
+    about_zh="不论说了什么，录音本身是否完好。",
     dimension_zh="故障",
     keys=(
         Key(
@@ -66,6 +67,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Faults",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="faults of all kinds",
+            about_zh="各类故障的总数",
             zh="每小时故障",
         ),
         Key(
@@ -76,6 +78,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Dropouts",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="digital silence that breaks off sound",
+            about_zh="使声音中断的数字静音",
             zh="断音",
         ),
         Key(
@@ -86,6 +89,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Clicks",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="clicks",
+            about_zh="爆音的次数",
             zh="爆音",
         ),
         Key(
@@ -96,6 +100,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Loops",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="stretches that are heard again",
+            about_zh="重复出现的片段",
             zh="循环",
         ),
         Key(
@@ -106,6 +111,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Clipping",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="clipped runs",
+            about_zh="连续削波的片段",
             zh="削波",
         ),
         Key(
@@ -116,6 +122,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Unrequested music",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="music nobody asked for",
+            about_zh="未经要求而出现的音乐",
             zh="多余音乐",
         ),
         Key(
@@ -126,6 +133,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="PLCMOS",
             reach=Reach(DEMO, systems=(4.46, 4.48), profile="embedded"),
             about="how well listeners hear no loss",
+            about_zh="听众是否听不出丢包",
             zh="PLCMOS",
         ),
     ),

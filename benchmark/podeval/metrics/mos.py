@@ -25,7 +25,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
-from podeval.metrics.reach import PART, Reach
+from podeval.metrics.reach import PART, PODEVAL_QUESTIONS, Reach
 from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import (
     MUSIC,
@@ -183,6 +183,16 @@ _ABOUT = {
     "full_episode": "wish to hear the whole episode",
     "human_likeness": "whether people or a machine made it",
 }
+_ZH = {
+    "quality": ("问卷：音质", "音频的质量"),
+    "expression": ("问卷：表达", "说话人的表达方式"),
+    "delivery": ("问卷：信息传达", "信息是否讲得清楚"),
+    "music": ("问卷：音乐", "音乐和音效是否有帮助，没有音乐时不计"),
+    "engagement": ("问卷：吸引力", "节目有多吸引人"),
+    "full_episode": ("问卷：收听意愿", "是否想听完整期节目"),
+    "human_likeness": ("问卷：像真人", "听起来出自真人还是机器"),
+}
+"""Name and sentence of each question in Chinese."""
 
 
 @metric(
@@ -190,6 +200,7 @@ _ABOUT = {
     title="Questionnaire MOS",
     version="1.1",
     dimension="human.experience",
+    about_zh="听众收听播客的体验：PodEval 问卷的七个问题，1 至 5 分，越高越好。",
     dimension_zh="体验",
     keys=(
         Key(
@@ -198,16 +209,36 @@ _ABOUT = {
             "",
             (1, 5),
             about="mean over the six questions that every clip answers, music left out",
+            about_zh="每段录音都要回答的六个问题的平均分，不含音乐",
             zh="问卷 MOS",
             reach=Reach(
-                "PodEval, Table 10: real podcasts and NotebookLM, Q scores, the mean over the questions",
+                PODEVAL_QUESTIONS,
                 people=(3.6, 3.6),
                 systems=(3.5, 3.5),
             ),
         ),
-        *(Key(question, "higher", "", (1, 5), unreached=PART, about=_ABOUT[question]) for question in RATED),
-        Key("mos_low", "informative", "", (1, 5), about="lower end of the 95 % interval of mos, by listener"),
-        Key("mos_high", "informative", "", (1, 5), about="upper end of the 95 % interval of mos, by listener"),
+        *(
+            Key(name, "higher", "", (1, 5), unreached=PART, about=_ABOUT[name], zh=_ZH[name][0], about_zh=_ZH[name][1])
+            for name in RATED
+        ),
+        Key(
+            "mos_low",
+            "informative",
+            "",
+            (1, 5),
+            about="lower end of the 95 % interval of mos, by listener",
+            about_zh="MOS 的 95% 置信区间的下限，按听众聚类",
+            zh="问卷 MOS 下限",
+        ),
+        Key(
+            "mos_high",
+            "informative",
+            "",
+            (1, 5),
+            about="upper end of the 95 % interval of mos, by listener",
+            about_zh="MOS 的 95% 置信区间的上限，按听众聚类",
+            zh="问卷 MOS 上限",
+        ),
     ),
     paper="PodEval",
     intended_use="How a whole podcast is experienced, by questionnaire.",

@@ -23,6 +23,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
     title="MUSHRA",
     version="1.1",
     dimension="human.naturalness",
+    about_zh="听众评出的自然度：MUSHRA 测试的平均分，0 至 100，越高越好。",
     dimension_zh="自然度",
     keys=(
         Key(
@@ -32,6 +33,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             (0, 100),
             unreached=RELATIVE,
             about="mean mark of the listeners who pass the screening",
+            about_zh="通过筛选的听众所打的平均分",
         ),
         Key(
             "mushra_low",
@@ -40,8 +42,19 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             (0, 100),
             unreached=RELATIVE,
             about="lower end of its 95 % interval, clustered by listener",
+            about_zh="95% 置信区间的下限，按听众聚类",
+            zh="MUSHRA 下限",
         ),
-        Key("mushra_high", "higher", "points", (0, 100), unreached=RELATIVE, about="upper end of the interval"),
+        Key(
+            "mushra_high",
+            "higher",
+            "points",
+            (0, 100),
+            unreached=RELATIVE,
+            about="upper end of the interval",
+            about_zh="95% 置信区间的上限",
+            zh="MUSHRA 上限",
+        ),
     ),
     paper="PodEval",
     intended_use="Marks of listeners under a controlled design with anchors.",

@@ -36,9 +36,16 @@ HIGHEST_RATE = 48_000
     title="NISQA-TTS",
     version="1.0",
     dimension="speech.naturalness",
+    about_zh="合成语音在听众听来有多自然，由同名网络预测。",
     keys=(
         Key(
-            "nisqa_tts", "higher", "MOS", (1, 5), unreached=UNMEASURED, about="naturalness of the speech, by NISQA-TTS"
+            "nisqa_tts",
+            "higher",
+            "MOS",
+            (1, 5),
+            unreached=UNMEASURED,
+            about="naturalness of the speech, by NISQA-TTS",
+            about_zh="语音的自然度，由 NISQA-TTS 预测",
         ),
     ),
     needs=(*SPEECH_NEEDS, "nisqa_tts"),

@@ -26,7 +26,7 @@ from podeval.analysis import Recording
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import VARIANT, Reach
+from podeval.metrics.reach import PAM_READERS, VARIANT, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 
@@ -51,6 +51,7 @@ Floats = NDArray[np.float64]
     title="PAM",
     version="1.0",
     dimension="audio.quality",
+    about_zh="声音清晰还是嘈杂，由懂得声音及其文字描述的模型判断。",
     dimension_zh="质量",
     keys=(
         Key(
@@ -58,15 +59,26 @@ Floats = NDArray[np.float64]
             "higher",
             bounds=(0, 1),
             about="quality by one pair of opposite prompts",
-            reach=Reach("PAM, Table 6: StyleTTS, MQTTS and YourTTS reading LibriTTS", systems=(0.81, 0.9)),
+            about_zh="用一对含义相反的提示得出的质量",
+            reach=Reach(PAM_READERS, systems=(0.81, 0.9)),
         ),
-        Key("pam_avg", "higher", bounds=(0, 1), unreached=VARIANT, about="mean of the scores by two pairs"),
+        Key(
+            "pam_avg",
+            "higher",
+            bounds=(0, 1),
+            unreached=VARIANT,
+            about="mean of the scores by two pairs",
+            about_zh="两对提示所得分数的平均值",
+            zh="PAM（得分平均）",
+        ),
         Key(
             "pam_avgsim",
             "higher",
             bounds=(0, 1),
             unreached=VARIANT,
             about="score by the mean similarities of two pairs",
+            about_zh="按两对提示的平均相似度计算的分数",
+            zh="PAM（相似度平均）",
         ),
     ),
     needs=("audio_text",),

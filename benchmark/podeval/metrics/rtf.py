@@ -15,7 +15,7 @@ import numpy as np
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.generation_log import GenerationLog
-from podeval.metrics.reach import HARDWARE, Reach
+from podeval.metrics.reach import HARDWARE, LFS_SPEED, Reach
 from podeval.metrics.score import Score
 
 UNSTATED = "unstated"
@@ -26,6 +26,7 @@ UNSTATED = "unstated"
     title="RTF",
     version="1.0",
     dimension="efficiency.speed",
+    about_zh="系统生成一秒音频要用多长时间。",
     dimension_zh="速度",
     keys=(
         Key(
@@ -34,8 +35,9 @@ UNSTATED = "unstated"
             "s/s",
             (0, None),
             about="seconds of work for a second of audio",
+            about_zh="每生成一秒音频所用的秒数",
             zh="实时率",
-            reach=Reach("LFS-Bench, Table 9: ten open systems, one speaker", systems=(0.17, 3.8)),
+            reach=Reach(LFS_SPEED, systems=(0.17, 3.8)),
         ),
         Key(
             "speech_rtf",
@@ -45,6 +47,7 @@ UNSTATED = "unstated"
             title="RTF of speech",
             unreached=HARDWARE,
             about="the same for a second of speech",
+            about_zh="每生成一秒语音所用的秒数",
             zh="语音实时率",
         ),
         Key(
@@ -55,7 +58,8 @@ UNSTATED = "unstated"
             title="RTF, median",
             unreached=HARDWARE,
             about="median over the pieces",
-            zh="中位数",
+            about_zh="各段实时率的中位数",
+            zh="实时率中位数",
         ),
         Key(
             "p95",
@@ -65,7 +69,8 @@ UNSTATED = "unstated"
             title="RTF, 95th percentile",
             unreached=HARDWARE,
             about="95th percentile over the pieces",
-            zh="95 百分位",
+            about_zh="各段实时率的第 95 百分位",
+            zh="实时率 95 百分位",
         ),
         Key(
             "time_to_first_audio",
@@ -75,6 +80,7 @@ UNSTATED = "unstated"
             title="Time to first audio",
             unreached=HARDWARE,
             about="until a stream begins to play",
+            about_zh="到流式音频开始播放为止的时间",
             zh="首音时间",
         ),
         Key(
@@ -85,6 +91,7 @@ UNSTATED = "unstated"
             title="Longest stall",
             unreached=HARDWARE,
             about="the longest time for which a stream stalls",
+            about_zh="流式播放中最长的一次卡顿",
             zh="最长卡顿",
         ),
     ),

@@ -28,7 +28,7 @@ from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.reach import PART, Reach
+from podeval.metrics.reach import MTALK_RUBRIC, PART, Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import BRACKETS, LEVELS, Criterion, Level, SpokenDialogue
 
@@ -206,6 +206,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     title="Rubric",
     version="1.1",
     dimension="dialogue.rubric",
+    about_zh="语音对话系统的回答达到了多少条评分标准。",
     dimension_zh="评分细则",
     keys=(
         Key(
@@ -214,13 +215,50 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             about="all criteria",
+            about_zh="全部标准",
             zh="评分细则",
-            reach=Reach("MTalk-Bench, Table 2: all dialogues, by people and by three judges", people=(51.1, 70.0)),
+            reach=Reach(MTALK_RUBRIC, people=(51.1, 70.0)),
         ),
-        Key("general", "higher", "%", (0, 100), unreached=PART, about="criteria for every dialogue"),
-        Key("dimension", "higher", "%", (0, 100), unreached=PART, about="criteria of the dialogue's dimension"),
-        Key("sample", "higher", "%", (0, 100), unreached=PART, about="criteria written for the dialogue"),
-        Key("semantic", "higher", "%", (0, 100), unreached=PART, about="all criteria, dialogues about what is meant"),
+        Key(
+            "general",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=PART,
+            about="criteria for every dialogue",
+            about_zh="适用于每段对话的标准",
+            zh="评分细则：通用",
+        ),
+        Key(
+            "dimension",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=PART,
+            about="criteria of the dialogue's dimension",
+            about_zh="对话所属维度的标准",
+            zh="评分细则：维度",
+        ),
+        Key(
+            "sample",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=PART,
+            about="criteria written for the dialogue",
+            about_zh="专为这段对话编写的标准",
+            zh="评分细则：专用",
+        ),
+        Key(
+            "semantic",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=PART,
+            about="all criteria, dialogues about what is meant",
+            about_zh="考察语义的对话的全部标准",
+            zh="评分细则：语义",
+        ),
         Key(
             "paralinguistic",
             "higher",
@@ -228,9 +266,18 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             (0, 100),
             unreached=PART,
             about="all criteria, dialogues about how things are said",
+            about_zh="考察说话方式的对话的全部标准",
+            zh="评分细则：副语言",
         ),
         Key(
-            "ambient", "higher", "%", (0, 100), unreached=PART, about="all criteria, dialogues about the sounds around"
+            "ambient",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=PART,
+            about="all criteria, dialogues about the sounds around",
+            about_zh="考察环境声音的对话的全部标准",
+            zh="评分细则：环境声",
         ),
     ),
     paper="MTalk-Bench",

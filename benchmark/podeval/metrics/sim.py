@@ -34,6 +34,7 @@ from podeval.text.script import Script
     title="SIM",
     version="1.2",
     dimension="speech.voice_fidelity",
+    about_zh="说话人的声音是否就是为其指定的声音。",
     dimension_zh="音色保真",
     keys=(
         Key(
@@ -42,6 +43,7 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             about="likeness of each speaker to its reference voice",
+            about_zh="每位说话人与其参考声音的相似度",
             reach=Reach(STUDY, people=(0.92, 0.95), systems=(0.93, 0.96), profile="embedded"),
         ),
         Key(
@@ -51,7 +53,8 @@ from podeval.text.script import Script
             (-1, 1),
             unreached=VARIANT,
             about="likeness of the least alike 3 s",
-            zh="最差窗口",
+            about_zh="最不相似的 3 秒片段的相似度",
+            zh="SIM 最差窗口",
         ),
         Key(
             "low_windows",
@@ -60,6 +63,8 @@ from podeval.text.script import Script
             (-1, 1),
             unreached=VARIANT,
             about="10th percentile of the windows' likeness",
+            about_zh="各窗口相似度的第 10 百分位",
+            zh="SIM 低分窗口",
         ),
     ),
     needs=NEEDS,

@@ -37,6 +37,7 @@ QUIET = -40.0
     title="Sound fidelity",
     version="1.2",
     dimension="acoustics.fidelity",
+    about_zh="无需干净的参考录音，估计 PESQ。",
     dimension_zh="保真度",
     keys=(
         Key(
@@ -45,10 +46,19 @@ QUIET = -40.0
             "PESQ",
             (1, 4.64),
             about="wide-band PESQ as SQUIM estimates it",
+            about_zh="SQUIM 估计的宽带 PESQ",
             zh="声音保真度",
             reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
         ),
-        Key("pesq_estimate_mix", "informative", "PESQ", (1, 4.64), about="of the recording as it is, music included"),
+        Key(
+            "pesq_estimate_mix",
+            "informative",
+            "PESQ",
+            (1, 4.64),
+            about="of the recording as it is, music included",
+            about_zh="录音原样（含音乐）的估计值",
+            zh="声音保真度（含音乐）",
+        ),
     ),
     needs=("pesq_estimator", *NEEDS),
     paper="LFS-Bench",

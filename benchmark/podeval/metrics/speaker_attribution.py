@@ -57,6 +57,7 @@ FEWEST = 3
     title="Speaker attribution",
     version="1.0",
     dimension="speech.who_says_it",
+    about_zh="脚本中的每位说话人是否都用自己固定的声音说出自己的台词。",
     dimension_zh="谁在说",
     keys=(
         Key(
@@ -67,6 +68,7 @@ FEWEST = 3
             title="Words by the right speaker",
             reach=Reach(DEMO, systems=(1, 1), profile="embedded"),
             about="words said by the right speaker",
+            about_zh="由正确的说话人说出的词所占比例",
             zh="说话人正确率",
         ),
         Key(
@@ -77,6 +79,7 @@ FEWEST = 3
             title="cpWER",
             reach=Reach(DEMO, systems=(0.043, 0.048), profile="embedded"),
             about="word error rate with speakers",
+            about_zh="区分说话人的词错误率",
             zh="分说话人词错误率",
         ),
         Key(
@@ -87,6 +90,7 @@ FEWEST = 3
             title="cpCER",
             reach=Reach(DEMO, systems=(0.018, 0.024), profile="embedded"),
             about="character error rate with speakers",
+            about_zh="区分说话人的字错误率",
             zh="分说话人字错误率",
         ),
         Key(
@@ -97,6 +101,7 @@ FEWEST = 3
             title="cpSIM",
             unreached=NEW,
             about="likeness of each voice to its reference",
+            about_zh="每个声音与其参考声音的相似度",
             zh="分说话人相似度",
         ),
         Key(
@@ -107,6 +112,7 @@ FEWEST = 3
             title="Turns in a wrong voice",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="turns in a wrong voice",
+            about_zh="用错声音的发言轮数",
             zh="错音轮次",
         ),
     ),

@@ -52,6 +52,7 @@ UNTOLD = (
     title="Timbre consistency",
     version="1.4",
     dimension="acoustics.timbre",
+    about_zh="一个人的声音从头到尾是否保持不变。",
     dimension_zh="音色",
     keys=(
         Key(
@@ -60,6 +61,7 @@ UNTOLD = (
             "cosine",
             (-1, 1),
             about="likeness of a voice to itself over time",
+            about_zh="同一声音在不同时间的相似度",
             zh="音色一致性",
             reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
         ),
@@ -70,7 +72,8 @@ UNTOLD = (
             (-1, 1),
             unreached=PART,
             about="likeness of the least alike 3 s",
-            zh="最差窗口",
+            about_zh="最不相似的 3 秒片段的相似度",
+            zh="音色一致性：最差窗口",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),

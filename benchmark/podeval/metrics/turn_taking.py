@@ -27,7 +27,7 @@ from podeval.analysis import Recording, speech_track
 from podeval.analysis.overlapping_turns import NEEDS, find_overlapping_turns
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PEOPLE_TURNS, Reach
+from podeval.metrics.reach import PEOPLE_STRETCHES, PEOPLE_TURNS, Reach
 from podeval.metrics.score import Score
 from podeval.stats.turn_taking import (
     KINDS,
@@ -50,6 +50,7 @@ of conversation, than the same number of turns that are strung together with equ
     title="Turn-taking",
     version="1.0",
     dimension="speech.rhythm",
+    about_zh="对话中的间隔、重叠和附和与真人对话相差多远。",
     dimension_zh="节奏",
     keys=(
         Key(
@@ -59,8 +60,9 @@ of conversation, than the same number of turns that are strung together with equ
             (0, 1),
             title="Turn-taking, distance from people",
             about="distance of gaps, overlaps and backchannels from people's",
-            zh="轮替与真人之距",
-            reach=Reach(f"{PEOPLE_TURNS}, stretches of 15 and of 50 events", people=(0.20, 0.43)),
+            about_zh="间隔、重叠和附和与真人对话的距离",
+            zh="话轮转换与真人的差距",
+            reach=Reach(PEOPLE_STRETCHES, people=(0.20, 0.43)),
         ),
         Key(
             "gap_median",
@@ -68,6 +70,8 @@ of conversation, than the same number of turns that are strung together with equ
             "s",
             title="Median gap between turns",
             about="median from the end of a turn to the next; overlaps are negative",
+            about_zh="一轮结束到下一轮开始的时间的中位数，重叠记为负值",
+            zh="话轮间隔中位数",
             reach=Reach(PEOPLE_TURNS, people=(-0.02, 0.12)),
         ),
         Key(
@@ -77,6 +81,8 @@ of conversation, than the same number of turns that are strung together with equ
             (0, 1),
             title="Share of overlap",
             about="share of speech in which two or more speak at once",
+            about_zh="两人或多人同时说话的时间占语音的比例",
+            zh="重叠占比",
             reach=Reach(PEOPLE_TURNS, people=(0.03, 0.14)),
         ),
         Key(
@@ -86,6 +92,8 @@ of conversation, than the same number of turns that are strung together with equ
             (0, None),
             title="Backchannels",
             about="short sounds of a listener",
+            about_zh="听者发出的简短附和",
+            zh="附和次数",
         ),
     ),
     needs=(*speech_track.NEEDS, *NEEDS),

@@ -30,6 +30,7 @@ WINDOW = 10.0
     title="UTMOS22",
     version="1.0",
     dimension="speech.naturalness",
+    about_zh="合成语音在听众听来有多自然，许多语音合成论文都报告这一指标。",
     keys=(
         Key(
             "utmos22",
@@ -38,6 +39,7 @@ WINDOW = 10.0
             (1, 5),
             unreached=UNRUN,
             about="naturalness of the speech, by UTMOS22's strong learner",
+            about_zh="语音的自然度，由 UTMOS22 的强学习器预测",
         ),
     ),
     needs=(*SPEECH_NEEDS, "utmos22"),

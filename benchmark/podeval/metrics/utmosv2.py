@@ -35,7 +35,18 @@ MOST = 60
     title="UTMOSv2",
     version="1.0",
     dimension="speech.naturalness",
-    keys=(Key("utmosv2", "higher", "MOS", (1, 5), unreached=UNRUN, about="naturalness of the speech, by UTMOSv2"),),
+    about_zh="合成语音在听众听来有多自然，并去除了预测中的随机成分。",
+    keys=(
+        Key(
+            "utmosv2",
+            "higher",
+            "MOS",
+            (1, 5),
+            unreached=UNRUN,
+            about="naturalness of the speech, by UTMOSv2",
+            about_zh="语音的自然度，由 UTMOSv2 预测",
+        ),
+    ),
     needs=(*SPEECH_NEEDS, "utmosv2"),
     paper="ours",
     intended_use=(

@@ -42,6 +42,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     title="WER",
     version="1.4",
     dimension="speech.accuracy",
+    about_zh="脚本中的词是否都被正确读出。",
     dimension_zh="准确性",
     keys=(
         Key(
@@ -50,6 +51,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             "",
             (0, None),
             about="word error rate, normalised",
+            about_zh="文本规范化之后的词错误率",
             zh="词错误率",
             reach=Reach(LFS, people=(0.074, 0.137), systems=(0.103, 0.164)),
         ),
@@ -60,6 +62,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             title="CER",
             about="character error rate, normalised",
+            about_zh="文本规范化之后的字错误率",
             zh="字错误率",
             reach=Reach(LFS, people=(0.05, 0.07), systems=(0.065, 0.129)),
         ),
@@ -71,6 +74,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             title="WER, raw text",
             unreached=RAW,
             about="word error rate of the texts as they stand",
+            about_zh="按文本原样计算的词错误率",
             zh="词错误率（未规范化）",
         ),
         Key(
@@ -81,6 +85,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             title="CER, raw text",
             unreached=RAW,
             about="character error rate of the texts as they stand",
+            about_zh="按文本原样计算的字错误率",
             zh="字错误率（未规范化）",
         ),
     ),

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
+from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Composite
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.protocol import Protocol
@@ -18,6 +19,15 @@ def composites_of(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
     return tuple(composite for composite in benchmark.composites if composite.track == track)
 
 
+def find_dimension(dimension: str) -> Composite | None:
+    """Return the composite that a dimension, or a group of dimensions, is made of; None where there is none."""
+    for benchmark in map(benchmarks.get, benchmarks.names()):
+        for composite in benchmark.composites:
+            if dimension in (composite.track, f"{composite.track}.{composite.name}"):
+                return composite
+    return None
+
+
 def declare(benchmark: Benchmark, composite: Composite) -> Metric:
     """Declare a composite as a metric: its keys are itself and the spread over the groups of each robust breakdown.
 
@@ -28,7 +38,15 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
         raise NotImplementedError(f"{composite.name} is made of {', '.join(composite.columns)}")
 
     spreads = tuple(
-        Key(f"{SPREAD}{part.name}", "lower", "%", (0, 100), about=f"standard deviation over {part.title.lower()}")
+        Key(
+            f"{SPREAD}{part.name}",
+            "lower",
+            "%",
+            (0, 100),
+            about=f"standard deviation over {part.title.lower()}",
+            zh="分组间标准差",
+            about_zh="各分组平均值之间的标准差",
+        )
         for part in benchmark.breakdowns
         if part.robustness
     )
@@ -37,7 +55,18 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
         title=composite.title,
         version=VERSION,
         dimension=f"{composite.track}.{composite.name}",
-        keys=(Key(composite.name, "higher", "%", (0, 100), about=composite.about), *spreads),
+        keys=(
+            Key(
+                composite.name,
+                "higher",
+                "%",
+                (0, 100),
+                about=composite.about,
+                zh=composite.zh,
+                about_zh=composite.about_zh,
+            ),
+            *spreads,
+        ),
         needs=(),
         paper=benchmark.title,
         function=made_of_others,

@@ -46,6 +46,15 @@ _SUFFIXES = {
     _SPREAD: "standard deviation over the seeds of an item",
     _WINDOW: "the worst window of an item",
 }
+_TITLES_ZH = {_MEAN: "各种子平均", _WORST: "最差种子", _SPREAD: "种子间波动", _WINDOW: "最差窗口"}
+_SUFFIXES_ZH = {
+    _MEAN: "同一条目各随机种子的平均值",
+    _WORST: "同一条目各随机种子中最差的一个",
+    _SPREAD: "同一条目各随机种子之间的标准差",
+    _WINDOW: "同一条目中最差的窗口",
+}
+DIMENSION_ZH = ("可靠性", "随机种子")
+"""Group and name of the dimension in Chinese."""
 
 Pair = tuple[str, int]
 
@@ -143,7 +152,10 @@ def declare(figure: str) -> Key | None:
     """Declare the column of a figure by what it is a figure of; None for no figure of ours."""
     if figure == CATASTROPHIC:
         about = "share of outputs, over all seeds, in which nothing is said, most words are wrong or a voice is missing"
-        return Key(figure, "lower", "", (0, 1), title="Catastrophic", about=about, zh="灾难性输出占比")
+        about_zh = "全部种子的输出中没有语音、多数词读错或缺少说话人的比例"
+        return Key(
+            figure, "lower", "", (0, 1), title="Catastrophic", about=about, zh="灾难性输出占比", about_zh=about_zh
+        )
     for suffix in (_WINDOW, _WORST, _SPREAD, _MEAN):
         for metric in catalogue.all_metrics() if figure.endswith(suffix) else ():
             for key in metric.keys:
@@ -152,9 +164,12 @@ def declare(figure: str) -> Key | None:
                     name = key.title or f"{metric.title} {rest}"
                     title = " ".join(f"{name}{suffix.replace('_', ' ')}".split())
                     about = f"{key.about}: {_SUFFIXES[suffix]}"
+                    zh = f"{key.zh or name.strip()}（{_TITLES_ZH[suffix]}）"
+                    about_zh = f"{key.about_zh}：{_SUFFIXES_ZH[suffix]}"
+                    named: dict[str, Any] = {"title": title, "about": about, "zh": zh, "about_zh": about_zh}
                     if suffix == _SPREAD:
-                        return Key(figure, "lower", key.unit, (0, None), title=title, about=about)
-                    return Key(figure, key.better, key.unit, key.bounds, key.ideal, title=title, about=about)
+                        return Key(figure, "lower", key.unit, (0, None), **named)
+                    return Key(figure, key.better, key.unit, key.bounds, key.ideal, **named)
     return None
 
 

@@ -1,0 +1,98 @@
+"""What Chinese pages say of metrics is Chinese: names, sentences, units, sources, and why something is unscored."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import podeval
+from podeval import benchmarks
+from podeval.leaderboard.columns import Column, column, dimension_title
+from podeval.leaderboard.explanations import explain
+from podeval.leaderboard.reasons import CAUSES, SENTENCES, translate_reason
+from podeval.metrics import catalogue
+from podeval.metrics.units import AS_THEY_ARE, unit_in
+from podeval.runs import composite_scores, reliability
+
+ENGINE = Path(podeval.__file__).parent
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+ENGLISH_WORD = re.compile(r"\b(the|of|and|is|are|over|with|than|by)\b")
+PLACE = re.compile(r"\{\d\}")
+SEAMS = re.compile(r"\{\d\}|the recording |the system produced no |, only|found |not ranked: | \(|; ")
+"""Where the engine puts a sentence together."""
+
+
+def every_column() -> list[Column]:
+    """Every column that any board can show."""
+    columns = [
+        column(metric.name, key.name, metric.dimension) for metric in catalogue.all_metrics() for key in metric.keys
+    ]
+    for benchmark in map(benchmarks.get, benchmarks.names()):
+        for composite in benchmark.composites:
+            declared = composite_scores.declare(benchmark, composite)
+            columns += [column(declared.name, key.name, declared.dimension) for key in declared.keys]
+    figures = ("catastrophic", "wer_mean", "wer_worst", "dnsmos_ovrl_spread", "sim_worst_window")
+    return columns + [column(reliability.NAME, figure, reliability.DIMENSION) for figure in figures]
+
+
+def words() -> dict[str, Any]:
+    space = ENGINE.parents[1] / "space"
+    return dict(yaml.safe_load((space / "texts/board.zh.yaml").read_text("utf-8"))["causes"])
+
+
+def test_every_column_is_explained_in_chinese() -> None:
+    for of in every_column():
+        said = explain(of, "zh")
+        assert CHINESE.search(said.about), of.id
+        assert said.about.endswith(("。", "）。")), of.id
+        assert of.metric not in catalogue.NAMES or CHINESE.search(said.of_metric), of.id
+        for sentence in filter(None, (said.about, said.of_metric, said.source, said.unreached)):
+            assert CHINESE.search(sentence), f"{of.id}: {sentence}"
+            assert not ENGLISH_WORD.search(sentence), f"{of.id}: {sentence}"
+        assert " to " not in said.range, of.id
+        assert " and " not in said.range, of.id
+        assert explain(of).about != said.about
+
+
+def test_names_units_and_dimensions_hold_no_english_words() -> None:
+    for of in every_column():
+        assert of.unit in AS_THEY_ARE or CHINESE.search(unit_in(of.unit, "zh")), f"{of.id}: {of.unit}"
+        for part in (of.dimension.partition(".")[0], of.dimension):
+            assert CHINESE.search(dimension_title(part, "zh")), part
+        title = of.title_in("zh")
+        # What stays English is a proper name, such as DNSMOS P.808.
+        plain = re.findall(r"[A-Za-z]{2,}", title)
+        assert CHINESE.search(title) or all(word != word.lower() for word in plain), f"{of.id}: {title}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("no speech is heard in the recording", "录音中没有听到语音"),
+        ("no speech is heard in the recording, only 12.0 s of music", "录音中没有听到语音，只有 12.0 秒音乐"),
+        ("not ranked: its WER of 0.97 is above the ceiling of 0.30", "不排名：WER 为 0.97，高于上限 0.30"),
+        ("needs at least two speakers, found one speaker", "至少需要两位说话人，只听到一位"),
+        ("something that nobody has translated", "something that nobody has translated"),
+    ],
+)
+def test_reasons_are_said_in_chinese_and_unknown_ones_stay(reason: str, said: str) -> None:
+    assert translate_reason(reason, words()) == said
+    assert translate_reason(reason, CAUSES) == reason
+
+
+def test_every_translated_reason_is_one_that_the_engine_gives() -> None:
+    """A sentence that was reworded would stay English without anybody noticing."""
+    folders = ("analysis", "audio", "judges", "leaderboard", "metrics", "runs", "submissions", "systems", "text")
+    files = [path for folder in folders for path in (ENGINE / folder).rglob("*.py")]
+    source = re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text("utf-8") for path in files))
+    gone = []
+    translations = words()["sentences"]
+    assert translations.keys() == SENTENCES.keys()
+    for code, sentence in SENTENCES.items():
+        gone += [part for part in map(str.strip, SEAMS.split(sentence)) if len(part) > 8 and part not in source]
+        assert set(PLACE.findall(translations[code])) <= set(PLACE.findall(sentence)), sentence
+    assert not gone

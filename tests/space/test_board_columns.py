@@ -1,0 +1,69 @@
+"""The widest boards: columns are shown by pages, the page scrolls and no box in it does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
+
+from large_board import write_large_board
+
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, resolve_view
+
+pytestmark = pytest.mark.space
+
+COLUMNS = 60
+SCROLLS = """() => {
+  for (const closed of document.querySelectorAll('details')) closed.open = true;
+  return [...document.querySelectorAll('body *')].filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1
+    && /auto|scroll/.test(getComputedStyle(e).overflowX)).map((e) => `${e.tagName} ${e.id} ${e.className}`);
+}"""
+"""Boxes that move sideways, whatever is folded open."""
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three systems with sixty figures."""
+    return write_large_board(tmp_path_factory.mktemp("wide"), systems=3, keys=COLUMNS, slices=0)
+
+
+def test_columns_come_by_pages_and_an_address_that_names_none_shows_the_first(wide: Path) -> None:
+    index = RunsFolder(wide).index()
+    pages = [resolve_view(BoardView(dimension="all", column_page=name), index) for name in ("", "7", "8", "0", "x")]
+    assert [len(page) for page in pages[0].pages] == [COLUMNS_ON_A_PAGE] * 6 + [COLUMNS - 6 * COLUMNS_ON_A_PAGE]
+    assert [view.page for view in pages] == [0, 6, 0, 0, 0]
+    assert pages[1].pages[6][-1] == pages[1].columns[-1]
+    assert not resolve_view(BoardView(column_page="2", dimension="efficiency"), index).view.column_page
+
+
+@pytest.mark.browser
+def test_the_widest_board_is_read_by_keyboard_and_no_box_scrolls(
+    visit: Any, phone_visit: Any, serving: Callable[[Path], str], wide: Path
+) -> None:
+    address = serving(wide)
+    page = visit.open(f"{address}?dimension=all&plot=radar")
+    shown = []
+    for number in range(1, 8):
+        if number > 1:
+            page.locator(f"#columns-{number}").focus()
+            page.keyboard.press("Enter")
+            page.wait_for_selector(f"#columns-{number}[aria-current]")
+            assert f"column_page={number}" in page.url
+            assert page.evaluate("document.activeElement.id") == f"columns-{number}", "one goes on from there"
+        shown += page.locator("#table thead th.number").all_inner_texts()
+        assert page.inner_text("#table tbody tr:first-child th").startswith("System"), "who stays"
+        assert page.evaluate(SCROLLS) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert len(shown) == len(set(shown)) == COLUMNS
+    page.go_back()
+    page.wait_for_selector("#columns-6[aria-current]")
+    phone = phone_visit.open(f"{address}?dimension=all&plot=radar&column_page=7")
+    assert phone.evaluate(SCROLLS) == []
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    assert visit.errors == phone_visit.errors == []
