@@ -118,7 +118,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
 def _estimate_cost(metric: Metric) -> float:
     """The seconds that a metric's models take for a minute of audio, roughly."""
-    return sum(JOBS.get(job, ("", 1.0))[1] for job in metric.needs)
+    return sum(JOBS[job].seconds if job in JOBS else 1.0 for job in metric.needs)
 
 
 def main(job_file: str) -> None:
