@@ -30,20 +30,23 @@ def explain_heads(columns: Sequence[Column], words: Words) -> list[ExplainedHead
 
 def explain_column(column: Column, words: Words) -> ExplainedHead:
     """Explain one column in a language of the site."""
-    known, names = explain(column, words.language), words["explained"]
-    better = str(names["directions"][known.better])
+    declared, names = explain(column, words.language), words["explained"]
+    better = str(names["directions"][declared.better])
     facts = [
-        (names["better"], better.format(known.ideal) if known.ideal else better.replace(" {}", "").replace("{}", "")),
-        (names["range"], known.range and f"{known.range} {unit_in(column.unit, words.language)}".strip()),
-        (names["people"], known.people),
-        (names["systems"], known.systems),
-        (names["source"], known.source or known.unreached),
+        (
+            names["better"],
+            better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
+        ),
+        (names["range"], declared.range and f"{declared.range} {unit_in(column.unit, words.language)}".strip()),
+        (names["people"], declared.people),
+        (names["systems"], declared.systems),
+        (names["source"], declared.source or declared.unreached),
     ]
-    sentences = tuple(dict.fromkeys(filter(None, (known.about, known.of_metric))))
+    sentences = tuple(dict.fromkeys(filter(None, (declared.about, declared.of_metric))))
     return ExplainedHead(
         column.id,
         words.title(column),
         sentences,
         tuple((str(name), text) for name, text in facts if text),
-        f"/cards#{known.metric}" if known.metric else "",
+        f"/cards#{declared.metric}" if declared.metric else "",
     )

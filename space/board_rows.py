@@ -51,16 +51,16 @@ def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str
     view, ids = settled.view, [column.id for column in settled.columns]
     columns = {column.id: column for column in settled.columns}
     first = settled.page * COLUMNS_ON_A_PAGE
-    shown = slice(first, first + COLUMNS_ON_A_PAGE)
+    page = slice(first, first + COLUMNS_ON_A_PAGE)
     written: list[dict[Key, str]] = [
-        settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids[shown]
+        settled.sheet.kept.get(("cells in", words.language, name), dict) for name in ids[page]
     ]
     stated: dict[Key, str] = settled.sheet.recent.get(("stated in", words.language, *ids), dict)
     by = ids.index(view.sort.lstrip("-")) if view.sort.lstrip("-") in ids else None
     unpinned = address(replace(view, pins=()))
     parts: tuple[list[str], list[str]] = ([], [])
     for key, line in zip(keys, table.lines(settled, keys), strict=True):
-        for column, name, cell in zip(written, ids[shown], line.cells[shown], strict=True):
+        for column, name, cell in zip(written, ids[page], line.cells[page], strict=True):
             if key not in column:
                 label = words.column(columns[name])
                 column[key] = _render_cell(cell, settled.sheet.rows(name).get(key), label, words)

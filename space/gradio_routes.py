@@ -90,11 +90,11 @@ def is_full(coming: int = 0) -> bool:
     """
     import gradio.utils
 
-    held, place = 0, gradio.utils.get_upload_folder()
+    held, folder_of_uploads = 0, gradio.utils.get_upload_folder()
     with contextlib.suppress(FileNotFoundError):
-        if shutil.disk_usage(place).free < coming + LEAST_FREE:
+        if shutil.disk_usage(folder_of_uploads).free < coming + LEAST_FREE:
             return True
-    for folder, _, names in os.walk(place):
+    for folder, _, names in os.walk(folder_of_uploads):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 held += os.lstat(os.path.join(folder, name)).st_size

@@ -87,14 +87,14 @@ def router(site: Site) -> APIRouter:
     @routes.get("/method")
     def method(request: Request) -> Response:
         site.limit(request, "60/minute")
-        own = agreement()
+        agreements = agreement()
         return site.render(
             request,
             "method.html",
             fewest=FEWEST,
             enough=ENOUGH_SYSTEMS,
-            validity=[_validity_row(row) for row in own],
-            searches=_searches(own),
+            validity=[_validity_row(row) for row in agreements],
+            searches=_searches(agreements),
             published=[_validity_row(row.agreement) | {"within": _within(row)} for row in published()],
             published_search=_searches([row.agreement for row in published()]),
             printed=printed_agreements(),

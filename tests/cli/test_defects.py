@@ -32,6 +32,9 @@ class Quiet:
     def score(self, windows: Any) -> Any:
         return np.full(len(windows), 3.0, np.float32)
 
+    def detect_language(self, samples: Any) -> str:
+        return "en"
+
     def transcribe(self, samples: Any, language: str | None) -> Any:
         from podeval.models.interfaces import Transcript
 

@@ -88,7 +88,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
         start, end = float(begins[at]), float(ends[at])
         ratio = float(count(np.array(start), np.array(end))) / (end - start) / math.exp(usual)
         words = "faster" if ratio > 1 else "slower"
-        span = clock.heard(start), clock.heard(end)
+        span = clock.find_time(start), clock.find_time(end)
         defects.append(TimedDefect("rate_change", *span, heard=f"{words}: {ratio:.2f} times the usual pace"))
     return defects
 
@@ -118,7 +118,7 @@ class _SpeechClock:
     def spoken(self, times: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(np.interp(times, self._edges, self._passed))
 
-    def heard(self, spoken: float) -> float:
+    def find_time(self, spoken: float) -> float:
         at = min(int(np.searchsorted(self._passed[1::2], spoken)), len(self._edges) // 2 - 1)
         return float(self._edges[2 * at] + spoken - self._passed[2 * at])
 

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -189,7 +190,7 @@ class Uploads:
             unpacked = incoming / "out" / RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
             recordings = {name: float(report["recordings"][name]) for name in sizes}
-            _own(unpacked)
+            _take_over(unpacked)
             upload = Upload(
                 token,
                 owner,
@@ -232,9 +233,12 @@ class Uploads:
         return report
 
 
-def _own(folder: Path) -> None:
-    """Make what another user unpacked this user's."""
+def _take_over(folder: Path) -> None:
+    """Make what another user unpacked this user's; of what is neither file nor folder nothing may be left."""
     for root, folders, names in os.walk(folder):
         for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
+            mode = os.lstat(path).st_mode
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                raise BadInput("the zip cannot be unpacked here; make it again")
             os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
-            os.chmod(path, 0o755 if os.path.isdir(path) else 0o644)
+            os.chmod(path, 0o755 if stat.S_ISDIR(mode) else 0o644)
