@@ -3,23 +3,56 @@
     .venv/bin/python tests/studies/example_outputs.py
 
 Metrics of texts and of people's answers take the card's own example; metrics of audio the dialogue of the tutorials,
-with its script and a reference voice of the package. Metrics that ask a judge, or whose models the embedded profile
-lacks, have none.
+with its script and a reference voice of the package, or a longer one that is read aloud for it. Metrics that ask a
+judge are answered by a scripted one, and those whose weights no package brings have random numbers in their place
+(`example_stand_ins.py`).
 """
 
+import atexit
+import functools
+import importlib.util
 import json
+import shutil
+import sys
+import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import soundfile
+
+from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.benchmarks.real_pod_splits import VOICES
-from podeval.benchmarks.spoken import read_voices
+from podeval.benchmarks.spoken import read_scripts, read_voices
 from podeval.metrics import catalogue
 from podeval.metrics.card_facts import EXAMPLES
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import own_profile
 from podeval.metrics.inputs import MetricInputs
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.space_files import example_texts
+from podeval.systems import registry
+
+
+def _load_stand_ins() -> ModuleType:
+    """Load the module beside this one, which the tests load by its path too."""
+    name = "example_stand_ins"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+stand_ins = _load_stand_ins()
+
+LONGER = ("turn_taking", "pace", "dialogue_naturalness")
+"""Metrics that need more turns, or more speech, than the dialogue of the tutorials has."""
+TOPIC, READER = "Sports_27", "drawn_gaps"
 
 AUDIO = Path(__file__).parents[2] / "docs/tutorials/audio"
 PLACES = 4
@@ -29,6 +62,8 @@ def sources_of(metric: Metric) -> dict[str, Any]:
     """What the example measures."""
     if metric.inputs[0] != "recording":
         return example_texts(metric)
+    if metric.name in LONGER:
+        return {"recording": read_longer_dialogue()}
     script = (AUDIO / "dialogue.json").read_text(encoding="utf-8")
     turns = json.loads(script)
     names = list(dict.fromkeys(turn["speaker"] for turn in (turns["turns"] if isinstance(turns, dict) else turns)))
@@ -44,15 +79,42 @@ def sources_of(metric: Metric) -> dict[str, Any]:
     return {name: sources[name] for name in wanted if name in sources}
 
 
-def has_example(metric: Metric) -> bool:
-    """Whether it can be computed here: it asks nobody, and the embedded profile has its models."""
-    return metric.asks is None and own_profile(metric) == "embedded"
+@functools.cache
+def read_longer_dialogue() -> Path:
+    """Read a script of Real-Pod aloud, with gaps and overlaps as people have them; the file lasts as long as we do."""
+    speech = registry.get(READER).speak(read_scripts(SCRIPTS)[TOPIC].script("written"))
+    folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
+    atexit.register(shutil.rmtree, folder)
+    soundfile.write(folder / "dialogue.wav", speech.samples, speech.rate)
+    return folder / "dialogue.wav"
+
+
+def needs_no_models(metric: Metric) -> bool:
+    """Whether the example is computed without any weights: of texts, by a scripted judge, or with random numbers."""
+    return bool(metric.asks) or not metric.needs or own_profile(metric) != "embedded"
 
 
 def compute_example(metric: Metric) -> dict[str, Any]:
-    """What the example gives: each key's value, or why there is none."""
+    """What the example gives: `output` has each key's value, or why there is none; `judge` or `random` stood in."""
+    if metric.asks:
+        with tempfile.TemporaryDirectory() as folder, stand_ins.start_judge(Path(folder)) as judge:
+            output = _compute(metric, bench=JudgeConfig(judge, Path(folder) / "records"))
+        return {"output": output, "judge": stand_ins.REPLIES[metric.name]}
+    if own_profile(metric) != "embedded":
+        with stand_ins.replace_models(metric.needs):
+            return {"output": _compute(metric, profile=own_profile(metric)), "random": True}
+    of = f"the script {TOPIC} of Real-Pod, read by `{READER}`" if metric.name in LONGER else ""
+    return {"output": _compute(metric), **({"of": of} if of else {})}
+
+
+def _compute(metric: Metric, profile: str = "embedded", bench: JudgeConfig | None = None) -> dict[str, Any]:
     sources = sources_of(metric)
-    result = compute(metric, [MetricInputs(sources)], input_names=tuple(sources))
+    # A judge hears the recording as it is: no model is needed to find that it holds no music.
+    parameters = {"source": "mix"} if bench and metric.needs else {}
+    asked = {"bench": bench, "parameters": parameters} if bench else {}
+    # Random numbers miss nothing in what was never recorded.
+    inputs = MetricInputs(sources, profile=profile, allow_upsampling=profile != "embedded")
+    result = compute(metric, [inputs], input_names=tuple(sources), profile=profile, **asked)
     (item,) = result["items"]
     if "unscored" in item:
         return {"unscored": item["unscored"]}
@@ -65,7 +127,7 @@ def compute_example(metric: Metric) -> dict[str, Any]:
 
 def main() -> None:
     """Compute all of them and write the file."""
-    outputs = {metric.name: compute_example(metric) for metric in catalogue.all_metrics() if has_example(metric)}
+    outputs = {metric.name: compute_example(metric) for metric in catalogue.all_metrics()}
     EXAMPLES.write_text(json.dumps(outputs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

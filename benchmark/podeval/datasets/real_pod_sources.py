@@ -18,7 +18,7 @@ from podeval.errors import BadInput
 
 SOURCES = PinnedFile(
     file="real_pod_sources.json",
-    revision="sha256:54993c8ed05badfcfc5e585aff96029e703e85fe66731588a608b1ae4541fe46",
+    revision="sha256:cde4ca88fce4aca7f57a7e684dce9d5338bd86e5220dbcbc7fb5f9eee6e8ea3b",
 )
 
 NAMED_THROUGHOUT = ("topics", "demo")

@@ -4,6 +4,7 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,24 @@ PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
 
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
 """What each metric gives for the example below, as this version computes it; a test computes it anew."""
+
+
+@dataclass(frozen=True)
+class ExampleOutput:
+    """The output of the example on a metric's card, and what stood in for what the example cannot have.
+
+    Attributes:
+        values: each key's value, or why there is none.
+        of: what was measured, where it is neither the example nor the dialogue of the tutorials.
+        judge: what the scripted judge answered, for a metric that asks one.
+        random: whether random numbers stood in for a model whose weights no package brings; values then mean nothing.
+    """
+
+    values: Mapping[str, Any]
+    of: str = ""
+    judge: str = ""
+    random: bool = False
+
 
 _PAM = """@inproceedings{deshmukh2024pam,
   title     = {{PAM}: Prompting Audio-Language Models for Audio Quality Assessment},
@@ -80,7 +99,11 @@ def _walk_figures() -> Iterator[tuple[str, Mapping[str, str]]]:
                 yield path.parent.name, row
 
 
-def read_example_output(metric: Metric) -> Mapping[str, Any] | None:
-    """Return the keys that the example of a metric's card gives; None where it needs a judge or other weights."""
+def read_example_output(metric: Metric) -> ExampleOutput | None:
+    """Return what the example of a metric's card gives; None for a metric that has none yet."""
     outputs: Mapping[str, Mapping[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
-    return outputs.get(metric.name)
+    if (example := outputs.get(metric.name)) is None:
+        return None
+    return ExampleOutput(
+        example["output"], example.get("of", ""), example.get("judge", ""), example.get("random", False)
+    )

@@ -200,18 +200,26 @@ def _describe_origin(metric: Metric) -> list[str]:
 
 
 def _describe_output(metric: Metric) -> str:
-    """Write an example's output; a test computes it anew."""
+    """Write an example's output, and what stood in for a judge or for weights; a test computes it anew."""
     output = read_example_output(metric)
     if output is None:
-        if metric.asks or own_profile(metric) != PROFILES[0]:
-            reason = "asks a judge" if metric.asks else "needs weights that no package brings"
-            return f"The metric {reason}, so that no output is kept here."
         return "No output is kept here yet; `tests/studies/example_outputs.py` computes it."
     audio = metric.inputs[0] == "recording"
     of = "the dialogue of the tutorials (`docs/tutorials/audio`), with its script," if audio else "the example above"
+    of = output.of or of
     if "reference_voices" in metric.inputs:
         of += " against the voices of two other people"
-    return f"Output for {of} by this version:\n\n```json\n{json.dumps(output, indent=1, ensure_ascii=False)}\n```"
+    by = "by this version"
+    if output.judge:
+        of += ' with `source="mix"`' if metric.needs else ""
+        by += f" with a scripted judge, which is no model and hears and reads nothing: {output.judge}"
+    if output.random:
+        by += (
+            ", **with random numbers in place of the model, so that the values mean nothing**: its weights come with "
+            "no package, and only the keys and their form are those of a real output"
+        )
+    values = json.dumps(output.values, indent=1, ensure_ascii=False)
+    return f"Output for {of} {by}{'.' if output.judge or output.random else ':'}\n\n```json\n{values}\n```"
 
 
 RESULT = """\
