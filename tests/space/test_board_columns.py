@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
+sys.path.append(str(Path(__file__).parents[1] / "leaderboard"))
 
 from large_board import write_large_board
 

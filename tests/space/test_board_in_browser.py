@@ -49,6 +49,7 @@ def test_board_is_there_with_intervals_rank_ranges_and_controls(visit: Any, addr
     assert "unscored (6)" in next(row for row in rows if "Silence (control)" in row)
     assert not any("#" in row for row in rows if "(control)" in row)
     assert page.locator("figure.plot svg[role=img]").count() == 1
+    assert page.locator("#early, h1").count() == 1, "the first view has made room for the one that can be used"
     assert visit.errors == []
     assert visit.abroad == []
     assert visit.refused == []

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
+sys.path.append(str(Path(__file__).parents[1] / "leaderboard"))
 
 from large_board import write_large_board
 
@@ -172,6 +172,17 @@ def test_a_shared_link_shows_what_the_site_is(local: TestClient) -> None:
         assert local.get(image[0]).content[:4] == b"\x89PNG"
         assert '<meta name="description" content="Which systems' in page
         assert 'rel="icon"' in page
+
+
+def test_the_page_comes_with_its_first_view_before_any_script(local: TestClient) -> None:
+    page = local.get("/?dimension=speech&lang=en").text
+    early = page.partition('id="early"')[2].partition("<gradio-app")[0]
+    assert early.count("<h1>") == 1
+    assert "Hibari dialogue" in early
+    assert 'data-label="WER ↓"' in early, "a card on a phone says of what each number is"
+    assert 'href="/arena"' in early
+    assert 'id="early"' not in local.get("/arena").text, "other tabs have another beginning"
+    assert local.get("/?page=4").status_code == 200, "a name that Gradio reads itself is none of its own here"
 
 
 def test_the_view_alone_is_sent_to_the_page_that_is_already_there(local: TestClient) -> None:
