@@ -82,9 +82,9 @@ def compare_side_by_side(path: Path, text: str | None, pairs: int) -> None:
             engine.MOST_AT_ONCE = count
             spent, wall[count], scores = timed(lambda: podeval.score(path, text=text))
             values.add(json.dumps({name: one.to_json() for name, one in scores.results.items()}, sort_keys=True))
-            highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             load = round(os.getloadavg()[0], 1)
-            print(f"{count} at once: {wall[count]:6.1f} s wall, {spent:6.1f} s processor, {highest:.2f} GB, load {load}")
+            print(f"{count} at once: {wall[count]:6.1f} s wall, {spent:6.1f} s processor, {memory:.2f} GB, load {load}")
         ratios.append(wall[1] / wall[2])
     print(f"one after another takes {statistics.median(ratios):.2f} times as long (median of {pairs})")
     if len(values) > 1:
