@@ -25,7 +25,7 @@ def hears(monkeypatch: pytest.MonkeyPatch, words: tuple[Word, ...], turns: tuple
             raise ValueError(f"{language!r} is not a valid language code")
         return Transcript(" ".join(word.text for word in words), "en", words)
 
-    model = SimpleNamespace(transcribe=transcribe, diarize=lambda samples: turns)
+    model = SimpleNamespace(transcribe=transcribe, detect_language=lambda _: "en", diarize=lambda samples: turns)
     monkeypatch.setattr(registry, "load", lambda job, profile: model)
 
 

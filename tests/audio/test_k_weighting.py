@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.signal import sosfilt
 
-from podeval.audio.k_weighting import KWeighting, k_weighting
+from podeval.audio.k_weighting import KWeighting, filter_sections, k_weighting
 
 
 @pytest.mark.parametrize("rate", [8000, 22_050, 44_100, 44_101, 48_000, 192_000])
@@ -43,3 +43,13 @@ def test_silence_after_sound_is_not_slower_than_sound() -> None:
 
     seconds(sound)
     assert seconds(np.zeros_like(sound)) < 3 * seconds(sound)
+
+
+@pytest.mark.parametrize("rate", [8000, 44_100, 192_000])
+def test_sections_filter_as_scipy_does_bit_for_bit(rate: int) -> None:
+    draws = np.random.default_rng(rate)
+    rows, states = draws.normal(0, 0.3, (3, 77)), draws.normal(0, 0.3, (2, 3, 2))
+    filtered, after = filter_sections(k_weighting(rate), rows, states)
+    expected, left = sosfilt(k_weighting(rate), rows, zi=states)
+    assert np.array_equal(filtered, expected)
+    assert np.array_equal(after, left)

@@ -239,7 +239,7 @@ def hears(monkeypatch: pytest.MonkeyPatch, words: tuple[Word, ...], *turns: Spea
     def transcribe(samples: Any, language: str | None) -> Transcript:
         return Transcript(" ".join(word.text for word in words), language or "en", words)
 
-    model = SimpleNamespace(transcribe=transcribe, diarize=lambda samples: turns)
+    model = SimpleNamespace(transcribe=transcribe, detect_language=lambda _: "en", diarize=lambda samples: turns)
     monkeypatch.setattr(registry, "load", lambda job, profile: model)
 
 

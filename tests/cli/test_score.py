@@ -11,6 +11,7 @@ import soundfile
 
 from podeval.analysis import cache as analysis_cache
 from podeval.cli import progress_bar
+from podeval.metrics.score import Score
 from podeval.scoring.estimate import ScoreProgress
 
 Podeval = Callable[..., Any]
@@ -127,3 +128,45 @@ def test_without_a_terminal_how_far_it_is_is_said_every_few_seconds(
     assert 5 <= len(lines) <= 15
     assert lines[0].startswith("one.wav · transcribing: ")
     assert "s left" in lines[0]
+
+
+def test_the_number_of_speakers_is_for_metrics_that_have_use_for_it_and_said_once(
+    podeval: Podeval, recordings: Path
+) -> None:
+    said = podeval("measure", "loudness", recordings / "one.wav", "--speakers", "2")
+    assert (said.code, said.out) == (2, "")
+    assert "loudness has no parameter 'speakers'" in said.err
+    said = podeval("measure", "sptd", recordings / "one.wav", "--speakers", "2", "--set", "speakers=3")
+    assert "--speakers says 2 and --set speakers=3" in said.err
+
+
+def test_more_voices_than_speakers_are_said(
+    podeval: Podeval, recordings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def score_item(metric: Any, _: Any, chosen: dict[str, Any]) -> Score:
+        asked.append(chosen["speakers"])
+        return Score({"sptd": 0.5, "speakers": 2}, notes={"voices_heard": 7, "speakers_asked": 2})
+
+    sentence = "7 voices are heard and there should be 2"
+    monkeypatch.setattr("podeval.scoring.engine.score_item", score_item)
+    monkeypatch.setattr("podeval.metrics.compute.score_item", score_item)
+    for command in (["score", "--metrics", "sptd"], ["measure", "sptd"]):
+        said = podeval(*command, recordings / "one.wav", "--speakers", "2")
+        assert said.code == 0, said.err
+        assert sentence in said.out
+    assert asked == [2, 2]
+
+
+def test_the_help_is_in_groups_with_whole_sentences_and_the_version_is_said(podeval: Podeval) -> None:
+    text = podeval("--help").out
+    assert [title for title in ("Score:", "Benchmark:", "Serve:", "Operate:") if f"\n{title}\n" in text] == [
+        "Score:",
+        "Benchmark:",
+        "Serve:",
+        "Operate:",
+    ]
+    assert "…" not in text
+    assert "--show-completion" in text
+    assert podeval("--version").out.startswith("podeval 0.")

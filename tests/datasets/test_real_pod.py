@@ -355,7 +355,9 @@ def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         answers["languages"].append(language)
         return Transcript(" ".join(word.text for word in answers["words"]), language or "en", answers["words"])
 
-    model = SimpleNamespace(transcribe=transcribe, diarize=lambda samples: answers["turns"])
+    model = SimpleNamespace(
+        transcribe=transcribe, detect_language=lambda _: "en", diarize=lambda samples: answers["turns"]
+    )
     monkeypatch.setattr(registry, "load", lambda job, profile: model)
     monkeypatch.setattr(recording, "default_cache", lambda: Cache(tmp_path / "facts"))
     return answers

@@ -1,15 +1,21 @@
 """`podeval.score` of one recording against the sum of its metrics, each by itself.
 
-    python tests/performance/score.py speech.wav [--text words.txt] [--seconds 600]
+    python tests/performance/score.py speech.wav [--text words.txt] [--seconds 600] [--pairs 0]
 
 Ours is one call with an empty cache. Against it stand two sums: of every metric measured by itself, from the file and
 with an empty cache, and of what the metrics add one after another on one shared `Recording`, which nothing can undercut
 but by doing the work side by side. Wanted: at most 1.1 times the first. The second call and, where there are words, the
 report follow. Processor seconds, models loaded and warm on both sides.
+
+`--pairs` times two metrics at once against one after another on the same threads, in turn, each with an empty cache:
+wall and processor seconds, the highest resident memory so far, and whether all values are equal.
 """
 
 import argparse
+import json
 import os
+import resource
+import statistics
 import sys
 import tempfile
 import time
@@ -62,6 +68,29 @@ def one_after_another(path: Path, text: str | None, names: list[str]) -> dict[st
     return seconds
 
 
+def compare_side_by_side(path: Path, text: str | None, pairs: int) -> None:
+    """Print what two metrics at once gain over one after another; refuse values that differ."""
+    import podeval
+    from podeval.scoring import engine
+
+    ratios = []
+    values: set[str] = set()
+    for pair in range(pairs):
+        wall = {}
+        # Who is first has the colder disk, so it is each in turn.
+        for count in (1, 2) if pair % 2 == 0 else (2, 1):
+            engine.MOST_AT_ONCE = count
+            spent, wall[count], scores = timed(lambda: podeval.score(path, text=text))
+            values.add(json.dumps({name: one.to_json() for name, one in scores.results.items()}, sort_keys=True))
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            load = round(os.getloadavg()[0], 1)
+            print(f"{count} at once: {wall[count]:6.1f} s wall, {spent:6.1f} s processor, {memory:.2f} GB, load {load}")
+        ratios.append(wall[1] / wall[2])
+    print(f"one after another takes {statistics.median(ratios):.2f} times as long (median of {pairs})")
+    if len(values) > 1:
+        sys.exit("values differ")
+
+
 def main() -> None:
     """Measure and print."""
     import podeval
@@ -70,6 +99,7 @@ def main() -> None:
     parser.add_argument("speech", type=Path)
     parser.add_argument("--text", type=Path, help="what is said in it")
     parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--pairs", type=int, default=0, help="how often two at once are timed against one by one")
     options = parser.parse_args()
     text = options.text.read_text(encoding="utf-8") if options.text else None
     samples = stereo(options.speech, options.seconds)
@@ -78,6 +108,9 @@ def main() -> None:
         soundfile.write(whole, samples, FILE_RATE, subtype="PCM_16")
         soundfile.write(start, samples[: WARM_SECONDS * FILE_RATE], FILE_RATE, subtype="PCM_16")
         timed(lambda: podeval.score(start, text=text))
+        if options.pairs:
+            compare_side_by_side(whole, text, options.pairs)
+            return
 
         def score_twice() -> tuple[Any, float, float]:
             scores = podeval.score(whole, text=text)

@@ -69,7 +69,7 @@ def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
     reason = (
         "the measuring process died twice on this item, or its memory was too small; --workers 1 leaves it all of it"
     )
-    assert f"The Singer: trouble unscored on 1 of 3 items: {reason}" in err
+    assert f"The Singer: every metric unscored on 1 of 3 items: {reason}" in err
     for row in summary(tmp_path / "runs").values():
         assert (row["scored"], row["unscored_ours"], row["reasons"]) == (2, 1, {reason: 1})
     run_again(tiny, tmp_path / "runs")

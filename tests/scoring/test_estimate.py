@@ -10,6 +10,7 @@ import pytest
 
 from podeval.metrics import catalogue
 from podeval.progress import report
+from podeval.scoring import estimate as estimate_module
 from podeval.scoring.estimate import JOBS, METRICS, OTHERS, ScoreProgress, TimeEstimate
 from podeval.scoring.timings import Timings
 
@@ -57,6 +58,7 @@ def test_from_a_fifth_of_the_work_on_an_estimate_is_right_within_a_factor_of_two
         lambda progress: told.append((clock.now, progress)),
         timings=Timings(tmp_path / "none.json"),
         clock=clock,
+        slower=1.0,
     )
     # Of a machine that is slower, and has trouble with some of the work besides.
     work_through(estimate, clock, minutes, lambda title: slower * (2 if title in ("DNSMOS", "finding speech") else 1))
@@ -74,12 +76,12 @@ def test_from_a_fifth_of_the_work_on_an_estimate_is_right_within_a_factor_of_two
 def test_what_was_learned_of_one_recording_is_told_before_the_next_begins(tmp_path: Path) -> None:
     path, clock = tmp_path / "timings.json", Clock()
     metrics = [catalogue.get(name) for name in NAMES]
-    first = TimeEstimate(metrics, 180.0, False, lambda _: None, timings=Timings(path), clock=clock)
+    first = TimeEstimate(metrics, 180.0, False, lambda _: None, timings=Timings(path), clock=clock, slower=1.0)
     work_through(first, clock, 3.0, lambda _: 5.0)
     first.learn()
     told: list[ScoreProgress] = []
     began = clock.now
-    second = TimeEstimate(metrics, 600.0, False, told.append, timings=Timings(path), clock=clock)
+    second = TimeEstimate(metrics, 600.0, False, told.append, timings=Timings(path), clock=clock, slower=1.0)
     work_through(second, clock, 10.0, lambda _: 5.0)
     whole = clock.now - began
     assert told[0].left == pytest.approx(whole, rel=0.2)
@@ -112,7 +114,14 @@ def test_of_two_metrics_at_once_the_rest_takes_half_as_long_but_no_less_than_the
     clock, told = Clock(), []
     metrics = [catalogue.get("dnsmos"), catalogue.get("distillmos")]
     estimate = TimeEstimate(
-        metrics, 600.0, False, told.append, side_by_side=2, timings=Timings(tmp_path / "none.json"), clock=clock
+        metrics,
+        600.0,
+        False,
+        told.append,
+        side_by_side=2,
+        timings=Timings(tmp_path / "none.json"),
+        clock=clock,
+        slower=1.0,
     )
     with begun(estimate, "dnsmos") as first, begun(estimate, "distillmos") as second:
         for step in range(1, 5):
@@ -123,3 +132,14 @@ def test_of_two_metrics_at_once_the_rest_takes_half_as_long_but_no_less_than_the
         assert told[-1].left == pytest.approx(160.0)
         first("DNSMOS", 5, 5)
     assert told[-1].done == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("says", "slower"),
+    [("5.10 4.9 4.8 7/300 12", 3.55), ("0.00 0.1 0.2 1/300 12", 1.0), ("2.00 1.0 1.0 1/300 12", 1.0), ("", 1.0)],
+    ids=["busy", "idle", "busy until now", "not said"],
+)
+def test_what_else_runs_makes_it_slower_by_as_much(says: str, slower: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: says)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert estimate_module.measure_contention(2) == pytest.approx(slower)

@@ -115,7 +115,10 @@ def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
     [
         (GOOD.replace("id: my_tts", "id: [my_tts"), "line 4: is not valid YAML"),
         (GOOD.replace("  name", "\tname"), "line 4: is not valid YAML"),
-        (GOOD.replace("My TTS", "My: TTS"), "line 4: is not valid YAML: mapping values"),
+        (
+            GOOD.replace("My TTS", "My: TTS"),
+            "here (column 11)",
+        ),
         (GOOD + GOOD, "line 17, schema_version: is there twice; keep one"),
         (GOOD + "---\n" + GOOD, "line 17: is not valid YAML"),
         ("", "line 1: is not a list of fields"),

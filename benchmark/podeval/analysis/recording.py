@@ -22,7 +22,6 @@ from podeval.analysis.facts import DerivedFacts
 from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
-from podeval.audio.prosody import VoiceContour, measure_prosody
 from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span
 from podeval.errors import BadAudio, BadInput, CannotScore
@@ -30,6 +29,7 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Transcript, Word
 
 if TYPE_CHECKING:
+    from podeval.audio.prosody import VoiceContour
     from podeval.text.script import Script
 
 T = TypeVar("T")
@@ -295,12 +295,14 @@ class Recording:
         )
         return self._transcripts.get(detected_language)
 
-    def prosody(self) -> VoiceContour:
+    def prosody(self) -> "VoiceContour":
         """Return pitch and level over time; computed when first asked for, not stored on disk.
 
         Raises:
             ModelMissing: librosa is not installed.
         """
+        from podeval.audio.prosody import measure_prosody
+
         return self._compute_once("prosody", lambda: measure_prosody(self.mono()))
 
     def listen_again(self, spans: Sequence[Span], language: str | None = None) -> tuple[Word, ...]:

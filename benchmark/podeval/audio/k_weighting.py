@@ -55,8 +55,6 @@ class KWeighting:
         Returns:
             The K-weighted samples, shape (channels, frames); the array is overwritten by the next call.
         """
-        from scipy.signal import sosfilt
-
         frames, channels = block.shape
         rows = frames // _ROW
         padded = self._rows.reshape(channels, -1, _ROW + 4)
@@ -69,7 +67,7 @@ class KWeighting:
         weighted = self._weighted.reshape(channels, -1)[:, :frames]
         if frames > rows * _ROW:
             rest = block[rows * _ROW :].T.astype(np.float64)
-            weighted[:, rows * _ROW :], state = sosfilt(self._filter.sections, rest, zi=_by_section(self._state))
+            weighted[:, rows * _ROW :], state = filter_sections(self._filter.sections, rest, _by_section(self._state))
             self._state = _by_row(state)
         # In silence the state decays for ever; numbers too small for the hardware make filtering crawl.
         self._state[np.abs(self._state) < 1e-30] = 0.0
@@ -112,12 +110,10 @@ class _InRows(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _make_row_filter(rate: int) -> _InRows:
-    from scipy.signal import sosfilt
-
     sections = k_weighting(rate)
     # Responses of the filter to each sample of a row, and to each part of the state, on their own.
     alone = np.eye(_ROW + 4)
-    response, states = sosfilt(sections, alone[:, :_ROW], zi=_by_section(alone[:, _ROW:]))
+    response, states = filter_sections(sections, alone[:, :_ROW], _by_section(alone[:, _ROW:]))
     after, row = np.split(_by_row(states), [_ROW])
     left = [np.linalg.matrix_power(row, rows) for rows in range(_GROUP + 1)]
     nothing = np.zeros((4, 4))
@@ -127,6 +123,29 @@ def _make_row_filter(rate: int) -> _InRows:
     while np.abs(decay[-1]).max() > 1e-20:
         decay.append(decay[-1] @ decay[-1])
     return _InRows(sections, response, after, within, through, onward, decay)
+
+
+def filter_sections(sections: Floats, rows: Floats, states: Floats) -> tuple[Floats, Floats]:
+    """Filter rows of a few samples by second-order sections, as `scipy.signal.sosfilt` does, bit for bit.
+
+    Importing `scipy.signal` takes longer than measuring the loudness of ten minutes.
+
+    Args:
+        sections: shape (sections, 6).
+        rows: samples, shape (rows, samples).
+        states: of the filter before the first sample, shape (sections, rows, 2).
+
+    Returns:
+        The filtered rows, and the states after the last sample.
+    """
+    filtered, after = rows.copy(), states.copy()
+    for column in filtered.T:
+        for (b0, b1, b2, _, a1, a2), state in zip(sections, after, strict=True):
+            before = column.copy()
+            column[:] = b0 * before + state[:, 0]
+            state[:, 0] = b1 * before - a1 * column + state[:, 1]
+            state[:, 1] = b2 * before - a2 * column
+    return filtered, after
 
 
 def _by_section(states: Floats) -> Floats:

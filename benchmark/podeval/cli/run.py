@@ -342,12 +342,18 @@ def _repeat(title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRe
 
 
 def _tell_unscored(title: str, summary: "RunSummary") -> bool:
-    """Say of every metric which items are unscored and why; whether there is none."""
+    """Say why items are unscored, each reason once with the metrics that have it; whether there is none."""
     whole = [row for row in summary.metrics if not row.slice]
+    metrics: dict[tuple[str, int, int], list[str]] = {}
     for row in whole:
         total = row.scored + row.unscored_system + row.unscored_ours
         for reason, count in row.reasons.items():
-            _say(f"{title}: {row.metric} unscored on {count} of {total} items: {reason}")
+            metrics.setdefault((reason, count, total), []).append(row.metric)
+    every = len({row.metric for row in whole})
+    for (reason, count, total), names in metrics.items():
+        distinct = list(dict.fromkeys(names))
+        of_what = "every metric" if len(distinct) == every > 1 else ", ".join(distinct)
+        _say(f"{title}: {of_what} unscored on {count} of {total} items: {reason}")
     return not any(row.unscored_system or row.unscored_ours for row in whole)
 
 

@@ -1,16 +1,19 @@
 """How far the scoring of a recording is, and how long the rest will take.
 
 Each model's work takes about so many seconds for a minute of audio: first guessed (`JOBS`, one core of an AMD EPYC),
-then known from what was scored on this machine before (`scoring.timings`). How much faster or slower it is today, the
-pieces that are finished say. What is in the cache takes no time and counts for nothing.
+then known from what was scored on this machine before (`scoring.timings`). Programs that share the cores at the start
+make it slower by as much; how much faster or slower it is than that, the pieces that are finished say. What is in the
+cache takes no time and counts for nothing.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -113,6 +116,7 @@ class TimeEstimate:
         side_by_side: how many metrics are scored at once.
         timings: of earlier recordings.
         clock: the time in seconds.
+        slower: how many times as long everything takes because of what else runs; by default what the machine says.
     """
 
     def __init__(
@@ -125,10 +129,12 @@ class TimeEstimate:
         side_by_side: int = 1,
         timings: Timings | None = None,
         clock: Callable[[], float] = time.monotonic,
+        slower: float | None = None,
     ) -> None:
         self._minutes, self._tell, self._clock = seconds / 60, tell, clock
         self._timings = timings or Timings()
         self._side_by_side = side_by_side
+        self._slower = measure_contention(threads()) if slower is None else slower
         self._cores = max(1, threads() // side_by_side)
         unused = _ONLY_WITH_MUSIC | (_BESIDE_SCRIPT if has_turns else set())
         self._titles = {metric.name: {JOBS[job].title for job in metric.needs if job in JOBS} for metric in metrics}
@@ -147,7 +153,8 @@ class TimeEstimate:
     def _expect(self, work: Work) -> float:
         """How many seconds a piece of work will take in its thread."""
         cores = self._cores if work.spreads else 1
-        return self._timings.get(self._name(work.title, cores), work.seconds / cores) * self._minutes
+        seconds = self._timings.get(self._name(work.title, cores), work.seconds / cores)
+        return seconds * self._minutes * self._slower
 
     def _name(self, title: str, cores: int) -> str:
         return title if cores == 1 else f"{title} on {cores} cores"
@@ -178,7 +185,10 @@ class TimeEstimate:
     def learn(self) -> None:
         """Keep how long everything took, for the next estimate."""
         spread = {work.title for work in JOBS.values() if work.spreads}
-        taken = {self._name(name, self._cores if name in spread else 1): took for name, took in self._taken.items()}
+        taken = {
+            self._name(name, self._cores if name in spread else 1): seconds / self._slower
+            for name, seconds in self._taken.items()
+        }
         self._timings.learn(taken, self._minutes)
 
     def _hear(self, work: _Scoring, what: str, done: float, total: float) -> None:
@@ -218,7 +228,7 @@ class TimeEstimate:
             # The piece at work says itself how fast it is, as soon as it has come a little way.
             longest = 0.0
             for work in self._running:
-                if work.share > _SHOWS_ITS_PACE:
+                if work.share > _SHOWS_ITS_PACE and work.piece in self._open:
                     rest = (now - work.began) * (1 - work.share) / work.share
                     left += rest - (1 - work.share) * self._open.get(work.piece, 0.0) * rate
                     longest = max(longest, rest)
@@ -227,3 +237,21 @@ class TimeEstimate:
             progress = ScoreProgress(what, done, left if self._whole else None)
         with self._telling:
             self._tell(progress)
+
+
+def measure_contention(own: int) -> float:
+    """Return how many times as long work of some threads takes because of the programs that run now; 1 if none does.
+
+    Of the programs that are running and the mean of the last minute the smaller counts: a mean remembers what is over,
+    and a moment may be an exception.
+
+    Args:
+        own: threads that are about to work.
+    """
+    try:
+        mean, *_, running, _ = Path("/proc/loadavg").read_text(encoding="ascii").split()
+        # This thread is running as well.
+        others = min(float(mean), int(running.partition("/")[0]) - 1)
+    except (OSError, ValueError):
+        return 1.0
+    return max(1.0, (others + own) / len(os.sched_getaffinity(0)))

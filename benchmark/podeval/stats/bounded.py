@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 Array = NDArray[np.float64]
 Bounds = tuple[float | None, float | None]
@@ -26,6 +25,8 @@ _LONGEST_TAIL = 3.0
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval (1927) of a share of n independent draws; n need not be an integer."""
+    from scipy import special
+
     z = float(special.ndtri((1 + level) / 2))
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -57,6 +58,8 @@ def share_interval(share: float, error: float, sizes: Array, values: int, level:
     if len(sizes) < values or clusters < values * (1 - 1e-9):
         alike = error < 1e-9 or not 0 < share < 1
         apart = clusters if alike else min(draws, max(clusters, share * (1 - share) / error**2))
+        from scipy import special
+
         z, t = special.ndtri((1 + level) / 2), special.stdtrit(len(sizes) - 1, (1 + level) / 2)
         draws = apart if alike else max(1.0, apart * float(z / t) ** 2)
     return wilson_bounds(share, draws, level)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 _MOST_BLOCKS = 20
 _FEWEST_BLOCKS = 3
@@ -64,6 +63,8 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     inflation = (1 + memory) / (1 - memory)
     error = float(np.sqrt(residuals @ residuals / (count - 2) / (offset @ offset) * inflation))
     independent = max(3.0, count / inflation)
+    from scipy import special  # takes as long as the rest of a short command
+
     reach = float(special.stdtrit(independent - 2, 0.975)) * error
     return Drift(slope, slope - reach, slope + reach, len(filled))
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, special
 
 from podeval.errors import BadInput
 from podeval.stats.bounded import Bounds, is_crowded, is_share, long_tail_reach, share_interval, skewed_reach
@@ -271,6 +270,8 @@ def _pairs(membership: Any, sizes: Array, y: Array) -> tuple[Array, Array]:
     # Student's test; without any spread, the bound of `_all_alike` instead.
     alike = errors <= _NO_SPREAD * np.abs(means)
     t = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=~alike)
+    from scipy import special
+
     p = 2 * special.stdtr(count - 1, -t)
     p[alike] = np.where(means[alike] == 0, 1.0, _all_alike(count))
     return means, p
@@ -297,6 +298,8 @@ def _values(scores: Mapping[str, Mapping[str, float]], systems: Sequence[str], i
 def _membership(codes: NDArray[np.intp], count: int) -> Any:
     """Return a sparse matrix of ones and zeros that says which item is in which cluster, `(clusters, items)`."""
     places = (codes, np.arange(len(codes)))
+    from scipy import sparse
+
     return sparse.csr_array((np.ones(len(codes)), places), shape=(count, len(codes)))
 
 
@@ -371,8 +374,12 @@ def _number_labels(labels: Sequence[Hashable]) -> tuple[NDArray[np.intp], int]:
 
 
 def _student_quantile(freedom: int, level: float) -> float:
+    from scipy import special
+
     return float(special.stdtrit(freedom, (1 + level) / 2))
 
 
 def _expanded_tail(count: int, level: float) -> float:
+    from scipy import special
+
     return float(special.ndtr(-math.sqrt(count / (count - 1)) * _student_quantile(count - 1, level)))

@@ -179,7 +179,8 @@ def _read_yaml(text: str, name: str) -> _Located:
         document.data = _read_plain(loader, node, (), document)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        message = f"is not valid YAML: {error.problem or error.context}"
+        column = f" (column {mark.column + 1})" if mark else ""
+        message = f"is not valid YAML: {error.problem or error.context}{column}"
         raise BadDocument([DocumentProblem(name, mark.line + 1 if mark else 1, "", message)]) from None
     except yaml.YAMLError as error:
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
