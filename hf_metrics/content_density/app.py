@@ -1,4 +1,4 @@
-"""Try Content density on one file: `pip install podeval gradio`, then `python app.py`."""
+"""Try Content density on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
 
 from podeval.metrics.demo_page import page
 

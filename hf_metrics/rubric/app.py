@@ -1,4 +1,4 @@
-"""Try Rubric on one file: `pip install podeval gradio`, then `python app.py`."""
+"""Try Rubric on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
 
 from podeval.metrics.demo_page import page
 

@@ -89,6 +89,12 @@ def test_an_interval_of_a_share_covers_at_least_93_percent(study: Any, items: in
     assert study.held("share of 0.9", items, 600) >= 0.93
 
 
+def test_three_items_are_covered_as_the_page_on_ratings_says(study: Any) -> None:
+    assert study.held("the same, 3 of 10 zero", 3, 800) >= stats.binom.ppf(0.001, 800, 0.88) / 800
+    for name in ("normal, no bound", "uniform in 0..1", "lognormal, sigma 1", "share of 0.9"):
+        assert study.held(name, 3, 400) >= stats.binom.ppf(0.001, 400, 0.92) / 400
+
+
 def test_unequal_clusters_and_clustered_shares_are_covered(study: Any) -> None:
     assert study.held_clustered((1, 2, 3, 4, 6, 8, 10, 12), False, 800) >= 0.905
     assert study.held_clustered((3,) * 17, True, 400) >= 0.93

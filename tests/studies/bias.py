@@ -68,6 +68,13 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "wer": ("cer",),
     "integrity": ("faults_per_hour", "plcmos"),
 }
+MORE: Mapping[str, tuple[str, ...]] = {
+    "sim": ("sim",),
+    "pace": ("rate_cv", "speaking_rate", "pause_share"),
+    "content_errors": ("errors_per_1000",),
+}
+"""Metrics that came later: their values stand in a table of their own, so that earlier ones are not computed again."""
+TABLES = {"values.csv": METRICS, "more.csv": MORE}
 PARAMETERS = {"timbre_consistency": {"speakers": 1}}
 
 
@@ -152,9 +159,9 @@ def engine_of(name: str) -> Kokoro | HibariPiper:
     return engine
 
 
-def say(voice: StudyVoice, language: str, count: int) -> Samples:
-    """Speak the sentences with a pause of 0.3 s between, at the study's rate and level."""
-    texts = SENTENCES[language][:count]
+def say(voice: StudyVoice, language: str, count: int, first: int = 0) -> Samples:
+    """Speak the sentences up to so many, from the first, with pauses of 0.3 s, at the study's rate and level."""
+    texts = SENTENCES[language][first:count]
     if isinstance(voice.setting, tuple):
         file, pitch = voice.setting
         if language == "zh":
@@ -178,7 +185,11 @@ def say(voice: StudyVoice, language: str, count: int) -> Samples:
 def run(work: Path, changed: int) -> None:
     """Score every clip that is not in the table yet."""
     work.mkdir(parents=True, exist_ok=True)
-    table = work / "values.csv"
+    for name, metrics in TABLES.items():
+        _fill(work / name, metrics, changed)
+
+
+def _fill(table: Path, metrics: Mapping[str, tuple[str, ...]], changed: int) -> None:
     done = {row["clip"] for row in csv.DictReader(table.open(encoding="utf-8"))} if table.exists() else set()
     plain: dict[tuple[str, str, int], Samples] = {}
     for clip in clips(changed):
@@ -188,7 +199,8 @@ def run(work: Path, changed: int) -> None:
         if said not in plain:
             plain = {said: say(clip.voice, clip.language, clip.sentences)}
         samples = CHANGES[clip.factor][clip.level](plain[said]) if clip.factor in CHANGES else plain[said]
-        values = measure(samples, "\n".join(SENTENCES[clip.language][: clip.sentences]))
+        reference = say(clip.voice, clip.language, 4, MEDIUM) if "sim" in metrics else None
+        values = measure(samples, "\n".join(SENTENCES[clip.language][: clip.sentences]), metrics, reference)
         new = not table.exists()
         with table.open("a", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -199,12 +211,27 @@ def run(work: Path, changed: int) -> None:
         print(clip.name, flush=True)
 
 
-def measure(samples: Samples, text: str) -> dict[str, str]:
-    """Return the values of a clip by `metric.key`; empty where it has none."""
+def measure(
+    samples: Samples,
+    text: str,
+    metrics: Mapping[str, tuple[str, ...]] = METRICS,
+    reference: Samples | None = None,
+) -> dict[str, str]:
+    """Return the values of a clip by `metric.key`; empty where it has none.
+
+    Args:
+        samples: the clip.
+        text: what it says.
+        metrics: keys by metric.
+        reference: other sentences of the same voice, unchanged, for metrics that compare with a voice.
+    """
     recording = Recording.from_samples(samples, RATE)
     values = {}
-    for name, keys in METRICS.items():
-        inputs = {"recording": recording, "reference_text": text, "script": Script.parse(text)}
+    for name, keys in metrics.items():
+        inputs: dict[str, object] = {"recording": recording, "reference_text": text, "script": Script.parse(text)}
+        if reference is not None:
+            inputs["reference_voices"] = {"A": Recording.from_samples(reference, RATE)}
+            inputs["script"] = Script.parse("\n".join(f"A: {line}" for line in text.splitlines()))
         metric = catalogue.get(name)
         wanted = {key: value for key, value in inputs.items() if key in (*metric.inputs, *metric.optional_inputs)}
         if name in PARAMETERS:
@@ -286,16 +313,18 @@ def _between(
 
 def report(work: Path, docs: Path = DOCS) -> None:
     """Write the effects as a table, and a picture for each metric."""
-    rows = list(csv.DictReader((work / "values.csv").open(encoding="utf-8")))
-    effects = partial_effects(rows)
+    tables = [work / name for name in TABLES if (work / name).exists()]
+    effects = [effect for table in tables for effect in partial_effects(list(csv.DictReader(table.open())))]
     with (docs / "bias.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["key", "factor", "level", "effect", "low", "high", "voices"])
         for e in effects:
             bounds = ["" if bound is None else f"{bound:.4f}" for bound in (e.low, e.high)]
             writer.writerow([e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, e.voices])
-    for metric in METRICS:
+    for metric in (*METRICS, *MORE):
         drawn = [effect for effect in effects if effect.key.partition(".")[0] == metric]
+        if not drawn:
+            continue
         (docs / f"bias-{metric}.svg").write_text(draw(metric, drawn), encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """How often intervals hold the truth, and how often equal systems are told apart: the figures of two decisions.
 
     python tests/studies/ranks.py ranks [ROUNDS]        docs/decisions/ranks.md
-    python tests/studies/ranks.py intervals [ROUNDS]    docs/decisions/intervals.md
+    python tests/studies/ranks.py intervals [ROUNDS]    docs/decisions/intervals.md, and ours alone in docs/ratings.md
 
 Values of a normal kind are an item's difficulty plus noise of one standard deviation; those like a word error rate are
 an item's difficulty times an exponential, a part of them zero; shares are yes or no, with seven of ten yes. Everything
@@ -126,6 +126,8 @@ def held(name: str, count: int, rounds: int, seed: int = 5, bounded: bool = True
     return hits / rounds
 
 
+COUNTS = (3, 4, 6, 20, 51)
+"""Items of which a mean is, in the table."""
 CLUSTERS = {"equal, 3 each": (3,) * 17, "equal, 3 each, six": (3,) * 6, "unequal, 1 to 12": (1, 2, 3, 4, 6, 8, 10, 12),
             "unequal, 1 to 30": (1, 1, 2, 2, 3, 5, 8, 12, 20, 30)}  # fmt: skip
 
@@ -195,10 +197,10 @@ def print_ranks(rounds: int) -> None:
 def print_intervals(rounds: int) -> None:
     """Coverage of means, by kind and number of values, and in clusters."""
     rows = [
-        [name, *(f"{held(name, n, rounds, bounded=False):.3f} → {held(name, n, rounds):.3f}" for n in (4, 6, 20, 51))]
+        [name, *(f"{held(name, n, rounds, bounded=False):.3f} → {held(name, n, rounds):.3f}" for n in COUNTS)]
         for name in DRAWS
     ]
-    print_table(["values", "4 items", "6", "20", "51"], rows)
+    print_table(["values", f"{COUNTS[0]} items", *map(str, COUNTS[1:])], rows)
     rows = [
         [name, f"{held_clustered(sizes, False, rounds):.3f}", f"{held_clustered(sizes, True, rounds):.3f}"]
         for name, sizes in CLUSTERS.items()

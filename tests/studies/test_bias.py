@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from studies import bias
 from studies.bias import clips, draw, partial_effects, voices
 
 
@@ -46,6 +47,30 @@ def test_the_picture_is_whole_and_marks_what_leaves_out_nought() -> None:
     circles = [node for node in picture.iter() if node.tag.endswith("circle")]
     assert len(circles) == len(effects)
     assert {node.get("fill") for node in circles} == {"#fff", "#1a1a1a"}
+
+
+def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[str, ...]] = []
+
+    def measured(
+        samples: object, text: str, metrics: dict[str, tuple[str, ...]], reference: object = None
+    ) -> dict[str, str]:
+        made.append(tuple(metrics))
+        return {f"{name}.{key}": "1" for name, keys in metrics.items() for key in keys}
+
+    monkeypatch.setattr(bias, "measure", measured)
+    monkeypatch.setattr(bias, "say", lambda *_: np.zeros(24_000, np.float32))
+    monkeypatch.setattr(bias, "CHANGES", {})
+    bias.run(tmp_path, 0)
+    (tmp_path / "more.csv").unlink()
+    made.clear()
+    before = (tmp_path / "values.csv").read_text(encoding="utf-8")
+    bias.run(tmp_path, 0)
+    assert set(made) == {tuple(bias.MORE)}
+    assert len(made) == 21
+    assert (tmp_path / "values.csv").read_text(encoding="utf-8") == before
 
 
 def test_the_design_has_what_it_says() -> None:

@@ -91,6 +91,8 @@ def _section(metric: Metric) -> str:
     picture_of_bias = f"studies/bias-{metric.name}.svg"
     if (DOCS / picture_of_bias).exists():
         lines += [f"![What moves {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
+    else:
+        lines += [f"**Bias.** {_say_what_was_looked_at(metric)}", ""]
     lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
     for k in metric.keys:
         people, systems = (span_text(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")
@@ -102,6 +104,23 @@ def _section(metric: Metric) -> str:
         values = ", ".join(f"`{value}`" for value in choice.choices) or f"`{choice.default}` by default"
         lines.append(f"- `{choice.name}`: {choice.about} ({values})")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _say_what_was_looked_at(metric: Metric) -> str:
+    """Say for a metric without a picture of effects what nobody has measured, and what must not be concluded."""
+    if metric.asks:
+        looked = (
+            "A judge's leanings are its own: `podeval report judge` and `podeval judge probe` measure those of the one "
+            "in use"
+        )
+    elif metric.inputs[0] in ("text", "passage", "script"):
+        looked = (
+            "Whether it favours a language, a dialect or a topic has not been measured beyond the tricks in "
+            "[gaming](gaming.md)"
+        )
+    else:
+        looked = "Whether it favours a voice, a level, a codec or a room has not been measured"
+    return f"{looked}; that no effect is shown here does not make it fair."
 
 
 def prompts_page() -> str:

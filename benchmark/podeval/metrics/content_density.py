@@ -26,7 +26,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK, Reach
 from podeval.metrics.score import Result, Score
-from podeval.metrics.spoken_dialogue import SpokenDialogue
+from podeval.metrics.spoken_dialogue import SpokenDialogue, Transcripts
 from podeval.text.script_format import count_length
 from podeval.text.tokens import HAN
 
@@ -101,14 +101,14 @@ class Density:
 def divide(dialogue: SpokenDialogue, seed: int = 0) -> Conversation[Density]:
     """Ask the judge to divide every turn's answer into clauses, each with the dialogue before it as context."""
     for number, turn in enumerate(dialogue.turns, 1):
-        if not count_length(turn.answer):
+        if not count_length(turn.words):
             raise CannotScore(f"the system's answer of turn {number} has no words to read")
     answers = yield [
         JudgeRequest(
             DIVIDE,
-            {"dialogue": dialogue.until(number).transcript, "answer": turn.answer},
+            {"dialogue": dialogue.until(number).transcript, "answer": turn.words},
             seed,
-            check=_whole(turn.answer),
+            check=_whole(turn.words),
         )
         for number, turn in enumerate(dialogue.turns, 1)
     ]
@@ -172,7 +172,7 @@ def _quote(parts: list[str]) -> str:
 @metric(
     name="content_density",
     title="Content density",
-    version="1.1",
+    version="1.2",
     dimension="dialogue.efficiency",
     about_zh="对话系统所说的话中有多少是必要的。",
     dimension_zh="效率",
@@ -189,6 +189,7 @@ def _quote(parts: list[str]) -> str:
         ),
     ),
     paper="MTalk-Bench",
+    needs=("transcriber",),
     asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
     intended_use="Comparing how much padding answers have, with rubric beside it.",
     limitations=(
@@ -196,12 +197,15 @@ def _quote(parts: list[str]) -> str:
         "dense. A language model decides what could go."
     ),
 )
-def content_density(dialogue: SpokenDialogue) -> Conversation[Result]:
+def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "claimed") -> Conversation[Result]:
     """Score one dialogue.
 
     Args:
         dialogue: what the user and the system say.
+        transcripts: `claimed` has the system's own words read, marked as its claim; `heard` what is heard in its audio.
     """
+    if transcripts == "heard":
+        dialogue = dialogue.transcribe_answers()
     density = yield from divide(dialogue)
     by_turn = density.percent
     return Score(

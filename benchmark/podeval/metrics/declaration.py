@@ -176,9 +176,12 @@ class Metric:
         """Return the model jobs that can change its values under these parameters.
 
         Music is not looked for in a recording that is scored as it is (`source="mix"`), so that the same network in two
-        profiles has one protocol.
+        profiles has one protocol; nor is an answer transcribed whose words are the system's own claim.
         """
         unused = ("music_detector", "separator") if parameters.get("source") == "mix" else ()
+        reads = any(parameter.name == "transcripts" for parameter in self.parameters)
+        if reads and (parameters.get("transcripts") != "heard" or parameters.get("modality") == "audio"):
+            unused = (*unused, "transcriber")
         return tuple(job for job in self.needs if job not in unused)
 
     @property

@@ -148,10 +148,10 @@ def _read_request(source: Any, _: Mapping[str, Any]) -> Any:
     return PodcastRequest.parse(source)
 
 
-def _read_dialogue(source: Any, _: Mapping[str, Any]) -> Any:
+def _read_dialogue(source: Any, options: Mapping[str, Any]) -> Any:
     from podeval.metrics.spoken_dialogue import SpokenDialogue
 
-    return SpokenDialogue.parse(source)
+    return SpokenDialogue.parse(source, options.get("profile", "embedded"))
 
 
 def _read_generation_log(source: Any, _: Mapping[str, Any]) -> Any:

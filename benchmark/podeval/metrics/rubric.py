@@ -30,7 +30,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK_RUBRIC, PART, Reach
 from podeval.metrics.score import Result, Score
-from podeval.metrics.spoken_dialogue import BRACKETS, LEVELS, Criterion, Level, SpokenDialogue
+from podeval.metrics.spoken_dialogue import BRACKETS, LEVELS, Criterion, Level, SpokenDialogue, Transcripts
 
 PROTOCOL = """\
 Rubrics for spoken dialogues: criteria that are met or not (MTalk-Bench, section 5.2).
@@ -285,6 +285,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "A transcript that the system wrote itself is its own claim: what it puts in brackets is shown to the judge as "
         "quoted words, and counted in the notes (`brackets_claimed`)."
     ),
+    needs=("transcriber",),
     asks=JudgeUse(prompts=_prompts, sampling=_sampling),
     intended_use="Comparing spoken dialogue systems by yes-or-no criteria written for each dialogue.",
     limitations=(
@@ -298,6 +299,7 @@ def rubric(
     modality: Modality = "transcript",
     variant: Literal["default", "mtalk"] = "default",
     no_occasion: NoOccasion = "judged",
+    transcripts: Transcripts = "claimed",
 ) -> Conversation[Result]:
     """Score one dialogue.
 
@@ -306,7 +308,10 @@ def rubric(
         modality: `transcript` is read, `audio` is heard.
         variant: `mtalk` pools over criteria, as the printed figures are, at the temperature of the public code.
         no_occasion: what a criterion without an occasion counts: `judged` as the judge decides, `met` as met.
+        transcripts: `claimed` has the system's own words read, marked as its claim; `heard` what is heard in its audio.
     """
+    if modality == "transcript" and transcripts == "heard":
+        dialogue = dialogue.transcribe_answers()
     assessment = yield from assess(dialogue, modality, no_occasion=no_occasion)
     shares = _shares(dialogue, assessment)
     return Score(

@@ -4,8 +4,8 @@ As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
 "system"}`. Texts are transcripts, `tags` the sounds and tones in them, audio paths of files. `answer` is what the
 system says of itself: judges see it as its own claim, with brackets turned into quotation marks. `answer_heard`, where
-somebody else transcribed the answer, is shown in its place. General criteria and those of the dimension need not be
-given: podeval has its own wording of both.
+somebody else transcribed the answer, is shown in its place; `transcribe_answers` has the recogniser do so. General
+criteria and those of the dimension need not be given: podeval has its own wording of both.
 """
 
 import json
@@ -18,7 +18,11 @@ from typing import Any, Literal
 from podeval.analysis import Recording
 from podeval.errors import BadInput, CannotScore
 from podeval.judges.materials import AudioClip
+from podeval.models.card import Profile
+from podeval.text.tokens import detect_language
 
+Transcripts = Literal["claimed", "heard"]
+"""Whose words a judge reads: what the system says of itself, marked so, or what the recogniser hears."""
 DimensionName = Literal["semantic", "paralinguistic", "ambient"]
 Level = Literal["general", "dimension", "sample"]
 
@@ -118,6 +122,11 @@ class DialogueTurn:
     answer_heard: str = ""
     """The answer as somebody else than the system transcribed it; empty where nobody did."""
 
+    @property
+    def words(self) -> str:
+        """The words of the answer: what was heard, or else what the system says of itself."""
+        return self.answer_heard or self.answer
+
 
 @dataclass(frozen=True)
 class SpokenDialogue:
@@ -131,6 +140,33 @@ class SpokenDialogue:
     capability: str | None = None
     scenario: str | None = None
     system: str | None = None
+    profile: Profile = "embedded"
+    """Whose recogniser transcribes answers."""
+
+    def transcribe_answers(self) -> "SpokenDialogue":
+        """Return the dialogue with each answer that has audio as the recogniser hears it, in the user's language.
+
+        An answer without audio stays the system's own claim.
+
+        Raises:
+            CannotScore: nothing is heard in an answer, or its audio cannot be read.
+            ModelMissing: the profile has no recogniser, or it is not installed.
+        """
+        language = detect_language(" ".join(turn.user for turn in self.turns) or self.turns[0].answer)
+        turns = (self._hear(number, turn, language) for number, turn in enumerate(self.turns, 1))
+        return replace(self, turns=tuple(turns))
+
+    def _hear(self, number: int, turn: DialogueTurn, language: str) -> DialogueTurn:
+        if turn.answer_heard or turn.answer_audio is None:
+            return turn
+        try:
+            recording = Recording.open(turn.answer_audio, profile=self.profile, allow_upsampling=True)
+        except BadInput as refusal:
+            raise CannotScore(f"{self.id}, turn {number}: {refusal}") from None
+        words = recording.transcript(language).text.strip()
+        if not words:
+            raise CannotScore(f"nothing is heard in the system's answer of turn {number}")
+        return replace(turn, answer_heard=words)
 
     def until(self, turn: int) -> "SpokenDialogue":
         """Return the dialogue cut off after this turn, from 1, with the criteria written for that turn and none of the
@@ -183,8 +219,10 @@ class SpokenDialogue:
         return clips
 
     @classmethod
-    def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue") -> "SpokenDialogue":
-        """Parse a dialogue from JSON or data.
+    def parse(
+        cls, source: "str | Mapping[str, Any] | SpokenDialogue", profile: Profile = "embedded"
+    ) -> "SpokenDialogue":
+        """Parse a dialogue from JSON or data; `profile` says whose recogniser transcribes answers.
 
         Raises:
             BadInput: it is not JSON, has no turns, an unknown dimension, or criteria in no known form; the message says
@@ -213,6 +251,7 @@ class SpokenDialogue:
             capability=_text_or_none(data.get("capability")),
             scenario=_text_or_none(data.get("scenario")),
             system=_text_or_none(data.get("system")),
+            profile=profile,
         )
 
 
@@ -275,7 +314,7 @@ def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
 
 
 def _write_exchange(number: int, turn: DialogueTurn) -> str:
-    answer = turn.answer_heard or turn.answer
+    answer = turn.words
     if not answer.strip():
         raise CannotScore(f"the system's answer of turn {number} has no words to read")
     tags = "".join(f" [{tag}]" for tag in turn.user_tags)

@@ -1,20 +1,26 @@
 """What a system supplies buys no judge: brackets are quoted, spoken orders are fenced, counted and shown."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
+from podeval.errors import CannotScore
 from podeval.judges.answer_model import HalfStep, JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.injection import NOTE
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import RULES, Prompt
-from podeval.metrics import prosodic_coherence, script_quality
+from podeval.metrics import catalogue, prosodic_coherence, script_quality
+from podeval.metrics.compute import compute
 from podeval.metrics.judge_use import note_injections
 from podeval.metrics.score import Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
+from podeval.systems.espeak_ng import EspeakNg
+from podeval.text.script import Script
 
 
 def dialogue(answer: str, **turn: Any) -> SpokenDialogue:
@@ -45,6 +51,71 @@ def test_tones_are_counted_and_what_was_heard_takes_the_place_of_the_claim() -> 
     heard = dialogue("[warmly] I am so sorry to hear that.", answer_heard="Okay.", answer_tags=["flat"])
     assert heard.transcript.splitlines()[1] == "Turn 1, system: Okay. [flat]"
     assert heard.claims == {}
+
+
+@pytest.fixture
+def spoken(tmp_path: Path) -> Callable[[str], Path]:
+    """Speak a text with espeak-ng, and give the file."""
+
+    def speak(text: str) -> Path:
+        speech = EspeakNg().speak(Script.parse([{"speaker": "A", "text": text}]))
+        soundfile.write(tmp_path / "answer.wav", speech.samples, speech.rate)
+        return tmp_path / "answer.wav"
+
+    return speak
+
+
+def test_what_is_heard_in_the_audio_of_an_answer_takes_the_place_of_what_the_system_says_of_it(
+    spoken: Callable[[str], Path], judge: Callable[..., Any]
+) -> None:
+    audio = spoken("The weather is nice today, and we go to the market.")
+    told = {"user": "I lost my job.", "answer": "[softly] I am so sorry to hear that.", "answer_audio": str(audio)}
+    silent = {"user": "Thank you.", "answer": "You are welcome."}
+    parsed = SpokenDialogue.parse({"id": "d", "turns": [told, silent]})
+    read: list[str] = []
+
+    def answer(question: Any) -> Any:
+        read.append(question.inputs["dialogue"])
+        names = [line.partition(":")[0] for line in question.inputs["criteria"].splitlines()]
+        return {"verdicts": [{"criterion": name, "reason": "r", "met": 1} for name in names]}
+
+    metric = catalogue.get("rubric")
+    bench = judge(answer).bench
+    for transcripts in ("heard", "claimed"):
+        compute(
+            metric,
+            [{"dialogue": parsed}],
+            input_names=metric.inputs,
+            bench=bench,
+            parameters={"transcripts": transcripts},
+        )
+    heard, claimed = read
+    assert "Turn 1, system: " in heard
+    assert "market" in heard
+    assert "sorry" not in heard
+    assert "Turn 2, system (as it wrote it): You are welcome." in heard, "without audio it stays a claim"
+    assert "Turn 1, system (as it wrote it): “softly” I am so sorry" in claimed
+    assert metric.jobs({"transcripts": "heard"}) == ("transcriber",), "whose ears they are is part of the protocol"
+    assert metric.jobs({}) == metric.jobs({"transcripts": "heard", "modality": "audio"}) == ()
+
+
+def test_an_answer_in_which_nothing_is_heard_is_not_what_the_system_says_of_it(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "silence.wav", np.zeros(16_000, np.float32), 16_000)
+    silent = dialogue("I am so sorry to hear that.", answer_audio=str(tmp_path / "silence.wav"))
+    with pytest.raises(CannotScore, match="nothing is heard in the system's answer of turn 1"):
+        silent.transcribe_answers()
+
+
+def test_a_chinese_answer_is_heard_in_chinese(spoken: Callable[[str], Path]) -> None:
+    turn = {"user": "今天我丢了工作。", "answer": "（温柔地）我真为你难过。"}
+    audio = spoken("今天天气很好，我们去公园。")
+    (heard,) = (
+        SpokenDialogue.parse({"id": "d", "turns": [turn | {"answer_audio": str(audio)}]}).transcribe_answers().turns
+    )
+    # The recogniser has its errors with a formant synthesiser, but it writes Chinese, and not what the system claims.
+    assert sum("\u4e00" <= character <= "\u9fff" for character in heard.words) >= 6
+    assert "难过" not in heard.words
+    assert "as it wrote it" not in SpokenDialogue("d", "semantic", (heard,), ()).transcript
 
 
 def test_a_line_break_begins_no_other_turn() -> None:
