@@ -46,8 +46,8 @@ THRESHOLDS = (
 )
 """Files that decide what is found."""
 
-WALL = 0.6
-"""Seconds of one core that a second of dialogue takes to be made and heard, measured in November 2026."""
+WALL = 0.4
+"""Seconds of one core that a second of dialogue takes to be made (Kokoro: 0.4, others less) and heard (0.1 to 0.2)."""
 
 
 def draw_seed(half: str) -> str:
