@@ -137,7 +137,7 @@ def _result(system: str, metric: str, item: str, dice: random.Random, hostile: H
         tracks = {key: [value + dice.gauss(0, 0.2) for _ in starts] for key, value in values.items() if value}
         timeline = Timeline(starts, 9.01, tracks)
     notes: dict[str, Any] = {"windows": 4} if timeline else {}
-    if (system, metric) == ("hibari", "loudness"):
+    if (system, metric) == ("piper", "loudness"):
         notes["defects"] = _defects(hostile) if item == "arts-1" else []
     return Score(values, notes, timeline).to_json()
 

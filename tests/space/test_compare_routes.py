@@ -261,7 +261,7 @@ def test_a_system_that_a_paper_reports_has_a_page_without_items(client: TestClie
 
 
 def test_a_page_lists_what_went_wrong_with_a_snippet_of_each(client: TestClient) -> None:
-    text = client.get("/system?system=hibari&where=real_pod/voice&item=arts-1", headers=PAGE).text
+    text = client.get("/system?system=piper&where=real_pod/voice&item=arts-1", headers=PAGE).text
     table = text[text.index('<table class="defects">') : text.index("</table>", text.index('<table class="defects">'))]
     for said in ("Left out", "00:00:02.000", "who really owns", "low: heard by", "Dropout", "0.15 s of", "<td>high: "):
         assert said in table, said
@@ -270,12 +270,12 @@ def test_a_page_lists_what_went_wrong_with_a_snippet_of_each(client: TestClient)
     sound = table[table.index("/compare/audio?") : table.index("#t=")].replace("&amp;", "&")
     part = client.get(sound, headers={"range": "bytes=0-99"})
     assert (part.status_code, len(part.content)) == (206, 100), "a browser fetches what it plays"
-    chinese = client.get("/system?system=hibari&where=real_pod/voice&item=arts-1&lang=zh", headers=PAGE).text
+    chinese = client.get("/system?system=piper&where=real_pod/voice&item=arts-1&lang=zh", headers=PAGE).text
     assert "哪里出了问题" in chinese
     assert "说话人错误" in chinese
     client.cookies.clear()
 
 
 def test_an_item_without_defects_says_so_and_one_that_nobody_listened_to_says_nothing(client: TestClient) -> None:
-    assert "Nothing is heard that should not" in client.get("/system?system=hibari&item=news-1", headers=PAGE).text
-    assert 'id="defects"' not in client.get("/system?system=piper&item=news-1", headers=PAGE).text
+    assert "Nothing is heard that should not" in client.get("/system?system=piper&item=news-1", headers=PAGE).text
+    assert 'id="defects"' not in client.get("/system?system=hibari&item=news-1", headers=PAGE).text

@@ -67,7 +67,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
     if transcript.language not in LANGUAGES or sum(span.duration for span in speech) < SHORTEST:
         return []
     clock = _SpeechClock(speech)
-    times = clock.spoken(np.array([(word.start + word.end) / 2 for word in transcript.words]))
+    times = clock.to_speech(np.array([(word.start + word.end) / 2 for word in transcript.words]))
     counts = np.array([len("".join(words_of(word.text, transcript.language))) for word in transcript.words], float)
     order = np.argsort(times, kind="stable")
     times, total = times[order], np.concatenate([[0.0], np.cumsum(counts[order])])
@@ -88,7 +88,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
         start, end = float(begins[at]), float(ends[at])
         ratio = float(count(np.array(start), np.array(end))) / (end - start) / math.exp(usual)
         words = "faster" if ratio > 1 else "slower"
-        span = clock.find_time(start), clock.find_time(end)
+        span = clock.to_recording(start), clock.to_recording(end)
         defects.append(TimedDefect("rate_change", *span, heard=f"{words}: {ratio:.2f} times the usual pace"))
     return defects
 
@@ -115,10 +115,10 @@ class _SpeechClock:
         self._edges, self._passed = np.array(edges), np.repeat(passed, 2)[1:-1]
         self.length = float(passed[-1])
 
-    def spoken(self, times: NDArray[Any]) -> NDArray[Any]:
+    def to_speech(self, times: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(np.interp(times, self._edges, self._passed))
 
-    def find_time(self, spoken: float) -> float:
+    def to_recording(self, spoken: float) -> float:
         at = min(int(np.searchsorted(self._passed[1::2], spoken)), len(self._edges) // 2 - 1)
         return float(self._edges[2 * at] + spoken - self._passed[2 * at])
 

@@ -15,6 +15,8 @@ from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
 from podeval.analysis.spoken_script import hear_script
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import catalogue
+from podeval.metrics.declaration import Metric
+from podeval.metrics.integrity import SHORTEST, list_faults
 from podeval.metrics.score import Result, Score, Unscored
 
 LISTENING = ("integrity", "content_errors", "speaker_attribution")
@@ -53,15 +55,30 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
         metric = catalogue.get(name)
         if all(each in inputs for each in metric.inputs):
             names = (*metric.inputs, *metric.optional_inputs)
-            chosen = (parameters or {}).get(name)
-            results[name] = metric({each: inputs[each] for each in names if each in inputs}, chosen)
+            own_inputs = {each: inputs[each] for each in names if each in inputs}
+            chosen = (parameters or {}).get(name) or {}
+            results[name] = (
+                _list_faults(metric, own_inputs, chosen) if name == "integrity" else metric(own_inputs, chosen)
+            )
     try:
         paced = _list_pace_defects(inputs)
     except (CannotScore, ModelMissing) as error:
-        paced, results["pace"] = [], Unscored(str(error), "ours" if isinstance(error, ModelMissing) else "system")
+        paced, results["pace"] = [], catalogue.get("pace").to_result(error, inputs)
     unscored = {name: result for name, result in results.items() if isinstance(result, Unscored)}
     listed = [*collect_defects(results.values()), *paced]
     return DefectReport(tuple(sorted(listed, key=_order_of)), unscored)
+
+
+def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
+    """Return the faults that `integrity` notes, without PLCMOS, which is no defect and costs three times the rest."""
+    music_asked = metric.read_parameters(parameters)["music"] == "asked"
+    recording: Recording = inputs["recording"]
+    try:
+        recording.require_sound(SHORTEST)
+        faults = list_faults(recording, inputs.get("script"), music_asked=music_asked)
+    except (CannotScore, ModelMissing) as error:
+        return metric.to_result(error, inputs)
+    return Score({}, notes={"defects": [fault.to_json() for fault in faults]})
 
 
 def _list_pace_defects(inputs: Mapping[str, Any]) -> list[TimedDefect]:

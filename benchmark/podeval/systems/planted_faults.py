@@ -29,7 +29,10 @@ _FEWEST_WORDS = 5
 _APART = 2.5
 """Seconds between two planted faults at least."""
 
-_LOUD = 0.5
+_PERIOD = 0.02
+"""Seconds within which the deepest voice swings once."""
+
+_LOUD = 0.4
 """Level of speech in which a fault is planted, against the level that a tenth of the recording exceeds."""
 
 
@@ -114,6 +117,10 @@ class SignalFaults(_Faulty):
         where: dict[str, float] = {}
         for kind, plant in (("hole", plant_hole), ("click", plant_click), ("clipped", plant_clipped)):
             where[kind] = choose_loud_place(samples[:, 0], speech.rate, chance, tuple(where.values()))
+            if kind == "hole":
+                # It breaks the sound off at its loudest, so that nobody misses it.
+                around = np.abs(samples[round(where[kind] * speech.rate) :, 0])[: round(_PERIOD * speech.rate)]
+                where[kind] += (int(np.argmax(around)) + 1) / speech.rate
             for channel in samples.T:
                 plant(channel, speech.rate, where[kind])
         return replace(
@@ -150,8 +157,8 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
     """
     step = rate // 10
     levels = np.sqrt(np.mean(np.square(samples[: len(samples) // step * step].reshape(-1, step)), axis=1))
-    # Loud before and after, so that a fault lies inside of a sound.
-    inner = np.minimum(np.minimum(levels[:-2], levels[1:-1]), levels[2:])
+    # Loud from before to after, so that a fault lies inside of a sound.
+    inner = np.min(np.lib.stride_tricks.sliding_window_view(levels, 5), axis=1)
     moments = (np.flatnonzero(inner >= _LOUD * np.percentile(levels, 90)) + 1) / 10
     fit = [
         float(moment)

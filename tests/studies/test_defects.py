@@ -1,0 +1,114 @@
+"""The study of planted defects: places, matching and tables; what is heard is not asked here."""
+
+import importlib.util
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+STUDIES = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def study() -> Any:
+    sys.path.insert(0, str(STUDIES))
+    try:
+        yield load("defects")
+    finally:
+        sys.path.remove(str(STUDIES))
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, STUDIES / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row(heard: list[Any], *, clean: bool = False, seconds: float = 1800.0) -> dict[str, Any]:
+    planted = [] if clean else [("hole", 10.0, 10.15), ("sentence_twice", 30.0, 34.0), ("click", 50.0, 50.0)]
+    return {"source": "people", "half": "after", "clean": clean, "planted": planted, "heard": heard,
+            "seconds": seconds, "processor": 60.0}  # fmt: skip
+
+
+def test_a_finding_answers_for_one_defect_near_it(study: Any) -> None:
+    heard = [
+        ("hole", 10.1, 10.2, ""),
+        ("hole", 10.4, 10.5, ""),
+        ("repeated", 30.2, 34.0, ""),
+        ("click", 55.0, 55.0, ""),
+    ]
+    outcomes, alarms = study.defects_report.match_findings(row(heard))
+    assert [(each.kind, each.found, each.named) for each in outcomes] == [
+        ("hole", True, "hole"), ("sentence_twice", True, "repeated"), ("click", False, "")
+    ]  # fmt: skip
+    assert alarms == [("click", 55.0, 55.0, "")], "what is within 3 s of a plant is its own"
+
+
+def test_the_report_has_recall_precision_times_and_alarms_an_hour(study: Any, tmp_path: Path) -> None:
+    heard = [("hole", 10.1, 10.2, ""), ("click", 70.0, 70.0, "a click")]
+    study.defects_report.write([row(heard), row([("loop", 3.0, 5.0, "again")], clean=True)], tmp_path)
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    for line in (
+        "| hole | 0.95 | not planted | 1 of 1 | 0.21 to 1.00 |",
+        "| hole | 0.10 s | 0.10 s |",
+        "| hole | 1 | 0 | 0.21 to 1.00 |",
+        "| click | 0 | 1 | 0.00 to 0.79 |",
+        "| people | undamaged | 1 in 0.50 h | 2.0 | 0.1 to 11.1 |",
+    ):
+        assert line in text
+    assert (tmp_path / "defects-recall.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_places_after_the_thresholds_are_fixed_follow_from_them(study: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = study.draw_seed("after")
+    assert drawn == study.draw_seed("after")
+    assert study.draw_seed("before") == "1"
+    monkeypatch.setattr(study, "THRESHOLDS", study.THRESHOLDS[1:])
+    assert study.draw_seed("after") != drawn
+
+
+def test_the_whole_study_has_ten_places_of_each_source_and_half_and_two_hours_undamaged(study: Any) -> None:
+    work = study.list_work()
+    for source in study.SOURCES:
+        for half in study.HALVES:
+            assert sum((w["source"], w["half"], w["clean"]) == (source, half, False) for w in work) == 10
+    assert sum(w["clean"] for w in work) * study.SECONDS >= 3600
+
+
+def test_what_was_heard_is_not_heard_again(study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(study, "make_dialogue", lambda source, number, chance, clean: made.append(number))
+    monkeypatch.setattr(study, "hear", lambda dialogue, cache: {"seconds": 1.0, "processor": 1.0})
+    wanted = [{"source": "people", "half": "before", "number": number, "clean": False} for number in range(3)]
+    study.hear_all(tmp_path, wanted[:2])
+    with (tmp_path / "heard.jsonl").open("a") as torn:
+        torn.write('{"source": "peo')
+    study.hear_all(tmp_path, wanted)
+    assert made == [0, 2, 4]
+
+
+def test_people_s_dialogues_hold_what_can_be_planted_where_it_is_said_to_be(study: Any) -> None:
+    clean = study.make_dialogue("people", 0, random.Random("a"), clean=True)
+    assert clean.planted == []
+    dialogue = study.make_dialogue("people", 0, random.Random("a"), clean=False)
+    places = {kind: (start, end) for kind, start, end in dialogue.planted}
+    assert set(study.defects_report.NAMED) - set(places) == {
+        "word_omitted", "turn_wrong_voice", "half_turn_wrong_voice"
+    }  # fmt: skip
+
+    def cut(start: float, end: float) -> Any:
+        return dialogue.samples[round(start * dialogue.rate) : round(end * dialogue.rate)]
+
+    start, end = places["loop"]
+    assert np.array_equal(cut(start - 3, start), cut(start, end))
+    start, end = places["pause"]
+    assert np.abs(cut(start + 0.4, end - 0.4)).max() < 0.001
+    assert not cut(*places["hole"])[10:-10].any()
+    assert len(dialogue.samples) / dialogue.rate == pytest.approx(places["cut_off"][0], abs=0.01)
