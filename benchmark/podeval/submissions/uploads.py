@@ -91,7 +91,7 @@ class Uploads:
         """Unpack an archive in a process of its own, and keep its recordings until they are submitted.
 
         Args:
-            archive: the file; it is only read.
+            archive: the file, of this user; it is made readable for the process, and only read.
             owner: who uploaded it.
             queue: queue of the submissions, which says what of earlier uploads is still needed.
 
@@ -213,6 +213,8 @@ class Uploads:
     def _run(self, archive: Path, out: Path) -> dict[str, Any]:
         """Run the program that unpacks, in a sandbox where there is one, and return its report."""
         runs = [f"{name}/{split.name}" for name in benchmarks.names() for split in benchmarks.get(name).splits]
+        # The box runs as another user.
+        archive.chmod(0o644)
         recordings_zip.write_job(out / "job.json", archive, out, runs, self.limits)
         command = sandbox.python("podeval.submissions.recordings_zip", str(out / "job.json"))
         trusted = sandbox.explain_missing_isolation() is not None
