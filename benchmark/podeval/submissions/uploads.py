@@ -189,7 +189,7 @@ class Uploads:
             unpacked = incoming / "out" / RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
             recordings = {name: float(report["recordings"][name]) for name in sizes}
-            _own(unpacked)
+            _take_ownership(unpacked)
             upload = Upload(
                 token,
                 owner,
@@ -234,7 +234,7 @@ class Uploads:
         return report
 
 
-def _own(folder: Path) -> None:
+def _take_ownership(folder: Path) -> None:
     """Make what another user unpacked this user's."""
     for root, folders, names in os.walk(folder):
         for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
