@@ -95,11 +95,13 @@ def as_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, A
         given: values of fields as they were sent; what is empty is left out.
     """
     document: dict[str, Any] = {"schema_version": 1, "system": {}, "benchmarks": [], "source": {"kind": kind}}
-    for field, value in given:
-        read = _read_value(field, value)
-        if read is None:
-            continue
+    values = [(field, read) for field, value in given if (read := _read_value(field, value)) is not None]
+    typed = {field.path.rpartition(".")[0] for field, _ in values if field.looks != "choice"}
+    for field, read in values:
         *blocks, last = field.path.split(".")
+        if field.looks == "choice" and len(blocks) > 1 and ".".join(blocks) not in typed:
+            # A choice always has a value: a block of which nothing else is filled in is left out.
+            continue
         section = document
         for block in blocks:
             section = section.setdefault(block, {})

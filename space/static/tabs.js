@@ -31,7 +31,7 @@ new MutationObserver(dress).observe(document.body, { attributes: true, attribute
 // What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
 new MutationObserver(() => {
   // What Gradio says of an upload passes; here it stays.
-  const [toast, place] = [".toast-body.error .toast-text", `#${shown}-problem [role]`].map((one) => document.querySelector(one));
+  const [toast, place] = [".toast-body.error [class*=-text]", `#${shown}-problem [role]`].map((one) => document.querySelector(one));
   if (toast && place && place.textContent !== toast.textContent) place.textContent = toast.textContent;
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) {

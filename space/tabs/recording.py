@@ -103,7 +103,8 @@ class RecordingPart:
         if missing := self._missing(which, audio, words, names):
             yield problem(missing), "", {}
             return
-        session, title = ScoreSession(), Path(audio or which).name
+        is_example = which in score_examples.NAMES
+        session, title = ScoreSession(), self._texts["examples"][which] if is_example else Path(str(audio)).name
         try:
             with self._chosen(which, audio) as (path, known_words, count), decoded(path) as copy:
                 script = known_words or words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import json
@@ -23,9 +24,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from accessibility import looks, picture, serious, violations
+from arena_fixture import SYSTEMS, fill, quick
 from fastapi.testclient import TestClient
 
 from podeval import benchmarks
+from podeval.arena import Arena, ArenaSettings
 from podeval.leaderboard.build import build
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics import catalogue
@@ -86,25 +89,30 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
     from auth import Person, SignIn
     from fastapi import FastAPI, Response
     from fastapi.staticfiles import StaticFiles
+    from pages import arena as arena_page
+    from pages import board as board_page
     from pages import submit as page
     from part_routes import parts_style
     from services import Services, open_desk
 
-    def build_app(closed: str | None = None, everybody: str = "", tabs: bool = False) -> Any:
+    def build_app(
+        closed: str | None = None, everybody: str = "", tabs: bool = False, arena: Arena | None = None
+    ) -> Any:
         class ByHeader(SignIn):
             def person(self, request: Any) -> Person | None:
                 name = request.headers.get("x-person") or everybody
                 return Person(f"hf:{name}", name, name == "root") if name else None
 
         desk = open_desk(database, tmp_path / "board", closed)
-        services = Services(tmp_path / "board", database, None, None, closed, desk)  # type: ignore[arg-type]
+        services = Services(tmp_path / "board", database, arena, None, closed, desk)  # type: ignore[arg-type]
         site = website.Site(services, ByHeader("oidc"))
         app = FastAPI()
         website.answer_errors(app, site)
         website.add_guard(app, site=site)
         app.mount("/own", StaticFiles(directory=SPACE / "static"))
         app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))
-        app.include_router(page.router(site))
+        for routes in (page, *((arena_page, board_page) if arena else ())):
+            app.include_router(routes.router(site))
         return gradio_app.mount(app, site) if tabs else app
 
     return build_app
@@ -376,14 +384,14 @@ def test_reasons_are_shown_without_secrets_addresses_and_folders(text: str, show
     assert redact(text) == shown
 
 
-@pytest.fixture
-def address(site_of: Build) -> Iterator[str]:
-    """A running site where everybody is alice."""
+@contextlib.contextmanager
+def serving_app(app: Any) -> Iterator[str]:
+    """The address of an app while it is served."""
     import uvicorn
 
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(site_of(everybody="alice", tabs=True), log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:
@@ -391,6 +399,13 @@ def address(site_of: Build) -> Iterator[str]:
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=10)
+
+
+@pytest.fixture
+def address(site_of: Build) -> Iterator[str]:
+    """A running site where everybody is alice."""
+    with serving_app(site_of(everybody="alice", tabs=True)) as where:
+        yield where
 
 
 def looked_at(page: Any, name: str) -> None:
@@ -629,3 +644,102 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "Cost so far: 0.00 USD" in page
     (mine,) = form.own(Asking("alice"))
     assert mine[-2:] == ["0.00 USD", "ten/demo: all 10 items are made and measured"]
+
+
+def hear_and_vote(page: Any, number: int) -> None:
+    """Play A, after which B follows by itself, and vote by keys and by the button in turn."""
+    page.wait_for_selector("#arena[data-state=battle]")
+    page.click("#side-a .play")
+    page.wait_for_selector(".vote-a:enabled")
+    page.keyboard.press("1") if number % 2 else page.click(".vote-b")
+    page.wait_for_selector("#arena[data-state=revealed]")
+    page.wait_for_selector("#told audio")
+
+
+@pytest.mark.long
+@pytest.mark.browser
+def test_somebody_hears_votes_replays_and_submits_what_runs_what_does_not_and_recordings_until_a_row_is_there(
+    chromium: Any, site_of: Build, hub_client: Any, tiny: ModuleType, database: Database, tmp_path: Path
+) -> None:
+    fill(tmp_path / "podeval.db", tmp_path / "audio")
+    document = model(hub_client)
+    refused = {"config.json": b'{"model_type": "styletts"}', "modeling.py": b"print(1)"}
+    hub_client.repos.publish("models", "alice/own-code", FIXTURES.model_files(**refused))
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    context.add_init_script(quick(ArenaSettings().fastest_playback))
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    arena = Arena(database, ArenaSettings())
+    with serving_app(site_of(everybody="alice", tabs=True, arena=arena)) as where:
+        # Hear, vote, reveal, replay; a board of one's own from five votes on.
+        page.goto(f"{where}/arena")
+        for number in range(5):
+            hear_and_vote(page, number)
+            if number < 4:
+                assert sum(system.title in page.inner_text("#told") for system in SYSTEMS.values()) == 2
+                assert page.locator("#told table").count() == 0
+                page.keyboard.press("n")
+        page.locator("#told audio").first.evaluate("(sound) => sound.play()")
+        page.wait_for_function("document.querySelector('#told audio').currentTime > 0.1")
+        page.wait_for_selector("#told table")
+        looked_at(page, "story-revealed")
+
+        # A repo that runs, and one that does not.
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(f"{where}/submit")
+        repo = page.locator("#model-source-repo").locator("input, textarea")
+        repo.fill(document["source"]["repo"])
+        page.click("#submit-fill")
+        page.wait_for_selector("#verdict:has-text('It will be run as VITS')")
+        assert "51 scripts" in page.inner_text("#verdict")
+        looked_at(page, "story-runs")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        repo.fill("https://huggingface.co/alice/own-code")
+        page.click("#submit-fill")
+        page.wait_for_selector("#verdict:has-text('cannot be run as a model')")
+        assert page.locator("#verdict a[href='/submit/scripts/real_pod/topics.zip']").count() == 1
+        assert page.locator("#verdict a[href='/submit/outputs/real_pod/topics.ipynb']").count() == 1
+        looked_at(page, "story-runs-not")
+
+        # So its recordings, of which one is missing at first.
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.get_by_label("Outputs made by you").check()
+        page.get_by_label("Real-Pod: Voice").uncheck()
+        page.get_by_label("Ten: Voice").check()
+        for field, text in (("id", "tones"), ("name", "Tones"), ("licence", "CC0-1.0"), ("languages", "en")):
+            page.locator(f"#system-system-{field}").locator("input, textarea").fill(text)
+
+        def upload(names: list[str]) -> None:
+            file = {"name": "tones.zip", "mimeType": "application/zip", "buffer": zipped(names)}
+            page.set_input_files("#submit-zip input[type=file]", file)
+
+        upload(["../item_0.wav"])
+        page.wait_for_selector("#submit-recordings .error:has-text('leads out of the zip')")
+        upload([f"tones/{item}.wav" for item in tiny.ITEMS[:9]])
+        page.wait_for_selector("#recordings:has-text('ten/demo: 9 of 10 are there')")
+        page.click("#submit-send")
+        page.wait_for_selector("#submit-answer p:has-text('Not accepted yet')")
+        assert "are missing" in page.inner_text("#submit-answer")
+        looked_at(page, "story-refused")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        assert Queue(database).all() == []
+        upload([f"tones/{item}.wav" for item in tiny.ITEMS])
+        page.wait_for_selector("#recordings:has-text('10 of 10 are there')")
+        page.click("#submit-send")
+        page.click("#submit-answer a[href^='/submissions/']")
+        page.wait_for_selector("#standing[data-state=queued]")
+        making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
+        Worker(Queue(database), tmp_path / "work", tmp_path / "board", build, making).once()
+        page.wait_for_selector("#standing[data-state=published]")
+        assert "10 of 10" in page.inner_text("#live")
+        assert "all 10 items are made and measured" in page.inner_text("#log")
+        looked_at(page, "story-published")
+
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(f"{where}/leaderboard")
+        page.wait_for_selector("#table th:has-text('Tones')")
+        picture(page, "story-row")
+    assert wrong == []
+    context.close()

@@ -207,7 +207,10 @@ def files_in(uploads: Uploads) -> list[str]:
 def test_uploaded_recordings_are_submitted_like_other_outputs_and_removed_when_nothing_needs_them(
     desk: SubmissionService, queue: Queue, uploads: Uploads, tmp_path: Path, outputs_document: Any
 ) -> None:
-    upload = uploads.take(whole(tmp_path), "alice", queue)
+    archive = whole(tmp_path)
+    # As a server keeps what it is sent.
+    archive.chmod(0o600)
+    upload = uploads.take(archive, "alice", queue)
     assert uploads.waiting("alice", queue) == upload
     assert uploads.waiting("bob", queue) is None, "another person's is not theirs"
     document = outputs_document(folder=upload.token)

@@ -92,7 +92,7 @@ class Uploads:
         """Unpack an archive in a process of its own, and keep its recordings until they are submitted.
 
         Args:
-            archive: the file; it is only read.
+            archive: the file, of this user; it is made readable for the process, and only read.
             owner: who uploaded it.
             queue: queue of the submissions, which says what of earlier uploads is still needed.
 
@@ -190,7 +190,7 @@ class Uploads:
             unpacked = incoming / "out" / RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
             recordings = {name: float(report["recordings"][name]) for name in sizes}
-            _take_over(unpacked)
+            _take_ownership(unpacked)
             upload = Upload(
                 token,
                 owner,
@@ -214,6 +214,8 @@ class Uploads:
     def _run(self, archive: Path, out: Path) -> dict[str, Any]:
         """Run the program that unpacks, in a sandbox where there is one, and return its report."""
         runs = [f"{name}/{split.name}" for name in benchmarks.names() for split in benchmarks.get(name).splits]
+        # The box runs as another user.
+        archive.chmod(0o644)
         recordings_zip.write_job(out / "job.json", archive, out, runs, self.limits)
         command = sandbox.python("podeval.submissions.recordings_zip", str(out / "job.json"))
         trusted = sandbox.explain_missing_isolation() is not None
@@ -233,7 +235,7 @@ class Uploads:
         return report
 
 
-def _take_over(folder: Path) -> None:
+def _take_ownership(folder: Path) -> None:
     """Make what another user unpacked this user's; of what is neither file nor folder nothing may be left."""
     for root, folders, names in os.walk(folder):
         for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
