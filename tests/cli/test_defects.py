@@ -40,9 +40,6 @@ class Quiet:
 
         return Transcript("", language or "en", ())
 
-    def detect_language(self, samples: Any) -> str:
-        return "en"
-
 
 @pytest.fixture
 def broken(tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch) -> Path:
