@@ -44,7 +44,7 @@ class SubmitTab:
     """
 
     def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:
-        self._site, self._desk = site, desk
+        self._site, self._desk, self._language = site, desk, language
         self._texts = site.texts[language]["submit"]
         self._refused = site.texts[language]["refused"]
         self._groups: list[str] = []
@@ -67,7 +67,7 @@ class SubmitTab:
             check = gr.Button(texts["check"], elem_id="submit-check")
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
-            gr.Markdown("\n".join(f"- **{rule}**: {asks}" for rule, asks in RULES.items()))
+            gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
         my_table = submissions_table(texts, texts["own"], "submit-own")
         form_inputs = [kind, tracks, *self._fields]
         kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
@@ -193,7 +193,7 @@ class SubmitTab:
             rows = self._desk.queue.all(owner=submitter(person).name) if person else []
         except PodevalError:
             return gr.skip()
-        return table_rows(public_rows(self._desk.queue, rows), self._texts)
+        return table_rows(public_rows(self._desk.queue, rows), self._texts, self._language)
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
         names = {field.path: field.name for field in self._declared}
