@@ -19,24 +19,24 @@ addEventListener("click", (event) => {
   history.pushState(null, "", `/${name === TABS[0] ? "" : name}${searches[name] ?? ""}`);
 });
 addEventListener("popstate", () => {
-  const name = named();
-  if (name === shown) return;
-  show(name);
-  button(name)?.click();
+  if (named() === shown) return;
+  show(named());
+  button(shown)?.click();
+});
+// The arrow keys go from tab to tab, as in any row of tabs; Gradio has the Tab key alone.
+addEventListener("keydown", (event) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const at = TABS.findIndex((each) => event.target.id === `tab-${each}-button`);
+  if (step && at >= 0) button(TABS.at((at + step) % TABS.length)).focus();
 });
 
-// Tabs are chosen by arrow keys too, which Gradio says by a click; Gradio decides on dark by itself, parts follow it.
-function dress() {
-  document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light";
-}
+// Gradio decides on dark by itself; parts follow it.
+const dress = () => { document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light"; };
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
 new MutationObserver(() => {
   const main = document.querySelector("gradio-app main:not(#content)");
-  if (main) {
-    main.id = "content";
-    main.tabIndex = -1;
-    dress();
-  }
+  if (main) Object.assign(main, { id: "content", tabIndex: -1 });
+  dress();
   for (const head of document.querySelectorAll(".virtual-table-viewport th:first-child:not([tabindex='0'])")) head.tabIndex = 0;
 }).observe(document.body, { childList: true, subtree: true });

@@ -22,6 +22,7 @@ from podeval.submissions.document_draft import draft_document
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
 from podeval.systems.submission_reading import BadDocument
+from tabs.form_draft import forget_draft, keep_draft
 from tabs.queue import submissions_table, table_rows
 
 _LOG = logging.getLogger("podeval.site")
@@ -29,7 +30,7 @@ _LOG = logging.getLogger("podeval.site")
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
 CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
 SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
-SYSTEM = "system"
+SYSTEM, DRAFT = "system", "podeval-submission"
 _FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 
@@ -70,12 +71,14 @@ class SubmitTab:
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
         my_table = submissions_table(texts, texts["own"], "submit-own")
         form_inputs = [kind, tracks, *self._fields]
-        kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
+        kind.change(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
         filled = [answer, tracks, *self._fields]
         self._fill.click(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
         self._repo.submit(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
         check.click(self.check, form_inputs, answer, trigger_mode="once", **EVENT)
-        send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
+        sent = send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
+        keep_draft(app, DRAFT, form_inputs)
+        forget_draft(sent, DRAFT, answer, 'href="/submissions/')
         for event in (tab.select, app.load):
             event(self.own, None, my_table, **{**EVENT, "show_progress": "hidden"})
 
