@@ -60,7 +60,7 @@ def submissions_table(texts: dict[str, Any], label: str, name: str) -> gr.Datafr
     return gr.Dataframe(
         headers=heads,
         datatype=["markdown", *["str"] * (len(heads) - 1)],
-        column_widths=[150, 180, 110, 200, 130, 100, 150, 320],
+        column_widths=[150, 180, 110, 160, 130, 100, 210, 320],
         label=label,
         elem_id=name,
         interactive=False,
