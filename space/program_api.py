@@ -13,13 +13,13 @@ import gradio as gr
 from auth import NotSignedIn
 from gradio_files import uploaded_path
 from measure_apart import decoded, score_apart
+from pages.mcp import arena_document
 from pages.submit import check_document, public_rows, submitter
 from tabs import script
 from tabs.measuring import list_offered, measure_item
 from web_request import web_request
 from website import Site, TooMany
 
-from podeval.arena.ranking import Rankings
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard import table
@@ -196,11 +196,7 @@ class ProgramApi:
             dimension: one alone; empty for all, and `pooled`.
         """
         self._limit(request, RATE, "api ratings")
-        document: dict[str, Any] = Rankings(self._site.services.arena).current().document()
-        if dimension:
-            for parts in document["protocols"].values():
-                parts["dimensions"] = {name: part for name, part in parts["dimensions"].items() if name == dimension}
-        return document
+        return arena_document(self._site, dimension)
 
 
 def add(site: Site, measuring: bool) -> None:

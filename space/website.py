@@ -10,12 +10,11 @@ import json
 import logging
 import math
 import os
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import yaml
 from auth import (
     SIGNED_IN,
     CannotSignIn,
@@ -36,6 +35,7 @@ from fastapi.staticfiles import StaticFiles
 from gradio_routes import TABS, measures
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
+from local_formats import FORMATS
 from not_found import Lost
 from part_routes import parts_style
 from rate_limit import RateLimit
@@ -49,6 +49,7 @@ from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.leaderboard.report import Reports
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.store.files import DiskFull
+from podeval.text.message_catalogue import read_texts
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -125,10 +126,11 @@ class Site:
         self.how = how
         self.results = RunsFolder(services.runs)
         self.reports = Reports(self.results)
-        self.texts = {language: _texts(language) for language in LANGUAGES}
+        self.texts = {language: read_texts(HERE / "locale", language) for language in LANGUAGES}
         self._templates = _Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
         )
+        self._templates.filters.update(FORMATS)
         self._pace = RateLimit()
 
     def person(self, request: Request) -> Person | None:
@@ -383,16 +385,6 @@ def add_guard(app: FastAPI, *, local: bool = False, site: Site | None = None) ->
 def _query(request: Request, **changed: str) -> str:
     """The query string of a request with some of it changed."""
     return urlencode({**request.query_params, **changed})
-
-
-@cache
-def _texts(language: str) -> dict[str, Any]:
-    """All texts of a language, by page, read once; what a language lacks is said in English."""
-    texts: dict[str, Any] = {} if language == "en" else dict(_texts("en"))
-    for path in sorted((HERE / "texts").glob(f"*.{language}.yaml")):
-        section = path.name.removesuffix(f".{language}.yaml")
-        texts[section] = {**texts.get(section, {}), **yaml.safe_load(path.read_text(encoding="utf-8"))}
-    return texts
 
 
 def as_script_data(value: Any) -> str:

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from website import Site
 
 from podeval import __version__
+from podeval.arena.ranking import Rankings
 from podeval.errors import PodevalError
 from podeval.leaderboard.queries import BenchmarkFound, Explained, NumbersView, Questions, SystemDifference, SystemFound
 
@@ -38,7 +39,7 @@ def router(site: Site) -> APIRouter:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = tools(Questions(site.results))
+        server = tools(Questions(site.results), lambda dimension: arena_document(site, dimension))
         app = server.streamable_http_app(
             streamable_http_path="/mcp",
             json_response=True,
@@ -64,11 +65,26 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def tools(questions: Questions) -> Any:
+def arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
+    """The ratings by public votes, by protocol and dimension, as programs get them.
+
+    Args:
+        site: whose arena it is.
+        dimension: one alone; empty for all.
+    """
+    document: dict[str, Any] = Rankings(site.services.arena).current().document()
+    if dimension:
+        for parts in document["protocols"].values():
+            parts["dimensions"] = {name: part for name, part in parts["dimensions"].items() if name == dimension}
+    return document
+
+
+def tools(questions: Questions, ratings: Callable[[str], dict[str, Any]]) -> Any:
     """A server of the Model Context Protocol with the read-only tools.
 
     Args:
         questions: about the board.
+        ratings: gives those of the arena, of one dimension or all.
     """
     from mcp.server.mcpserver import MCPServer
     from mcp_types import ToolAnnotations
@@ -104,6 +120,9 @@ def tools(questions: Questions) -> Any:
     def list_benchmarks() -> list[BenchmarkFound]:
         return questions.benchmarks()
 
+    def arena_ratings(dimension: Name = "") -> dict[str, Any]:
+        return ratings(dimension)
+
     about: dict[Callable[..., Any], str] = {
         search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",
         leaderboard: "The numbers of one benchmark under one profile: value, 95 % interval, rank range, scored and "
@@ -112,6 +131,8 @@ def tools(questions: Questions) -> Any:
         compare_systems: "Two systems side by side: paired differences (a minus b) over common items, 95 % intervals.",
         explain_metric: "What a metric measures: formula, range, direction, source, how it differs from other code.",
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
+        arena_ratings: "Ratings by public votes, by protocol (excerpts, whole) and dimension: each system "
+        "with rating, 95 % interval, rank range, number of battles, wins; without a dimension all, and `pooled`.",
     }
     for function, description in about.items():
         server.add_tool(_explain_errors(function), description=description, annotations=reading)

@@ -20,13 +20,17 @@ addEventListener("click", (event) => {
 addEventListener("popstate", () => {
   if (named() === shown) return;
   show(named());
-  document.getElementById(`tab-${shown}-button`)?.click();
+  button(shown)?.click();
+});
+// The arrow keys go from tab to tab, as in any row of tabs; Gradio has the Tab key alone.
+addEventListener("keydown", (event) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const at = TABS.findIndex((each) => event.target.id === `tab-${each}-button`);
+  if (step && at >= 0) button(TABS.at((at + step) % TABS.length)).focus();
 });
 
-// Tabs are chosen by arrow keys too, which Gradio says by a click; Gradio decides on dark by itself, parts follow it.
-function dress() {
-  document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light";
-}
+// Gradio decides on dark by itself; parts follow it.
+const dress = () => { document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light"; };
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
 new MutationObserver(() => {
@@ -34,10 +38,7 @@ new MutationObserver(() => {
   const [toast, place] = [".toast-body.error [class*=-text]", `#${shown}-problem [role]`].map((one) => document.querySelector(one));
   if (toast && place && place.textContent !== toast.textContent) place.textContent = toast.textContent;
   const main = document.querySelector("gradio-app main:not(#content)");
-  if (main) {
-    main.id = "content";
-    main.tabIndex = -1;
-    dress();
-  }
+  if (main) Object.assign(main, { id: "content", tabIndex: -1 });
+  dress();
   for (const head of document.querySelectorAll(".virtual-table-viewport th:first-child:not([tabindex='0'])")) head.tabIndex = 0;
 }).observe(document.body, { childList: true, subtree: true });

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from local_formats import write_moment, write_span
 from pages.submit import queue_parts
 from web_request import web_request
 from website import Site
@@ -41,7 +42,7 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
             sentence = evaluation.sentence(texts) if evaluation else ""
         except PodevalError:
             return [gr.skip()] * (1 + len(tables))
-        return [sentence, *(table_rows(parts[name], texts) for name in PARTS)]
+        return [sentence, *(table_rows(parts[name], texts, language) for name in PARTS)]
 
     for event in (tab.select, app.load, again.click):
         event(refresh, None, [who_works, *tables], **EVENT)
@@ -60,7 +61,7 @@ def submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[
     return gr.Dataframe(
         headers=heads,
         datatype=["markdown", *["str"] * (len(heads) - 1)],
-        column_widths=[150, 180, 110, 200, 130, 100, 150, 320, *[200] * len(more)],
+        column_widths=[150, 180, 110, 160, 130, 100, 210, 320, *[200] * len(more)],
         label=label,
         elem_id=name,
         interactive=False,
@@ -68,22 +69,23 @@ def submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[
     )
 
 
-def table_rows(rows: list[dict[str, Any]], texts: dict[str, Any]) -> list[list[str]]:
+def table_rows(rows: list[dict[str, Any]], texts: dict[str, Any], language: str) -> list[list[str]]:
     """Submissions as the table shows them.
 
     Args:
         rows: as `describe_publicly` gives them.
         texts: of submissions.
+        language: of the texts.
     """
     return [
         [
             f"[{row['id']}](/submissions/{row['id']})",
             row["name"],
             texts["states"][row["state"]],
-            _progress(row, texts),
+            _progress(row, texts, language),
             f"{row['owner']} ({texts['proven']})" if row["owner_proven"] else row["owner"],
             texts["kinds_short"].get(row["kind"], row["kind"]),
-            f"{row['state_at'][:16].replace('T', ' ')} UTC",
+            write_moment(row["state_at"], language),
             row["reason"][:400] if row["waits_for_operator"] or row["state"] in _ENDED_BADLY else "",
         ]
         for row in rows
@@ -93,7 +95,7 @@ def table_rows(rows: list[dict[str, Any]], texts: dict[str, Any]) -> list[list[s
 _ENDED_BADLY = ("refused", "failed", "cancelled", "withdrawn")
 
 
-def _progress(row: dict[str, Any], texts: dict[str, Any]) -> str:
+def _progress(row: dict[str, Any], texts: dict[str, Any], language: str) -> str:
     """How far a submission is, or where it stands."""
     if row["state"] in ("running", "measured") and row["items_total"]:
         return f"{row['items_done']} / {row['items_total']}"
@@ -103,5 +105,4 @@ def _progress(row: dict[str, Any], texts: dict[str, Any]) -> str:
     seconds = row["seconds_left"]
     if seconds is None:
         return position
-    hours, minutes = f"{seconds / 3600:.1f} {texts['hours']}", f"{max(1, round(seconds / 60))} {texts['minutes']}"
-    return f"{position}, {texts['about']} {hours if seconds > 5400 else minutes}"
+    return f"{position}, {texts['about']} {write_span(seconds, language)}"

@@ -26,6 +26,7 @@ from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.submission_log import SubmissionLog
 from podeval.systems.submission_reading import BadDocument
+from tabs.form_draft import forget_draft, keep_draft
 from tabs.queue import submissions_table, table_rows
 from tabs.recordings_upload import RecordingsUpload
 
@@ -34,7 +35,7 @@ _LOG = logging.getLogger("podeval.site")
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
 CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
 SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
-SYSTEM = "system"
+SYSTEM, DRAFT = "system", "podeval-submission"
 MOST_OWN = 50
 """Submissions of a person that the tab lists; the queue has all."""
 _FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
@@ -51,7 +52,7 @@ class SubmitTab:
     """
 
     def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:
-        self._site, self._desk = site, desk
+        self._site, self._desk, self._language = site, desk, language
         self._texts = site.texts[language]["submit"]
         self._refused = site.texts[language]["refused"]
         self._groups: list[str] = []
@@ -78,16 +79,18 @@ class SubmitTab:
             check = gr.Button(texts["check"], elem_id="submit-check")
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
-            gr.Markdown("\n".join(f"- **{rule}**: {asks}" for rule, asks in RULES.items()))
+            gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
         my_table = submissions_table(texts, texts["own"], "submit-own", ("cost_column", "last_line"))
         form_inputs = [kind, tracks, *self._fields]
-        kind.input(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
+        kind.change(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
         filled = [answer, tracks, *self._fields]
         self._fill.click(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
         self._repo.submit(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
         check.click(self.check, form_inputs, answer, trigger_mode="once", **EVENT)
-        send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
+        sent = send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
         self._recordings.connect(tracks)
+        keep_draft(app, DRAFT, form_inputs)
+        forget_draft(sent, DRAFT, answer, 'href="/submissions/')
         for event in (tab.select, app.load):
             event(self.own, None, my_table, **{**EVENT, "show_progress": "hidden"})
 
@@ -227,7 +230,7 @@ class SubmitTab:
         ledger, log = Ledger(database, 0.0), SubmissionLog(database)
         rows = rows[:MOST_OWN]
         extra = [(f"{sum_cost(ledger.of(row.id))['spent']:.2f} USD", describe_last(log.lines(row.id))) for row in rows]
-        cells = table_rows(public_rows(self._desk.queue, rows), self._texts)
+        cells = table_rows(public_rows(self._desk.queue, rows), self._texts, self._language)
         return [[*line, *more] for line, more in zip(cells, extra, strict=True)]
 
     def _answer(self, request: gr.Request, **told: Any) -> str:

@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-import yaml
 
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import pictures, radar, table
@@ -18,8 +17,9 @@ from podeval.leaderboard.query import Index, Numbers
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.view import PLOTS, BoardView, resolve_view
+from podeval.text.message_catalogue import read_texts
 
-TEXTS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))
+TEXTS = read_texts(hub_source("space") / "locale", "en", ("board",))["board"]
 WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 
@@ -170,7 +170,7 @@ def test_against_speed_uses_the_rtf_of_the_same_view() -> None:
     found = drawn(lfs(values), RunsFolder(Path("nowhere")), plot="rtf", of="wer.wer").picture
     assert found is not None
     assert [cells[:2] for cells in found.rows] == [("A", "0.5")]
-    assert found.notes == ("1 systems have no RTF and are left out.",)
+    assert found.notes == ("1 system has no RTF and is left out.",)
 
 
 def test_the_distribution_has_quartiles_of_systems_and_of_their_items(board: pd.DataFrame, folder: RunsFolder) -> None:

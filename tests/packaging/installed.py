@@ -30,7 +30,7 @@ DATA = (
     "podeval/_hub/space/app.py",
     "podeval/_hub/space/templates/base.html",
     "podeval/_hub/space/static/site.css",
-    "podeval/_hub/space/texts/site.zh.yaml",
+    "podeval/_hub/space/locale/zh/LC_MESSAGES/site.po",
     "podeval/_hub/hf_metrics/wer/wer.py",
     "podeval/_hub/dataset_builders/podbench/sample/test.jsonl",
     "podeval/store/migrations/script.py.mako",

@@ -13,12 +13,42 @@ gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 
 pytestmark = pytest.mark.space
 
 
-def blocks_of(site: Any) -> Iterator[Any]:
+def apps_of(site: Any) -> Iterator[Any]:
+    """The Gradio app of each language."""
     from gradio_routes import GradioGate
 
     (gate,) = (route.app for route in site.routes if isinstance(getattr(route, "app", None), GradioGate))
     for app in gate.apps.values():
-        yield from app.get_blocks().blocks.values()
+        yield app.get_blocks()
+
+
+def blocks_of(site: Any) -> Iterator[Any]:
+    for app in apps_of(site):
+        yield from app.blocks.values()
+
+
+NAMED = {"leaderboard", "metrics", "submit_check", "queue", "ratings", "score"}
+"""The interface for programs."""
+
+
+def test_every_event_is_private_but_the_named_interface_of_the_first_language(
+    board_app: ModuleType, tmp_path: Path
+) -> None:
+    english, chinese = (list(app.fns.values()) for app in apps_of(board_app.build(tmp_path)))
+    assert {each.api_name for each in english if each.api_visibility != "private"} == NAMED
+    assert {each.api_name for each in chinese if each.api_visibility != "private"} == set()
+    assert len(english) - len(NAMED) == len(chinese) > 10
+
+
+def test_the_blind_player_and_the_dense_table_are_components_filled_by_scripts_over_the_sites_routes(
+    board_app: ModuleType, tmp_path: Path
+) -> None:
+    for app in apps_of(board_app.build(tmp_path)):
+        parts = {block.elem_id: block for block in app.blocks.values() if isinstance(block, gr.HTML)}
+        for name, script in {"arena-part": "arena.js", "board-view": "board.js"}.items():
+            filled = parts[name]
+            assert filled.js_on_load, name
+            assert filled.props["script"] == f"/own/{script}"
 
 
 @pytest.mark.long

@@ -11,10 +11,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import yaml
 from starlette.testclient import TestClient
 
 from podeval.errors import CodedSentence
+from podeval.text.message_catalogue import read_texts
 
 pytestmark = pytest.mark.space
 
@@ -25,8 +25,7 @@ CHINESE = {"accept": "text/html", "accept-language": "zh"}
 @pytest.fixture(scope="module")
 def texts() -> dict[str, Any]:
     """What Chinese pages say of refusals."""
-    path = CHECKOUT / "space" / "texts" / "refused.zh.yaml"
-    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content: dict[str, Any] = read_texts(CHECKOUT / "space/locale", "zh", ("refused",))["refused"]
     return content
 
 

@@ -62,10 +62,11 @@ def desk_of(folder: Path, database: Database) -> Any:
 def test_the_queue_says_in_a_sentence_who_works_or_what_is_missing(
     board_app: Any, tmp_path: Path, settings: dict[str, str], said: str
 ) -> None:
-    import yaml
     from job_worker import Evaluation
 
-    texts = yaml.safe_load((Path(__file__).parents[2] / "space/texts/submit.en.yaml").read_text("utf-8"))
+    from podeval.text.message_catalogue import read_texts
+
+    texts = read_texts(Path(__file__).parents[2] / "space/locale", "en", ("submit",))["submit"]
     with Database(tmp_path / "podeval.db") as database:
         evaluation = Evaluation(desk_of(tmp_path, database), tmp_path, settings)
         assert said in evaluation.sentence(texts)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from listening_fixture import SYSTEMS, fill
 
 from podeval.listening.headphones import TRIAL_NAMES, find_right_answers
 from podeval.store.database import Database
 from podeval.store.tables import ListeningSession
+from podeval.text.message_catalogue import read_texts
 
 pytestmark = pytest.mark.space
 SENT = {"X-Podeval": "1"}
@@ -168,7 +168,7 @@ def test_results_are_for_operators_and_a_closed_board_takes_nothing(client: Any,
 def test_both_languages_say_everything_that_pages_and_scripts_ask_for() -> None:
     space = Path(__file__).parents[2] / "space"
     english, chinese = (
-        yaml.safe_load((space / "texts" / f"listening.{language}.yaml").read_text("utf-8")) for language in ("en", "zh")
+        read_texts(space / "locale", language, ("listening",))["listening"] for language in ("en", "zh")
     )
     for part in (lambda texts: texts, lambda texts: texts["script"], lambda texts: texts["asked"]):
         assert set(part(english)) == set(part(chinese))

@@ -26,6 +26,7 @@ TOOLS = {
     "compare_systems",
     "explain_metric",
     "list_benchmarks",
+    "arena_ratings",
 }
 Answer = TypeVar("Answer")
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+
+from podeval.text.message_catalogue import read_messages, read_texts
 
 SPACE = Path(__file__).parents[2] / "space"
+OF_THE_ENGINE = (
+    *("arena/names/", "arena/questions/", "arena/refused/", "board/groups/", "refused/reasons/", "refused/sentences/"),
+    *("submit/asks/", "submit/helps/", "submit/tracks/"),
+)
+"""What the engine says in English itself: only other languages have it in their catalogues."""
 PLACEHOLDER = re.compile(r"\{\w*\}")
 QUOTED = (
     *("before they are kept", "Not kept yet", "Every rule is kept", "The same as a table", "Play again and again"),
@@ -35,44 +41,66 @@ EXPECTED = {
 }
 
 
-def texts(language: str) -> dict[str, Any]:
-    return {
-        path.name.partition(".")[0]: yaml.safe_load(path.read_text("utf-8"))
-        for path in sorted((SPACE / "texts").glob(f"*.{language}.yaml"))
-    }
-
-
-def leaves(value: Any, at: str = "") -> dict[str, str]:
-    """Every text by where it stands."""
-    if isinstance(value, dict):
-        return {place: text for key, part in value.items() for place, text in leaves(part, f"{at}.{key}").items()}
-    if isinstance(value, list):
-        parts = enumerate(value)
-        return {place: text for number, part in parts for place, text in leaves(part, f"{at}[{number}]").items()}
-    return {at: str(value)}
+@cache
+def messages(language: str) -> dict[str, str]:
+    """Every text of a language by its id, its page before it."""
+    files = sorted((SPACE / "locale" / language / "LC_MESSAGES").glob("*.po"))
+    return {f"{file.stem}/{id}": text for file in files for id, text in read_messages(file).items()}
 
 
 def test_nothing_that_was_quoted_is_said_any_more() -> None:
-    said = {f"en{place}": text for place, text in leaves(texts("en")).items()}
+    said = {f"en/{id}": text for id, text in messages("en").items()}
     said |= {str(path.name): path.read_text("utf-8") for path in (SPACE / "templates").glob("*.html")}
     said |= {str(path.name): '"Why not"' for path in (SPACE / "tabs").glob("*.py") if '"Why not"' in path.read_text()}
     wrong = [f"{place}: {quoted}" for place, text in said.items() for quoted in QUOTED if quoted in text]
-    chinese = leaves(texts("zh"))
-    wrong += [f"zh{place}: {quoted}" for place, text in chinese.items() for quoted in CHINESE if quoted in text]
+    wrong += [f"zh/{id}: {quoted}" for id, text in messages("zh").items() for quoted in CHINESE if quoted in text]
     assert not wrong
 
 
 @pytest.mark.parametrize("page", sorted(EXPECTED))
 def test_pages_are_called_as_the_field_calls_them(page: str) -> None:
-    own = texts("en")[page]
+    own = read_texts(SPACE / "locale", "en", (page,))[page]
     for name, word in EXPECTED[page].items():
         assert word == own.get(name, next((part[name] for part in own.values() if name in (part or ())), None))
 
 
 def test_both_languages_say_the_same_things_with_the_same_places_for_values() -> None:
-    english, chinese = leaves(texts("en")), leaves(texts("zh"))
-    groups = (".board.groups", ".refused")
-    missing = {place for place in english if place not in chinese and not place.startswith(groups)}
-    assert not missing
-    for place in english.keys() & chinese.keys():
-        assert set(PLACEHOLDER.findall(english[place])) == set(PLACEHOLDER.findall(chinese[place])), place
+    english, chinese = messages("en"), messages("zh")
+    assert len(english) > 1_000
+    assert english.keys() - chinese.keys() == set()
+    assert {id for id in chinese.keys() - english.keys() if not id.startswith(OF_THE_ENGINE)} == set()
+    for id, text in english.items():
+        for form in getattr(text, "forms", (text,)):
+            assert set(PLACEHOLDER.findall(form)) == set(PLACEHOLDER.findall(chinese[id])), id
+
+
+def test_what_the_engine_names_has_each_of_its_names_in_chinese() -> None:
+    from podeval import benchmarks
+    from podeval.submissions.rules import RULES
+
+    submit = read_texts(SPACE / "locale", "zh", ("submit",))["submit"]
+    assert submit["asks"].keys() == RULES.keys()
+    known = {f"{name}.{track.name}" for name in benchmarks.names() for track in benchmarks.get(name).tracks}
+    assert submit["tracks"].keys() == known
+    english = read_texts(SPACE / "locale", "en", ("submit",))["submit"]
+    assert (english["asks"], english["tracks"]) == ({}, {}), "which the engine says itself"
+
+
+def test_a_text_takes_the_form_of_its_number() -> None:
+    english, chinese = (read_texts(SPACE / "locale", code, ("board",))["board"]["status"] for code in ("en", "zh"))
+    assert [english.format(1, total) for total in (1, 2)] == ["1 of 1 system", "1 of 2 systems"]
+    assert chinese.format(1, 1) == chinese.format(1, 2).replace("2", "1")
+
+
+def test_numbers_days_and_spans_are_written_as_the_language_does(board_app: object) -> None:
+    from local_formats import write_moment, write_number, write_span
+
+    moment = "2026-11-03T23:28:59+08:00"
+    assert [write_moment(moment, code) for code in ("en", "zh")] == [
+        "Nov 3, 2026, 15:28 UTC",
+        "2026年11月3日 15:28 UTC",
+    ]
+    assert write_number(1_234_567, "zh") == "1,234,567"
+    spans = [write_span(seconds, "en") for seconds in (1, 90, 5_300, 5_500, 400_000)]
+    assert spans == ["1 minute", "2 minutes", "88 minutes", "2 hours", "5 days"]
+    assert write_span(5_500, "zh") == "2小时"

@@ -8,10 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
@@ -24,6 +21,7 @@ from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, Rep
 from podeval.leaderboard.report_scores import Reading
 from podeval.leaderboard.table import MISSING, cell_text, decimals, number_or_none, reasons_text, value_text
 from podeval.metrics import catalogue
+from podeval.text.message_catalogue import read_texts
 from podeval.version import __version__
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
     if language not in LANGUAGES:
         raise BadInput(f"there is no language {language!r}; choose {' or '.join(LANGUAGES)}")
     space = hub_source("space")
-    texts = {name: _texts(space, name, language) for name in ("site", "compare", "report", "board")}
+    texts = read_texts(space / "locale", language, ("site", "compare", "report", "board"))
     style = "\n".join(
         (space / "static" / name).read_text(encoding="utf-8") for name in ("tokens.css", "site.css", "report.css")
     )
@@ -105,7 +103,7 @@ def _facts(report: SystemReport, texts: Texts) -> list[tuple[str, str]]:
     about, names = report.about, texts["facts"]
     stated = dict(about.stated)
     if "open" in stated:
-        stated["open"] = texts["open"][bool(stated["open"])]
+        stated["open"] = texts["open"]["yes" if stated["open"] else "no"]
     if "size_parameters" in stated:
         stated["size_parameters"] = f"{float(stated['size_parameters']):,.0f}"
     if "source" in stated:
@@ -386,10 +384,3 @@ def _picture(svg: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(svg)
-
-
-def _texts(space: Path, name: str, language: str) -> dict[str, Any]:
-    texts: dict[str, Any] = {}
-    for one in dict.fromkeys(("en", language)):
-        texts |= yaml.safe_load((space / "texts" / f"{name}.{one}.yaml").read_text(encoding="utf-8"))
-    return texts

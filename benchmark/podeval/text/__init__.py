@@ -9,6 +9,7 @@ __all__ = [
     "language",
     "lexical_diversity",
     "longest",
+    "message_catalogue",
     "normalise",
     "podcast_request",
     "redaction",

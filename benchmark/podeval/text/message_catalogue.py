@@ -1,0 +1,103 @@
+"""Texts of pages, by message id, from gettext catalogues that Babel reads: one file for each language and page.
+
+The id `plot/shapes/ranked` of `en/LC_MESSAGES/board.po` is `texts["board"]["plot"]["shapes"]["ranked"]`; names that are
+numbers make a list. What a language does not say is said in English.
+"""
+
+import gettext
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+FIRST = "en"
+"""The language that says everything."""
+
+
+class PluralText(str):
+    """A text with a form for each number: `format` takes the one of `count`, or of its last whole number.
+
+    Attributes:
+        forms: as the catalogue has them; the text itself is the last one.
+        rule: gives the place of the form that a number takes.
+
+    Example:
+        >>> votes = PluralText(("{} vote", "{} votes"), lambda number: int(number != 1))
+        >>> votes.format(1), votes.format(3)
+        ('1 vote', '3 votes')
+    """
+
+    forms: tuple[str, ...]
+    rule: Callable[[int], int]
+
+    def __new__(cls, forms: tuple[str, ...], rule: Callable[[int], int]) -> Self:
+        """Create the text that is shown where no number is given."""
+        self = super().__new__(cls, forms[-1])
+        self.forms, self.rule = forms, rule
+        return self
+
+    def format(self, *values: Any, **named: Any) -> str:
+        """Fill in values, in the form that their number takes."""
+        numbers = [value for value in (*values, *named.values()) if isinstance(value, int)]
+        count = named.get("count", numbers[-1] if numbers else None)
+        form = self.forms[-1] if count is None else self.forms[self.rule(count)]
+        return form.format(*values, **named)
+
+
+def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Read the texts of a language.
+
+    Args:
+        folder: holds `<language>/LC_MESSAGES/<page>.po`.
+        language: of the texts.
+        pages: those that are read; by default all.
+
+    Returns:
+        Texts by page, then by the parts of their ids. A group that only another language fills is there and empty: its
+        words are the engine's, which speaks English.
+    """
+    languages = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    names = pages or sorted({path.stem for path in folder.glob("*/LC_MESSAGES/*.po")})
+    texts: dict[str, Any] = {}
+    for page in names:
+        messages = {code: read_messages(folder / code / "LC_MESSAGES" / f"{page}.po") for code in languages}
+        page_texts: dict[str, Any] = {
+            id.partition("/")[0]: {} for said in messages.values() for id in said if "/" in id
+        }
+        for id, text in {**messages[FIRST], **messages[language]}.items():
+            *groups, name = id.split("/")
+            group = page_texts
+            for each in groups:
+                group = group.setdefault(each, {})
+            group[name] = text
+        texts[page] = _make_lists(page_texts)
+    return texts
+
+
+@cache
+def read_messages(file: Path) -> dict[str, str]:
+    """Read a catalogue; returns its texts by message id, those with plural forms as `PluralText`."""
+    from babel.messages.pofile import read_po
+
+    if not file.is_file():
+        return {}
+    with file.open("rb") as opened:
+        catalogue = read_po(opened, abort_invalid=True)
+    rule = gettext.c2py(catalogue.plural_expr)
+    messages: dict[str, str] = {}
+    for message in catalogue:
+        if not message.id:
+            continue
+        id = message.id if isinstance(message.id, str) else message.id[0]
+        forms = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
+        messages[id] = forms[0] if isinstance(message.id, str) else PluralText(forms, rule)
+    return messages
+
+
+def _make_lists(value: Any) -> Any:
+    """The same with a list for each group whose names are numbers."""
+    if not isinstance(value, dict):
+        return value
+    if value and all(name.isdecimal() for name in value):
+        return [_make_lists(value[name]) for name in sorted(value, key=int)]
+    return {name: _make_lists(part) for name, part in value.items()}
