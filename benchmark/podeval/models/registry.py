@@ -22,8 +22,8 @@ from podeval.models.card import JOBS, PROFILES, ModelCard
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
 _loading = Lock()
-_in_use: dict[tuple[str, str, str], Any] = {}
-"""By model the lock of who uses it."""
+_in_use: dict[int, Any] = {}
+"""By the identity of a model, which lives as long as the process, the lock of who uses it."""
 
 
 def require_profile(profile: str) -> None:
@@ -111,8 +111,8 @@ def use(job: str, profile: str) -> Iterator[Any]:
     Raises:
         ModelMissing: as `load`.
     """
-    chosen, model = card(job, profile), load(job, profile)
-    with _in_use.setdefault((chosen.id, chosen.job, chosen.revision), RLock()):
+    model = load(job, profile)
+    with _in_use.setdefault(id(model), RLock()):
         yield model
 
 
