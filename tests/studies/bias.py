@@ -27,6 +27,7 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.analysis import Recording
+from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.audio.resample import resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
@@ -70,7 +71,6 @@ METRICS: Mapping[str, tuple[str, ...]] = {
 }
 MORE: Mapping[str, tuple[str, ...]] = {
     "sim": ("sim",),
-    "pace": ("rate_cv", "speaking_rate", "pause_share"),
     "content_errors": ("errors_per_1000",),
 }
 """Metrics that came later: their values stand in a table of their own, so that earlier ones are not computed again."""
@@ -230,7 +230,7 @@ def measure(
     for name, keys in metrics.items():
         inputs: dict[str, object] = {"recording": recording, "reference_text": text, "script": Script.parse(text)}
         if reference is not None:
-            inputs["reference_voices"] = {"A": Recording.from_samples(reference, RATE)}
+            inputs["reference_voices"] = ReferenceVoices({"A": Recording.from_samples(reference, RATE)})
             inputs["script"] = Script.parse("\n".join(f"A: {line}" for line in text.splitlines()))
         metric = catalogue.get(name)
         wanted = {key: value for key, value in inputs.items() if key in (*metric.inputs, *metric.optional_inputs)}

@@ -10,9 +10,12 @@ import pytest
 from podeval.errors import BadInput
 from podeval.leaderboard.judge_probe import CASES, plant_cases, probe
 from podeval.leaderboard.judge_versions import link_versions
+from podeval.metrics import catalogue
+from podeval.metrics.compute import compute
 from podeval.metrics.dialogue_judge import COMPARE
 from podeval.metrics.judge_answers import read_answers
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.stats.judge_scales import link_scales, weigh_panel
 from podeval.text.script import Script
 
@@ -104,6 +107,44 @@ def test_two_versions_are_linked_by_the_questions_that_both_answered(judge: Call
     assert link.link.drift.mean == pytest.approx(-1.0)
     assert "drifted, -1.00" in link.says
     assert not next(link for link in link_versions(old, old) if link.measure == "overall").link.drifted
+
+
+def test_the_rubric_of_a_version_that_grew_lenient_is_carried_with_an_interval(judge: Callable[..., Any]) -> None:
+    """Of six criteria the old version finds two to four met, by the dialogue; the new one finds one more."""
+    rubric = catalogue.get("rubric")
+    items = [
+        {
+            "dialogue": SpokenDialogue.parse(
+                {
+                    "id": f"d{n}",
+                    "turns": [{"user": f"Tell me about river {n} please.", "answer": f"It has {n} bridges."}],
+                    "criteria": {"sample": ["It is right.", "It is short."]},
+                }
+            )
+        }
+        for n in range(8)
+    ]
+    folders = []
+    for more in (0, 1):
+
+        def answer(question: Any, more: int = more) -> Any:
+            number = int(question.inputs["dialogue"].split("river ")[1].split()[0])
+            names = [line.partition(":")[0] for line in question.inputs["criteria"].splitlines()]
+            met = min(len(names), number % 3 + more)
+            return {"verdicts": [{"criterion": c, "reason": "r", "met": int(n < met)} for n, c in enumerate(names)]}
+
+        made = judge(answer)
+        compute(rubric, items, input_names=rubric.inputs, bench=made.bench)
+        folders.append(made.bench.records)
+    old, new = (read_answers([folder])[0] for folder in folders)
+    (link,) = [link for link in link_versions(old, new) if link.measure.endswith("met")]
+    assert link.prompt.startswith("rubric")
+    assert link.link.drifted
+    value, low, high = link.link.carry(0.5)
+    assert low is not None
+    assert high is not None
+    assert low <= value <= high
+    assert value > 0.5
 
 
 def versions(random: np.random.Generator, shift: float, anchors: int = 20) -> tuple[dict[str, float], dict[str, float]]:
