@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import podeval
 from podeval import benchmarks
@@ -17,6 +16,7 @@ from podeval.leaderboard.reasons import CAUSES, SENTENCES, translate_reason
 from podeval.metrics import catalogue
 from podeval.metrics.units import AS_THEY_ARE, unit_in
 from podeval.runs import composite_scores, reliability
+from podeval.text.message_catalogue import read_texts
 
 ENGINE = Path(podeval.__file__).parent
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -41,7 +41,7 @@ def every_column() -> list[Column]:
 
 def words() -> dict[str, Any]:
     space = ENGINE.parents[1] / "space"
-    return dict(yaml.safe_load((space / "texts/board.zh.yaml").read_text("utf-8"))["causes"])
+    return dict(read_texts(space / "locale", "zh", ("board",))["board"]["causes"])
 
 
 def test_every_column_is_explained_in_chinese() -> None:
