@@ -18,7 +18,8 @@ from auth import sign_in
 from fastapi import FastAPI
 from job_worker import JobWorker
 from services import NOWHERE, open_services
-from website import Site, build_site
+from site_app import build_site
+from website import Site
 
 
 def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> FastAPI:

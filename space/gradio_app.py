@@ -19,8 +19,9 @@ import program_api
 from auth import public_address
 from components.part import part
 from fastapi import FastAPI
+from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, measures
 from gradio_files import IssuedFiles
-from gradio_routes import LARGEST_ARCHIVE, PREFIXES, GradioGate, measures
+from gradio_routes import GradioGate
 from request_guard import origin_of
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from content_policy import GRADIO_FILE, SecurityHeaders
+from gradio_addresses import API, PREFIXES, TABS, concerns
 from gradio_files import COOKIE, ForeignFile, IssuedFiles, check_files, new_holder
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,78 +26,29 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-PREFIXES = {"en": "", "zh": "/zh"}
-"""Where the app of a language stands."""
-TABS = ("leaderboard", "arena", "score", "submit", "queue", "about")
-"""Tabs in their order; each is also an address, and the first is at the root too."""
-LARGEST_UPLOAD = 20 * 2**20
-LARGEST_ARCHIVE = 2**30
-"""Bytes of a zip of recordings, which only people send whose submissions are taken."""
-LARGEST_CALL = 2**20
-UPLOAD_SECONDS = 180.0
-"""From the head of an upload to its last byte."""
-ARCHIVE_SECONDS = 3600.0
-UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
-LEAST_FREE = 2**30
-"""Bytes of the disk that uploads leave free."""
-MOST_HELD = 2 * 2**30
-"""Bytes of uploads that lie here at a time; they are deleted within the hour."""
-
 if TYPE_CHECKING:
-    from gradio_app import LanguageApps
     from tabs_frame import TabsFrame
 
-_API = "/gradio_api"
-UPLOADS = tuple(f"{prefix}{_API}/upload" for prefix in PREFIXES.values())
-_EVENTS = tuple(f"{prefix}{_API}/" for prefix in PREFIXES.values())
 _NAME = r"[\w.~-]{1,200}"
 _READS = re.compile(
     rf"/config/?|/theme\.css|/manifest\.json|/robots\.txt|/pwa_icon(/\d+)?"
     rf"|/(assets|static|svelte)/[^\\]*"
-    rf"|{_API}/(info/?|openapi\.json|app_id/?|startup-events|theme\.css|upload_progress|user/?|login_check/?)"
-    rf"|{_API}/(heartbeat/{_NAME}|queue/data|queue/status|call/{_NAME}/{_NAME}|file=.+)"
+    rf"|{API}/(info/?|openapi\.json|app_id/?|startup-events|theme\.css|upload_progress|user/?|login_check/?)"
+    rf"|{API}/(heartbeat/{_NAME}|queue/data|queue/status|call/{_NAME}/{_NAME}|file=.+)"
 )
 """What may be read."""
-_TAKES = re.compile(rf"{_API}/(upload|queue/join|cancel|reset/?|(run|call)/{_NAME}/?)")
+_TAKES = re.compile(rf"{API}/(upload|queue/join|cancel|reset/?|(run|call)/{_NAME}/?)")
 """What may be sent to."""
-_FILE = f"{_API}/file="
+_FILE = f"{API}/file="
 _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}}
 """Addresses of tabs."""
 
 
-def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: as PODEVAL_TRY says, else where there is nobody but the operator."""
-    setting = environment.get("PODEVAL_TRY", "")
-    return local if setting == "" else setting == "1"
+class AppsByLanguage(Protocol):
+    """Gradio's apps, each by its language."""
 
-
-def concerns(path: str) -> bool:
-    """Whether a path is one that events of Gradio are sent to."""
-    return path.startswith(_EVENTS)
-
-
-def largest(path: str) -> int:
-    """Bytes that a request may send."""
-    return LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_CALL
-
-
-def is_full(coming: int = 0) -> bool:
-    """Whether as much was uploaded as may lie here, or the disk has no room for what is coming.
-
-    Args:
-        coming: bytes.
-    """
-    import gradio.utils
-
-    held, folder_of_uploads = 0, gradio.utils.get_upload_folder()
-    with contextlib.suppress(FileNotFoundError):
-        if shutil.disk_usage(folder_of_uploads).free < coming + LEAST_FREE:
-            return True
-    for folder, _, names in os.walk(folder_of_uploads):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                held += os.lstat(os.path.join(folder, name)).st_size
-    return held > MOST_HELD
+    async def start(self, language: str) -> Any:
+        """Return the app of a language, at work."""
 
 
 class GradioGate:
@@ -114,7 +64,7 @@ class GradioGate:
 
     def __init__(
         self,
-        apps: LanguageApps,
+        apps: AppsByLanguage,
         issued: IssuedFiles,
         frame: TabsFrame,
         origin: Callable[[HTTPConnection], str],
@@ -158,7 +108,7 @@ class GradioGate:
                 await _refuse(403, "this file is not for readers")(scope, receive, send)
                 return
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
-        elif part == f"{_API}/upload":
+        elif part == f"{API}/upload":
             answer_with = send if cookie else self._add_cookie(send)
             await app(scope, receive, _Issuing(answer_with, self._issued, holders[0]))
         elif scope["method"] == "POST":

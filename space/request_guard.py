@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import gradio_routes
+import gradio_addresses
 from auth import is_loopback
 from content_policy import STRICT, SecurityHeaders
 from limits import parse
@@ -76,8 +76,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        sender = self._senders(HTTPConnection(scope)) if path.startswith(gradio_routes.UPLOADS) else ""
-        most, seconds = (gradio_routes.LARGEST_ARCHIVE, gradio_routes.ARCHIVE_SECONDS) if sender else _terms(path)
+        sender = self._senders(HTTPConnection(scope)) if path.startswith(gradio_addresses.UPLOADS) else ""
+        most, seconds = (gradio_addresses.LARGEST_ARCHIVE, gradio_addresses.ARCHIVE_SECONDS) if sender else _terms(path)
         dressed = SecurityHeaders(send, STRICT)
         refused = self._refusal(scope, path, headers, most)
         refused = refused or (self._no_archive(sender) if sender and _is_archive(headers) else None)
@@ -107,9 +107,9 @@ class Guard:
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
         """Why nothing is taken in: the page takes nothing, another site's page sent it, or its body has no bounds."""
-        if path.startswith(gradio_routes.UPLOADS) and (no_upload := self._no_upload(scope)):
+        if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope)):
             return no_upload
-        by_page = not _is_program(path) and not gradio_routes.concerns(path)
+        by_page = not _is_program(path) and not gradio_addresses.concerns(path)
         if by_page and not path.startswith(self._accepting):
             return _no(403, "the site takes nothing in here")
         if path.startswith("/sign-out"):
@@ -122,15 +122,15 @@ class Guard:
     def _no_upload(self, scope: Scope) -> Response | None:
         if not self._measures and not self._senders(HTTPConnection(scope)):
             return _no(403, "this board does not measure for visitors")
-        if self._pace.wait(parse(gradio_routes.UPLOAD_RATE), origin_of(HTTPConnection(scope))):
+        if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), origin_of(HTTPConnection(scope))):
             return _no(429, "that was too fast; try again in a minute")
-        if gradio_routes.is_full(_length(Headers(scope=scope))):
+        if gradio_addresses.is_full(_length(Headers(scope=scope))):
             return _no(503, "too much lies here already; try again in an hour")
         return None
 
     def _no_archive(self, sender: str) -> Response | None:
         """Why a person cannot send a file of the size of many recordings."""
-        if self._pace.wait(parse(gradio_routes.ARCHIVE_RATE), "archives", sender):
+        if self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
             return _no(429, "that was too often; try again in an hour")
         return None
 
@@ -224,8 +224,8 @@ def forwarded_for(headers: Any, hops: str) -> str:
 
 def _terms(path: str) -> tuple[int, float]:
     """What holds for a path: the most bytes it may be sent, and the seconds that may take."""
-    if gradio_routes.concerns(path):
-        return gradio_routes.largest(path), gradio_routes.UPLOAD_SECONDS
+    if gradio_addresses.concerns(path):
+        return gradio_addresses.largest(path), gradio_addresses.UPLOAD_SECONDS
     return LARGEST_BODY, BODY_SECONDS
 
 
@@ -248,7 +248,7 @@ def _is_bounded(headers: Headers, most: int) -> bool:
 
 def _is_archive(headers: Headers) -> bool:
     """Whether a request, whose length is bounded, is larger than what visitors may send."""
-    return _length(headers) > gradio_routes.LARGEST_UPLOAD
+    return _length(headers) > gradio_addresses.LARGEST_UPLOAD
 
 
 def _length(headers: Headers) -> int:

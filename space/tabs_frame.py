@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from content_policy import GRADIO_PAGE, header_value
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from gradio_routes import LARGEST_ARCHIVE, LARGEST_UPLOAD, TABS
+from gradio_addresses import LARGEST_ARCHIVE, LARGEST_UPLOAD, TABS
 from markupsafe import Markup
 from pages.board import render_view
 from tabs.score import PARTS_ID

@@ -75,6 +75,26 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert list(circles(imported())) == []
 
 
+def imported_in_space() -> dict[str, set[str]]:
+    """What each module of the site imports of the site, for types too."""
+    folder = CHECKOUT / "space"
+    paths = {".".join(path.relative_to(folder).with_suffix("").parts): path for path in folder.rglob("*.py")}
+    graph: dict[str, set[str]] = {name: set() for name in paths}
+    for name, path in paths.items():
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                graph[name] |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                graph[name] |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        graph[name] &= paths.keys()
+    return graph
+
+
+def test_no_modules_of_the_site_import_each_other_in_a_circle() -> None:
+    assert "website" in imported_in_space()["site_app"]
+    assert list(circles(imported_in_space())) == []
+
+
 def test_no_rooms_import_each_other_in_a_circle() -> None:
     rooms: dict[str, set[str]] = defaultdict(set)
     for module, others in imported().items():

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 import score_examples
 from components.part import answer_part
-from gradio_routes import LARGEST_UPLOAD
+from gradio_addresses import LARGEST_UPLOAD
 from markupsafe import Markup
 from measure_apart import SECONDS, ScoreSession, decoded, score_apart
 from web_request import web_request

@@ -9,8 +9,8 @@ import gradio as gr
 from auth import NotSignedIn
 from components.part import answer_part
 from error_messages import translate
+from gradio_addresses import LARGEST_ARCHIVE
 from gradio_files import uploaded_path
-from gradio_routes import LARGEST_ARCHIVE
 from pages.submit import submitter
 from web_request import find_recordings_sender, web_request
 from website import UNRECORDED, Site, TooMany

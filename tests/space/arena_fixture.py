@@ -186,6 +186,7 @@ def site_without_board(
     there too, for browsers.
     """
     import gradio_app
+    import site_app
     import website
     from auth import Person, SignIn
     from fastapi import FastAPI, Response
@@ -203,8 +204,8 @@ def site_without_board(
     services = Services(runs, arena.database, arena, None, closed)  # type: ignore[arg-type]
     site = website.Site(services, how)
     app = FastAPI()
-    website.answer_errors(app, site)
-    website.add_guard(app)
+    site_app.answer_errors(app, site)
+    site_app.add_guard(app)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))

@@ -45,6 +45,7 @@ def write_sound(runs: Path) -> None:
 
 def own_pages(runs: Path) -> Any:
     """The site's own pages of this room over a folder of runs, as the site serves them."""
+    import site_app
     import website
     from auth import SignIn
     from fastapi import FastAPI
@@ -54,8 +55,8 @@ def own_pages(runs: Path) -> Any:
 
     site = website.Site(open_services(runs), SignIn("local"))
     app = FastAPI()
-    website.answer_errors(app, site)
-    website.add_guard(app)
+    site_app.answer_errors(app, site)
+    site_app.add_guard(app)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.include_router(compare.router(site))

@@ -44,6 +44,7 @@ def small(small_arena: Callable[..., Any]) -> Any:
 @pytest.fixture
 def people(small: Any, tmp_path: Path) -> People:
     """Clients of the site's own pages, signed in as the header says; `root` is an operator."""
+    import site_app
     import website
     from auth import Person, SignIn
     from fastapi import FastAPI
@@ -65,8 +66,8 @@ def people(small: Any, tmp_path: Path) -> People:
     services = Services(board, small.database, small.arena, listening, None, desk, decisions)
     site = website.Site(services, ByHeader("oidc"))
     app = FastAPI()
-    website.answer_errors(app, site)
-    website.add_guard(app)
+    site_app.answer_errors(app, site)
+    site_app.add_guard(app)
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     for page in (admin, api, arena, submit):
         app.include_router(page.router(site))

@@ -81,7 +81,8 @@ def every_route(app: Any) -> Iterator[Any]:
 
 def apps(site: Any) -> dict[str, Any]:
     """The Gradio apps of a site by what their addresses begin with; each stands behind the gate."""
-    from gradio_routes import PREFIXES, GradioGate
+    from gradio_addresses import PREFIXES
+    from gradio_routes import GradioGate
 
     mounted = [route.app for route in every_route(site) if isinstance(route, Mount)]
     assert not [app for app in mounted if isinstance(app, gr.routes.App)], "a Gradio app is mounted without its gate"

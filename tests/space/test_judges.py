@@ -52,6 +52,7 @@ def document(prefers_first: bool) -> dict[str, Any]:
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    import site_app
     import website
     from auth import SignIn
     from fastapi import FastAPI
@@ -64,7 +65,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     with Database(tmp_path / "store.db") as database:
         site = website.Site(Services(tmp_path, database, None, None), SignIn("local"))  # type: ignore[arg-type]
         app = FastAPI()
-        website.answer_errors(app, site)
+        site_app.answer_errors(app, site)
         app.include_router(judges.router(site))
         yield TestClient(app)
 

@@ -31,7 +31,8 @@ def visitor(runs: Path, closed: str | None = None) -> Any:
     from auth import SignIn
     from fastapi.testclient import TestClient
     from services import open_services
-    from website import Site, build_site
+    from site_app import build_site
+    from website import Site
 
     site = Site(open_services(runs, str(runs / "podeval.db"), closed=closed), SignIn("oidc"))
     return TestClient(build_site(site))

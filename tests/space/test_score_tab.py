@@ -213,9 +213,9 @@ def test_a_script_is_measured(board_app: ModuleType) -> None:
 def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
     board_app: ModuleType, local: bool, said: str, may: bool
 ) -> None:
-    import gradio_routes
+    import gradio_addresses
 
-    assert gradio_routes.measures(local, {"PODEVAL_TRY": said}) is may
+    assert gradio_addresses.measures(local, {"PODEVAL_TRY": said}) is may
 
 
 def blocks_of(app: Any) -> Any:
@@ -307,7 +307,7 @@ def uploaded(site: Any, address: str = "127.0.0.1") -> int:
 def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
     board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import gradio_routes
+    import gradio_addresses
 
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
     monkeypatch.setenv("PODEVAL_TRY", "0")
@@ -315,7 +315,7 @@ def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
     monkeypatch.setenv("PODEVAL_TRY", "1")
     site = board_app.build(tmp_path / "runs")
     assert uploaded(site) == 200
-    monkeypatch.setattr(gradio_routes, "MOST_HELD", 3)
+    monkeypatch.setattr(gradio_addresses, "MOST_HELD", 3)
     assert uploaded(site) == 503
     assert [uploaded(site) for _ in range(20)][-1] == 429
 

@@ -37,6 +37,7 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import auth
+    import site_app
     import website
     from pages import listening
     from services import open_services
@@ -53,7 +54,7 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     assert "only votes are taken here" in services.desk.closed
     site = website.Site(services, auth.SignIn("oidc"))
     app = FastAPI()
-    website.answer_errors(app, site)
+    site_app.answer_errors(app, site)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
     app.include_router(listening.router(site))
     told = TestClient(app).post("/listen/any/sessions", json={"pid": "ann", "consent": True})

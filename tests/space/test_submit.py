@@ -85,6 +85,7 @@ Build = Callable[..., Any]
 def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
     """The site's pages of submissions; people are who a header or `everybody` says they are."""
     import gradio_app
+    import site_app
     import website
     from auth import Person, SignIn
     from fastapi import FastAPI, Response
@@ -107,8 +108,8 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
         services = Services(tmp_path / "board", database, arena, None, closed, desk)  # type: ignore[arg-type]
         site = website.Site(services, ByHeader("oidc"))
         app = FastAPI()
-        website.answer_errors(app, site)
-        website.add_guard(app, site=site)
+        site_app.answer_errors(app, site)
+        site_app.add_guard(app, site=site)
         app.mount("/own", StaticFiles(directory=SPACE / "static"))
         app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))
         for routes in (page, *((arena_page, board_page) if arena else ())):
@@ -549,11 +550,11 @@ def zipped(names: list[str]) -> bytes:
 def test_only_who_may_submit_uploads_as_much_as_recordings_take(
     site_of: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import gradio_routes
+    import gradio_addresses
 
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "held"))
     monkeypatch.setenv("PODEVAL_TRY", "0")
-    monkeypatch.setattr(gradio_routes, "LARGEST_UPLOAD", 1_000)
+    monkeypatch.setattr(gradio_addresses, "LARGEST_UPLOAD", 1_000)
     client = TestClient(site_of(tabs=True))
 
     def send(name: str, size: int) -> Any:
@@ -571,7 +572,7 @@ def test_only_who_may_submit_uploads_as_much_as_recordings_take(
     assert (
         shut.post("/gradio_api/upload", headers={"x-person": "bob"}, files={"files": b"x" * 5_000}).status_code == 413
     )
-    monkeypatch.setattr(gradio_routes, "LEAST_FREE", 2**60)
+    monkeypatch.setattr(gradio_addresses, "LEAST_FREE", 2**60)
     assert send("carol", 5_000).status_code == 503, "the disk keeps room for the database"
 
 
