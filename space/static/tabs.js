@@ -1,5 +1,6 @@
 // The page of the tabs: each tab is an address, and what Gradio shows has the colours of the documents.
 const TABS = ["leaderboard", "arena", "score", "submit", "queue", "about"];
+const button = (name) => document.getElementById(`tab-${name}-button`);
 const named = () => TABS.find((name) => location.pathname === `/${name}`) ?? TABS[0];
 const searches = {};
 let shown = named();

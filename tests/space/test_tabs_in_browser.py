@@ -223,7 +223,7 @@ def test_score_queue_and_about_are_used_by_keys_alone(visit: Any, address: str) 
     press("ArrowRight", "ArrowRight", "Enter")
     is_in_front(page, "score")
     reached = [name for name, _ in walk_through(page, "score")]
-    wanted = ["Recording", "Script", "Drop an audio file here to upload", "Loudness", "Measure"]
+    wanted = ["Recording", "Script", "Drop an audio file here to upload", "Metrics ▼", "Measure"]
     assert [name for name in reached if name in wanted] == wanted, reached
     page.locator("#tab-score-button").focus()
     reach("Script")

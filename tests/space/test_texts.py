@@ -12,8 +12,16 @@ from podeval.text.message_catalogue import read_messages, read_texts
 
 SPACE = Path(__file__).parents[2] / "space"
 OF_THE_ENGINE = (
-    *("arena/names/", "arena/questions/", "arena/refused/", "board/groups/", "refused/reasons/", "refused/sentences/"),
-    *("submit/asks/", "submit/helps/", "submit/tracks/"),
+    *(
+        "arena/names/",
+        "arena/questions/",
+        "arena/refused/",
+        "board/causes/sentences/",
+        "board/groups/",
+        "refused/reasons/",
+        "refused/sentences/",
+    ),
+    *("report/defect_heard/", "submit/asks/", "submit/helps/", "submit/tracks/"),
 )
 """What the engine says in English itself: only other languages have it in their catalogues."""
 PLACEHOLDER = re.compile(r"\{\w*\}")

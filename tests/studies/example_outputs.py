@@ -110,7 +110,8 @@ def compute_example(metric: Metric) -> dict[str, Any]:
 def _compute(metric: Metric, profile: str = "embedded", bench: JudgeConfig | None = None) -> dict[str, Any]:
     sources = sources_of(metric)
     # A judge hears the recording as it is: no model is needed to find that it holds no music.
-    parameters = {"source": "mix"} if bench and metric.needs else {}
+    takes_source = any(parameter.name == "source" for parameter in metric.parameters)
+    parameters = {"source": "mix"} if bench and takes_source else {}
     asked = {"bench": bench, "parameters": parameters} if bench else {}
     # Random numbers miss nothing in what was never recorded.
     inputs = MetricInputs(sources, profile=profile, allow_upsampling=profile != "embedded")
