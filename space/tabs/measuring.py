@@ -8,18 +8,20 @@ from typing import Any
 import gradio as gr
 from components.part import answer_part
 
+from podeval.leaderboard.columns import column
+from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.table import decimals, number_or_none, value_text
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.description import find_score_part, range_text
 from podeval.metrics.inputs import MetricInputs
+from podeval.metrics.units import unit_in
 from podeval.scoring.standing import reach_text, word_for
+from podeval.text.message_catalogue import FIRST
 
-HEADERS = (
-    "Metric", "Key", "Value", "Unit", "Beside people", "People reach", "Good systems reach", "Range", "Better",
-    "Reason",
-)  # fmt: skip
+HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")
+"""Heads of the table of values, by their names in the texts."""
 _MARKS = {"low": "▼", "usual": "●", "high": "▲"}
 WIDTHS = (160, 160, 110, 90, 130, 130, 160, 130, 120, 320)
 """Pixels: so wide that no word breaks; on a phone the table scrolls."""
@@ -33,45 +35,65 @@ def list_offered(part: str) -> list[Metric]:
     return [metric for metric in catalogue.all_metrics() if find_score_part(metric) == part]
 
 
-def choose_metrics(part: str, label: str = "Metrics") -> gr.CheckboxGroup:
+def name_metric(metric: Metric, language: str) -> str:
+    """A metric's name as a language's readers know it."""
+    if language == FIRST:
+        return metric.title
+    return column(metric.name, metric.headline.name, metric.dimension).title_in(language)
+
+
+def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
     """The component that offers the metrics of a part; links to the tab choose one by its element id.
 
     Args:
         part: of the tab.
         label: of the component.
+        language: of the names.
     """
-    choices = [(metric.title, metric.name) for metric in list_offered(part)]
+    choices = [(name_metric(metric, language), metric.name) for metric in list_offered(part)]
     value = [name for _, name in choices]
     return gr.CheckboxGroup(choices, value=value, label=label, elem_id=f"score-{part}-metrics")
 
 
-def measure_item(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
-    """One metric of one item: its rows under `HEADERS`, and the whole result."""
+def measure_item(name: str, inputs: MetricInputs) -> tuple[Metric, dict[str, Any]]:
+    """One metric of one item, and the whole result."""
     metric = catalogue.get(name)
     selected = inputs.select(metric)
-    result = compute(metric, [selected], input_names=tuple(selected))
+    return metric, compute(metric, [selected], input_names=tuple(selected))
+
+
+def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], language: str) -> list[tuple[Any, ...]]:
+    """The rows of a metric's result under `HEADERS`.
+
+    Args:
+        metric: that was measured.
+        result: of one item.
+        texts: of all pages, in the language.
+        language: of the rows.
+    """
     (item,) = result["items"]
-    why = item.get("unscored", "")
-    rows = [
+    words = texts["score"]
+    reason = translate_reason(item.get("unscored", ""), texts["board"]["causes"])
+    return [
         (
-            metric.title,
+            name_metric(metric, language),
             key.name,
             _text(item.get(key.name)),
-            key.unit,
-            _stand(key, item.get(key.name)),
+            unit_in(key.unit, language),
+            _stand(key, item.get(key.name), words["words_beside"]),
             *reach_text(key),
             range_text(key),
-            key.better,
-            why,
+            words["better"].get(key.better, key.better),
+            reason,
         )
         for key in metric.keys
     ]
-    return rows, result
 
 
-def table_of_values() -> gr.Dataframe:
+def table_of_values(texts: dict[str, Any]) -> gr.Dataframe:
     """The component for rows under `HEADERS`."""
-    return gr.Dataframe(headers=list(HEADERS), column_widths=list(WIDTHS), label="Values", interactive=False, wrap=True)
+    heads = [str(texts[name]) for name in HEADERS]
+    return gr.Dataframe(headers=heads, column_widths=list(WIDTHS), label=texts["values"], interactive=False, wrap=True)
 
 
 def place_of_problem(name: str) -> gr.HTML:
@@ -84,11 +106,10 @@ def problem(sentence: str) -> str:
     return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
 
 
-def _stand(key: Key, value: Any) -> str:
+def _stand(key: Key, value: Any, words: dict[str, Any]) -> str:
     """How a value stands to what people and good systems reach, as a word and a mark; empty where nobody knows."""
-    number = number_or_none(value)
-    word = word_for(key, number)
-    return f"{_MARKS[word]} {word}" if word else ""
+    word = word_for(key, number_or_none(value))
+    return f"{_MARKS[word]} {words[word]}" if word else ""
 
 
 def _text(value: Any) -> str:

@@ -18,12 +18,14 @@ from web_request import web_request
 from website import Site
 
 from podeval.errors import PodevalError
+from podeval.leaderboard.reasons import translate_reason
+from podeval.metrics.units import unit_in
 from podeval.scoring.isolated import read_results
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.results import ScoreRow
 from podeval.scoring.standing import number_text, reach_text, tone_for, usual_of, word_for
-from tabs.measuring import SINGLE, choose_metrics, list_offered, place_of_problem, problem
+from tabs.measuring import SINGLE, choose_metrics, list_offered, name_metric, place_of_problem, problem
 
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 OWN = "own"
@@ -43,6 +45,7 @@ class RecordingPart:
 
     def __init__(self, site: Site, language: str) -> None:
         self._site = site
+        self._language = language
         self._texts = site.texts[language]["score"]
 
     def build(self) -> None:
@@ -66,7 +69,7 @@ class RecordingPart:
             )
         player = answer_part("score-example")
         with gr.Accordion(texts["metrics"], open=False, elem_id="score-choices"):
-            names = choose_metrics("recording", label=texts["metrics"])
+            names = choose_metrics("recording", texts["metrics"], self._language)
         run = gr.Button(texts["measure"], variant="primary", elem_id="score-measure")
         wrong = place_of_problem("score-problem")
         values = answer_part("score-values")
@@ -151,14 +154,15 @@ class RecordingPart:
         results = read_results(session.lines, title)
         if results is None:
             return ""
+        reasons = self._site.texts[self._language]["board"]["causes"]
         pictures = plot_results(results).pictures.values() if results.timelines else ()
         return self._render(
             request,
             "score_values.html",
             title=title,
             results=results,
-            rows=[describe_row(row) for row in results.shown_rows],
-            unscored=[(name, one["unscored"]) for name, one in results.unscored.items()],
+            rows=[describe_row(row, self._language) for row in results.shown_rows],
+            unscored=[(name, translate_reason(one["unscored"], reasons)) for name, one in results.unscored.items()],
             # Drawn here of numbers alone; every text in them is escaped.
             plots=[Markup(picture.replace(PLOT_STYLE, "")) for picture in pictures],
             report=report,
@@ -168,16 +172,16 @@ class RecordingPart:
         return self._site.render_text(web_request(request), template, **values)
 
 
-def describe_row(row: ScoreRow) -> dict[str, Any]:
+def describe_row(row: ScoreRow, language: str) -> dict[str, Any]:
     """A value as the page shows it: in words, and as a gauge beside what people and good systems reach."""
     people, systems = reach_text(row.key)
     word = word_for(row.key, row.value)
     return {
-        "title": row.metric.title,
+        "title": name_metric(row.metric, language),
         "key": "" if row.metric.name == row.key.name else row.key.name,
-        "about": row.key.about or row.metric.about,
+        "about": row.key.about_in(language) or row.metric.purpose_in(language),
         "value": number_text(row.value),
-        "unit": row.key.unit,
+        "unit": unit_in(row.key.unit, language),
         "better": row.key.better,
         "people": people,
         "systems": systems,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gradio as gr
 from website import Site
 
-from tabs import script
 from tabs.recording import RecordingPart
+from tabs.script import ScriptPart
 
 PARTS_ID = "score-tabs"
 """The element id of the parts in Gradio's configuration."""
@@ -28,4 +28,4 @@ def build(site: Site, language: str, measuring: bool) -> None:
         with gr.Tab(texts["recording"], id="recording"):
             RecordingPart(site, language).build()
         with gr.Tab(texts["script"], id="script"):
-            script.build(texts)
+            ScriptPart(site, language).build()

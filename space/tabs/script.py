@@ -5,46 +5,63 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from website import Site
 
 from podeval.errors import PodevalError
 from podeval.metrics.description import VISITOR_INPUTS
 from podeval.metrics.inputs import MetricInputs
-from tabs.measuring import SINGLE, choose_metrics, measure_item, place_of_problem, problem, table_of_values
+from tabs.measuring import (
+    SINGLE,
+    choose_metrics,
+    list_rows,
+    measure_item,
+    place_of_problem,
+    problem,
+    table_of_values,
+)
 
 INPUTS = VISITOR_INPUTS["script"]
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
 
 
-def build(texts: dict[str, Any]) -> None:
-    """Put the tab's components where they are called for.
+class ScriptPart:
+    """The part of the tab for scripts, in one language.
 
     Args:
-        texts: of the tab, in its language.
+        site: whose texts it has.
+        language: of the texts.
     """
-    gr.Markdown(texts["script_about"])
-    text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label=texts["script"])
-    names = choose_metrics("script", texts["metrics"])
-    run = gr.Button(texts["measure"], variant="primary")
-    wrong = place_of_problem("script-problem")
-    values = table_of_values()
-    with gr.Accordion(texts["protocols"], open=False):
-        protocols = gr.JSON(label=texts["protocols_about"])
-    run.click(measure, [text, names], [wrong, values, protocols], **SINGLE)
 
+    def __init__(self, site: Site, language: str) -> None:
+        self._all_texts, self._language = site.texts[language], language
+        self._texts = self._all_texts["score"]
 
-def measure(text: str, names: list[str]) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
-    """What is wrong, if anything is; and the values of all chosen metrics with their protocols."""
-    rows: list[tuple[Any, ...]] = []
-    protocols: dict[str, Any] = {}
-    if not text.strip():
-        return problem("Enter a script first."), rows, protocols
-    try:
-        inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
-        inputs.read()  # what cannot be read is said before anything is measured
-        for name in names:
-            more, result = measure_item(name, inputs)
-            rows += more
-            protocols[name] = result["protocol"]
-    except PodevalError as error:
-        return problem(str(error)), rows, protocols
-    return "", rows, protocols
+    def build(self) -> None:
+        """Put the components where they are called for."""
+        texts = self._texts
+        gr.Markdown(texts["script_about"])
+        text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label=texts["script"])
+        names = choose_metrics("script", texts["metrics"], self._language)
+        run = gr.Button(texts["measure"], variant="primary")
+        wrong = place_of_problem("script-problem")
+        values = table_of_values(texts)
+        with gr.Accordion(texts["protocols"], open=False):
+            protocols = gr.JSON(label=texts["protocols_about"])
+        run.click(self.measure, [text, names], [wrong, values, protocols], **SINGLE)
+
+    def measure(self, text: str, names: list[str]) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
+        """What is wrong, if anything is; and the values of all chosen metrics with their protocols."""
+        rows: list[tuple[Any, ...]] = []
+        protocols: dict[str, Any] = {}
+        if not text.strip():
+            return problem(self._texts["enter_script"]), rows, protocols
+        try:
+            inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
+            inputs.read()  # what cannot be read is said before anything is measured
+            for name in names:
+                metric, result = measure_item(name, inputs)
+                rows += list_rows(metric, result, self._all_texts, self._language)
+                protocols[name] = result["protocol"]
+        except PodevalError as error:
+            return problem(str(error)), rows, protocols
+        return "", rows, protocols

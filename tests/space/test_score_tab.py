@@ -52,12 +52,12 @@ def part(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any
     return part_of(board_app.build(tmp_path_factory.mktemp("part") / "runs"))
 
 
-def part_of(app: Any, language: str = "en") -> Any:
+def part_of(app: Any, language: str = "en", name: str = "RecordingPart") -> Any:
     from gradio_routes import GradioGate
 
     (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
     functions = gate.apps[language].get_blocks().fns.values()
-    (method,) = (one.fn for one in functions if getattr(one.fn, "__qualname__", "") == "RecordingPart.measure")
+    (method,) = (one.fn for one in functions if getattr(one.fn, "__qualname__", "") == f"{name}.measure")
     return method.__self__
 
 
@@ -198,13 +198,17 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
     assert not list(tmp_path.glob("podeval-try-*")), "nothing of it stays"
 
 
-def test_a_script_is_measured(board_app: ModuleType) -> None:
-    from tabs import script
-
-    _, rows, protocols = script.measure("a b a b", ["mattr", "distinct_n"])
+def test_a_script_is_measured_in_the_readers_language(board_app: ModuleType, tmp_path: Path) -> None:
+    app = board_app.build(tmp_path / "runs")
+    english, chinese = (part_of(app, language, "ScriptPart") for language in ("en", "zh"))
+    _, rows, protocols = english.measure("a b a b", ["mattr", "distinct_n"])
     assert float({row[1]: row[2] for row in rows}["mattr"]) == 0.5
     assert set(protocols) == {"mattr", "distinct_n"}
-    assert "Enter a script first" in script.measure("  ", ["mattr"])[0]
+    assert "Enter a script first" in english.measure("  ", ["mattr"])[0]
+    _, rows, _ = chinese.measure("a b a b", ["info_dens"])
+    assert rows[0][0] == "信息密度"
+    assert rows[0][3] == "比特"
+    assert "请先输入脚本" in chinese.measure("  ", ["mattr"])[0]
 
 
 @pytest.mark.parametrize(
