@@ -206,7 +206,7 @@ def site_without_board(
     app = FastAPI()
     site_app.answer_errors(app, site)
     site_app.add_guard(app)
-    app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
+    app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))
     app.include_router(page.router(site))

@@ -57,7 +57,7 @@ def own_pages(runs: Path) -> Any:
     app = FastAPI()
     site_app.answer_errors(app, site)
     site_app.add_guard(app)
-    app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
+    app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.include_router(compare.router(site))
     app.include_router(report.router(site))

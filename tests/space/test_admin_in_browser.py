@@ -37,7 +37,7 @@ def test_a_freeze_is_read_by_everybody_and_stands_on_the_trail_until_it_is_thawe
     reason.fill(f"We move until 14:00 UTC. {HOSTILE}")
     with page.expect_navigation():
         page.get_by_role("button", name="Freeze (Votes)").click()
-    assert asked == ["Refuse them to everybody from now on?"]
+    assert asked == ["Stop accepting them from now on?"]
     assert HOSTILE in page.locator(".notice").inner_text()
     assert "froze" in page.locator("#decisions").inner_text()
     page.goto(f"{site}/arena/ratings")

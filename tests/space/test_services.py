@@ -55,7 +55,7 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     site = website.Site(services, auth.SignIn("oidc"))
     app = FastAPI()
     site_app.answer_errors(app, site)
-    app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
+    app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
     app.include_router(listening.router(site))
     told = TestClient(app).post("/listen/any/sessions", json={"pid": "ann", "consent": True})
     assert (told.status_code, told.json()["reason"]) == (503, "closed")

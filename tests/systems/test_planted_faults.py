@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.audio import faults
 from podeval.errors import BadInput
@@ -81,13 +82,15 @@ def test_scripts_without_room_for_faults_are_refused(espeak: EspeakNg) -> None:
 @pytest.mark.models
 def test_what_listens_for_faults_falls_and_what_does_not_stays(neural: HibariPiper) -> None:
     """The clean reading beside both controls, by the embedded profile's models."""
+    script = benchmarks.get("real_pod").items("demo")[0].script
+    assert script
     values: dict[str, dict[str, float | None]] = {}
     for system in (neural, ContentFaults(neural), SignalFaults(neural)):
-        speech = system.speak(SCRIPT)
+        speech = system.speak(script)
         recording = Recording.from_samples(speech.samples, speech.rate)
         values[system.name] = {}
         for name in ("content_errors", "speaker_attribution", "integrity"):
-            result = catalogue.get(name)({"recording": recording, "script": SCRIPT})
+            result = catalogue.get(name)({"recording": recording, "script": script})
             assert isinstance(result, Score)
             values[system.name] |= result.values
     clean, content, signal = (values[name] for name in ("hibari_piper", "content_faults", "signal_faults"))
