@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 
@@ -15,3 +16,8 @@ def system_address(system: str, where: str = "", item: str = "") -> str:
     """
     query = {"system": system, "where": where, "item": item}
     return f"/system?{urlencode({name: value for name, value in query.items() if value}, safe='/')}"
+
+
+def changed_address(path: str, query: dict[str, Any], **changed: Any) -> str:
+    """The address of a page with some of its parameters changed; those without a value are left out."""
+    return f"{path}?{urlencode({name: value for name, value in (query | changed).items() if value})}"

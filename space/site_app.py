@@ -8,29 +8,23 @@ from functools import partial
 from typing import Any
 
 from auth import (
-    CannotSignIn,
-    NotSignedIn,
     SessionMiddleware,
-    SignInRefused,
     cookie_secret,
     public_address,
 )
 from auth import router as sign_in_routes
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from error_answers import answer_errors
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from gradio_addresses import measures
 from not_found import Lost
 from part_routes import parts_style
 from request_guard import Guard, own_hosts
 from web_request import find_recordings_sender
-from website import HERE, UNREADABLE, UNRECORDED, Site, TooMany
+from website import HERE, Site
 
 from podeval import __version__
-from podeval.arena import ArenaRefused, refusal
-from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
-from podeval.store.files import DiskFull
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -38,15 +32,6 @@ _OWN = (
     *("/arena", "/listen", "/method", "/submit", "/submissions", "/queue", "/own", "/audio", "/api", "/health"),
     *("/metrics", "/sign-", "/admin", "/compare", "/report", "/system", "/judges", "/cards"),
 )
-_STATUS = {
-    refusal.FORGED: 403,
-    refusal.FOREIGN: 403,
-    refusal.UNKNOWN: 404,
-    refusal.EXPIRED: 410,
-    refusal.INVALID: 422,
-    refusal.TOO_MANY: 429,
-    refusal.CLOSED: 503,
-}
 
 
 def build_site(site: Site) -> FastAPI:
@@ -107,73 +92,6 @@ def _pages(site: Site) -> list[Any]:
     names = sorted((entry.name for entry in pkgutil.iter_modules(pages.__path__)), key=lambda name: name != "arena")
     modules = [importlib.import_module(f"pages.{name}") for name in names]
     return [module.router(site) for module in modules]
-
-
-def answer_errors(app: FastAPI, site: Site) -> None:
-    """Every refusal is a sentence: JSON for a program or script, a page for a person."""
-
-    def answer(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
-        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-            page = site.refused(request, reason, sentence)
-            page.status_code = status
-            page.headers.update(headers)
-            return page
-        code = sentence.code if isinstance(sentence, CodedSentence) else ""
-        return JSONResponse({"error": sentence, "reason": reason, "code": code}, status, headers)
-
-    @app.exception_handler(NotSignedIn)
-    async def answer_not_signed_in(request: Request, _: NotSignedIn) -> Response:
-        if site.how.mode == "none":
-            from services import NOWHERE
-
-            sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
-            return answer(request, 403, "closed", sentence)
-        sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
-        return answer(request, 401, "not signed in", sentence)
-
-    @app.exception_handler(CannotSignIn)
-    async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
-        _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
-        sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
-        return answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
-
-    @app.exception_handler(SignInRefused)
-    async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Response:
-        _LOG.error("a sign-in is refused: %r", error.__cause__)
-        sentence = CodedSentence(
-            "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
-            "it stays so, tell the operator of this board.",
-            code="sign-in-unproven",
-        )
-        return answer(request, 400, "unproven", sentence)
-
-    @app.exception_handler(TooMany)
-    async def answer_too_many(request: Request, error: TooMany) -> Response:
-        return answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
-
-    @app.exception_handler(ArenaRefused)
-    async def answer_refused(request: Request, error: ArenaRefused) -> Response:
-        return answer(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
-
-    @app.exception_handler(BadInput)
-    async def answer_bad_input(request: Request, error: BadInput) -> Response:
-        # Where the results lie is for the operator.
-        text = str(error).replace(str(site.services.runs.resolve()), "the folder of runs")
-        return answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
-
-    @app.exception_handler(StoreUnusable)
-    @app.exception_handler(DiskFull)
-    async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
-        # What is wrong names places on this machine: it is for the operator.
-        _LOG.error("the database cannot be used: %s", error)
-        sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
-        return answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
-
-    @app.exception_handler(RequestValidationError)
-    async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-        return answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
 
 def add_guard(app: FastAPI, *, local: bool = False, site: Site | None = None) -> None:

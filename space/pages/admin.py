@@ -11,12 +11,14 @@ from auth import NotSignedIn, Person
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
+from services import Decisions
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening.moderation import count_session
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.public_view import describe_publicly
+from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
 
 NEWEST = 100
@@ -96,18 +98,16 @@ class Goal(_Sent):
     votes: int | None = None
 
 
-def router(site: Site) -> APIRouter:
-    """The routes of operators."""
-    routes = APIRouter(include_in_schema=False)
-    if site.services.decisions is None or site.services.desk is None:
-        return routes
-    listening, queue = site.services.listening, site.services.desk.queue
-    decisions = site.services.decisions
-    board, arena, submissions = decisions.board, decisions.arena, decisions.submissions
+class AdminRoutes:
+    """The decisions of operators, each with its reason."""
 
-    def operator(request: Request) -> Person:
-        site.limit(request, "60/minute")
-        person = site.person(request)
+    def __init__(self, site: Site, decisions: Decisions, queue: Queue) -> None:
+        self.site, self.queue, self.listening = site, queue, site.services.listening
+        self.board, self.arena, self.submissions = decisions.board, decisions.arena, decisions.submissions
+
+    def _operator(self, request: Request) -> Person:
+        self.site.limit(request, "60/minute")
+        person = self.site.person(request)
         if person is None:
             raise NotSignedIn
         if not person.admin:
@@ -119,69 +119,85 @@ def router(site: Site) -> APIRouter:
             )
         return person
 
-    def by(request: Request) -> str:
-        person = operator(request)
+    def _by(self, request: Request) -> str:
+        person = self._operator(request)
         return "operator" if person.identity == "local" else person.name
 
-    @routes.get("/admin")
-    def page(request: Request) -> HTMLResponse:
-        operator(request)
-        rows = queue.all()[:NEWEST]
-        return site.render(
+    def page(self, request: Request) -> HTMLResponse:
+        """Show what is flagged, waits or was decided."""
+        self._operator(request)
+        rows = self.queue.all()[:NEWEST]
+        return self.site.render(
             request,
             "admin.html",
             freezable=FREEZABLE,
-            votes=board.flagged_votes(NEWEST),
-            sessions=board.flagged_sessions(NEWEST),
+            votes=self.board.flagged_votes(NEWEST),
+            sessions=self.board.flagged_sessions(NEWEST),
             submissions=[(describe_publicly(row), _MAY[row.state]) for row in rows],
-            pool=arena.pool(),
-            trail=board.trail(NEWEST),
+            pool=self.arena.pool(),
+            trail=self.board.trail(NEWEST),
             longest=LONGEST_REASON,
         )
 
-    @routes.post("/admin/votes")
-    def vote(request: Request, sent: AboutVote) -> JSONResponse:
-        arena.count_vote(sent.vote, sent.counted, sent.reason, by(request))
+    def vote(self, request: Request, sent: AboutVote) -> JSONResponse:
+        """Count a vote, or leave it out."""
+        self.arena.count_vote(sent.vote, sent.counted, sent.reason, self._by(request))
         return JSONResponse({"vote": sent.vote, "counted": sent.counted})
 
-    @routes.post("/admin/voters")
-    def voter(request: Request, sent: AboutVoter) -> JSONResponse:
-        changed = arena.count_voter(sent.voter, sent.counted, sent.reason, by(request))
+    def voter(self, request: Request, sent: AboutVoter) -> JSONResponse:
+        """Count all votes of a voter, or leave them out."""
+        changed = self.arena.count_voter(sent.voter, sent.counted, sent.reason, self._by(request))
         return JSONResponse({"voter": sent.voter, "counted": sent.counted, "votes": changed})
 
-    @routes.post("/admin/sessions")
-    def session(request: Request, sent: AboutSession) -> JSONResponse:
-        count_session(listening, sent.test, sent.listener, sent.counted, sent.reason, by(request))
+    def session(self, request: Request, sent: AboutSession) -> JSONResponse:
+        """Count a listener of a listening test, or leave them out."""
+        count_session(self.listening, sent.test, sent.listener, sent.counted, sent.reason, self._by(request))
         return JSONResponse({"listener": sent.listener, "counted": sent.counted})
 
-    @routes.post("/admin/submissions")
-    def submission(request: Request, sent: AboutSubmission) -> JSONResponse:
+    def submission(self, request: Request, sent: AboutSubmission) -> JSONResponse:
+        """Queue a submission again, or cancel, withdraw or take it down."""
         decide = {
-            "requeue": submissions.requeue,
-            "cancel": submissions.cancel,
-            "withdraw": submissions.withdraw,
-            "takedown": submissions.take_down,
+            "requeue": self.submissions.requeue,
+            "cancel": self.submissions.cancel,
+            "withdraw": self.submissions.withdraw,
+            "takedown": self.submissions.take_down,
         }[sent.action]
-        return JSONResponse({"id": sent.id, "state": decide(sent.id, sent.reason, by(request)).state})
+        return JSONResponse({"id": sent.id, "state": decide(sent.id, sent.reason, self._by(request)).state})
 
-    @routes.post("/admin/frozen")
-    def frozen(request: Request, sent: Freeze) -> JSONResponse:
-        (board.freeze if sent.frozen else board.thaw)(sent.what, sent.reason, by(request))
+    def frozen(self, request: Request, sent: Freeze) -> JSONResponse:
+        """Freeze votes or submissions, or take them again."""
+        (self.board.freeze if sent.frozen else self.board.thaw)(sent.what, sent.reason, self._by(request))
         return JSONResponse({"what": sent.what, "frozen": sent.frozen})
 
-    @routes.post("/admin/dimensions")
-    def dimension(request: Request, sent: AboutDimension) -> JSONResponse:
-        arena.open_dimension(sent.dimension, sent.open, sent.reason, by(request))
+    def dimension(self, request: Request, sent: AboutDimension) -> JSONResponse:
+        """Open or close a dimension for new battles."""
+        self.arena.open_dimension(sent.dimension, sent.open, sent.reason, self._by(request))
         return JSONResponse({"dimension": sent.dimension, "open": sent.open})
 
-    @routes.post("/admin/systems")
-    def system(request: Request, sent: AboutSystem) -> JSONResponse:
-        arena.pool_system(sent.system, sent.shown, sent.reason, by(request))
+    def system(self, request: Request, sent: AboutSystem) -> JSONResponse:
+        """Put a system into the pool of new battles, or take it out."""
+        self.arena.pool_system(sent.system, sent.shown, sent.reason, self._by(request))
         return JSONResponse({"system": sent.system, "shown": sent.shown})
 
-    @routes.post("/admin/goal")
-    def goal(request: Request, sent: Goal) -> JSONResponse:
-        arena.set_goal(sent.votes, sent.reason, by(request))
+    def goal(self, request: Request, sent: Goal) -> JSONResponse:
+        """Set the goal of votes for each dimension, or none."""
+        self.arena.set_goal(sent.votes, sent.reason, self._by(request))
         return JSONResponse({"votes": sent.votes})
 
+
+def router(site: Site) -> APIRouter:
+    """The routes of operators."""
+    routes = APIRouter(include_in_schema=False)
+    if site.services.decisions is None or site.services.desk is None:
+        return routes
+    pages = AdminRoutes(site, site.services.decisions, site.services.desk.queue)
+    routes.get("/admin")(pages.page)
+    routes.post("/admin/votes")(pages.vote)
+    routes.post("/admin/voters")(pages.voter)
+    routes.post("/admin/sessions")(pages.session)
+    routes.post("/admin/submissions")(pages.submission)
+    routes.post("/admin/frozen")(pages.frozen)
+    routes.post("/admin/dimensions")(pages.dimension)
+    routes.post("/admin/systems")(pages.system)
+    routes.post("/admin/goal")(pages.goal)
     return routes

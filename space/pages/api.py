@@ -52,22 +52,22 @@ class Health(BaseModel):
     frozen: dict[str, str]
 
 
-def router(site: Site) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(tags=["board"])
-    folder = site.results
-    probe = WriteProbe(site.services.database)
+class ApiRoutes:
+    """Answers to programs: the board's numbers, items, votes, and whether the site is well."""
 
-    @routes.get("/api/v1/benchmarks")
-    def all_benchmarks(request: Request) -> list[dict[str, Any]]:
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.folder = site.results
+        self.probe = WriteProbe(site.services.database)
+
+    def all_benchmarks(self, request: Request) -> list[dict[str, Any]]:
         """Every benchmark's record: tracks, splits, dimensions, metrics, breakdowns, aggregation."""
-        site.limit(request, RATE)
+        self.site.limit(request, RATE)
         return [benchmarks.get(name).model_dump(mode="json") for name in benchmarks.names()]
 
-    @routes.get("/api/v1/metrics")
-    def all_metrics(request: Request) -> list[dict[str, Any]]:
+    def all_metrics(self, request: Request) -> list[dict[str, Any]]:
         """Every metric's declaration: version, keys with direction and bounds, inputs, parameters."""
-        site.limit(request, RATE)
+        self.site.limit(request, RATE)
         return [
             {
                 "name": metric.name,
@@ -86,8 +86,8 @@ def router(site: Site) -> APIRouter:
             for metric in catalogue.all_metrics()
         ]
 
-    @routes.get("/api/v1/board")
     def board(
+        self,
         request: Request,
         benchmark: str = "",
         profile: str = "",
@@ -100,14 +100,16 @@ def router(site: Site) -> APIRouter:
         """The numbers: value, interval, rank range, scored and unscored, protocol. Numbers of different protocols or
         profiles are never to be compared.
         """
-        site.limit(request, RATE)
-        rows = _filter_rows(folder, folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric)
+        self.site.limit(request, RATE)
+        rows = _filter_rows(
+            self.folder, self.folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric
+        )
         if slice is not None:
-            rows = _filter_rows(folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
+            rows = _filter_rows(self.folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
         return BoardPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
 
-    @routes.get("/api/v1/items")
     def items(
+        self,
         request: Request,
         system: str,
         benchmark: str = "",
@@ -116,16 +118,16 @@ def router(site: Site) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
     ) -> BoardPage:
         """Every result of one system, item by item."""
-        site.limit(request, RATE)
-        rows = _filter_rows(folder, folder.items(), system=system, benchmark=benchmark, metric=metric)
+        self.site.limit(request, RATE)
+        rows = _filter_rows(self.folder, self.folder.items(), system=system, benchmark=benchmark, metric=metric)
         results = _json_rows(rows.iloc[offset : offset + limit])
         for row in results:
             row["result"] = json.loads(row["result"])
             row.pop("output", None)
         return BoardPage(total=len(rows), rows=results)
 
-    @routes.get("/api/v1/votes")
     def votes(
+        self,
         request: Request,
         dimension: str | None = None,
         offset: Annotated[int, Query(ge=0)] = 0,
@@ -134,21 +136,20 @@ def router(site: Site) -> APIRouter:
         """The votes that count, in the order in which they were recorded; voters are salted pseudonyms. Lengths and
         loudness of what was heard are not told, as they would name the sides of battles that are open.
         """
-        site.limit(request, "20/minute")
-        table = site.services.arena.battles(dimension=dimension)[list(PUBLIC_COLUMNS)]
+        self.site.limit(request, "20/minute")
+        table = self.site.services.arena.battles(dimension=dimension)[list(PUBLIC_COLUMNS)]
         return BoardPage(total=len(table), rows=_json_rows(table.iloc[offset : offset + limit]))
 
-    @routes.get("/health")
-    def health() -> Response:
+    def health(self) -> Response:
         """Whether the database answers (503 where it does not), and whether it takes votes and submissions."""
-        services = site.services
+        services = self.site.services
         try:
             frozen = services.frozen()
         except Exception as error:
             # Where it is, is for the operator.
             _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
             return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
-        closed = services.closed or probe.why_not()
+        closed = services.closed or self.probe.why_not()
         state = Health(
             status="ok",
             version=__version__,
@@ -159,21 +160,32 @@ def router(site: Site) -> APIRouter:
         )
         return JSONResponse(state.model_dump())
 
-    @routes.get("/metrics", include_in_schema=False)
-    def counts(request: Request) -> PlainTextResponse:
+    def counts(self, request: Request) -> PlainTextResponse:
         """Counts in Prometheus' text format."""
-        site.limit(request, RATE)
-        counted = site.services.arena.counts()
+        self.site.limit(request, RATE)
+        counted = self.site.services.arena.counts()
         lines = [
             "# TYPE podeval_votes_total counter",
             *(f'podeval_votes_total{{outcome="{name}"}} {count}' for name, count in sorted(counted.outcomes.items())),
             "# TYPE podeval_battles_total counter",
             f"podeval_battles_total {counted.battles}",
             "# TYPE podeval_board_rows gauge",
-            f"podeval_board_rows {len(folder.board())}",
+            f"podeval_board_rows {len(self.folder.board())}",
         ]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
+
+def router(site: Site) -> APIRouter:
+    """The routes."""
+    routes = APIRouter(tags=["board"])
+    pages = ApiRoutes(site)
+    routes.get("/api/v1/benchmarks")(pages.all_benchmarks)
+    routes.get("/api/v1/metrics")(pages.all_metrics)
+    routes.get("/api/v1/board")(pages.board)
+    routes.get("/api/v1/items")(pages.items)
+    routes.get("/api/v1/votes")(pages.votes)
+    routes.get("/health")(pages.health)
+    routes.get("/metrics", include_in_schema=False)(pages.counts)
     return routes
 
 

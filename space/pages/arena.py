@@ -54,116 +54,118 @@ class BallotSent(BaseModel):
     seconds_b: float = 0.0
 
 
-def router(site: Site) -> APIRouter:
-    """The routes of the arena and of its sounds."""
-    routes, parts = APIRouter(tags=["arena"]), APIRouter(route_class=PartRoute)
-    routes.include_router(audio_routes.router(site))
-    arena = site.services.arena
-    rankings, personals = Rankings(arena), Personals(arena)
-    in_turn = ThreadPool(AT_ONCE)
+class ArenaRoutes:
+    """Battles, votes and ratings, as a page and as data."""
 
-    def voter(request: Request) -> str:
-        person = site.require_person(request)
-        return arena.voter(person.identity, person.name)
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.arena = site.services.arena
+        self.rankings, self.personals = Rankings(self.arena), Personals(self.arena)
 
-    @parts.get("/arena", include_in_schema=False)
-    def battle_part(request: Request) -> HTMLResponse:
-        texts = site.texts[site.language(request)]["arena"]
+    def _voter(self, request: Request) -> str:
+        person = self.site.require_person(request)
+        return self.arena.voter(person.identity, person.name)
+
+    def battle_part(self, request: Request) -> HTMLResponse:
+        """Show the tab in which people vote."""
+        texts = self.site.texts[self.site.language(request)]["arena"]
         script = {"texts": texts["script"], "refused": texts["refused"]}
-        return site.render(
-            request, "arena.html", offered=arena.dimensions_by_protocol(), script_data=Markup(as_script_data(script))
-        )  # fmt: skip
+        offered = self.arena.dimensions_by_protocol()
+        return self.site.render(request, "arena.html", offered=offered, script_data=Markup(as_script_data(script)))
 
-    def show(request: Request, view: BattleView) -> JSONResponse:
+    def _show(self, request: Request, view: BattleView) -> JSONResponse:
         """A battle as data, and what is asked as a page shows it."""
-        texts = site.texts[site.language(request)]
+        texts = self.site.texts[self.site.language(request)]
         names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
         names |= texts["arena"]["names"]
-        task = site.render_text(request, "arena_task.html", view=view, names=names)
+        task = self.site.render_text(request, "arena_task.html", view=view, names=names)
         return JSONResponse(_battle(view) | {"task": task})
 
-    @routes.post("/arena/battles")
-    @in_turn
-    def battle(request: Request, wish: Wish) -> JSONResponse:
+    def battle(self, request: Request, wish: Wish) -> JSONResponse:
         """A new battle for who asks: two outputs, blind."""
-        site.limit(request, "30/minute")
-        view = arena.serve(voter(request), protocol=wish.protocol or None, dimension=wish.dimension or None)
-        return show(request, view)
+        self.site.limit(request, "30/minute")
+        view = self.arena.serve(self._voter(request), protocol=wish.protocol or None, dimension=wish.dimension or None)
+        return self._show(request, view)
 
-    @routes.get("/arena/battles/{token}")
-    @in_turn
-    def again(request: Request, token: str) -> JSONResponse:
+    def again(self, request: Request, token: str) -> JSONResponse:
         """A battle again while it is open, for whom it was made."""
-        site.limit(request, "60/minute")
-        return show(request, arena.show(token, voter(request)))
+        self.site.limit(request, "60/minute")
+        return self._show(request, self.arena.show(token, self._voter(request)))
 
-    @routes.post("/arena/votes")
-    @in_turn
-    def vote(request: Request, sent: BallotSent) -> JSONResponse:
+    def vote(self, request: Request, sent: BallotSent) -> JSONResponse:
         """Record a vote; the answer comes when it is on the disk, and is the same for a vote sent again."""
-        site.limit(request, "60/minute")
-        who = voter(request)
-        ballot = Ballot(**sent.model_dump(), origin=arena.origin(site.origin(request)))
-        return JSONResponse(_acknowledgement(arena.vote(who, ballot)))
+        self.site.limit(request, "60/minute")
+        who = self._voter(request)
+        ballot = Ballot(**sent.model_dump(), origin=self.arena.origin(self.site.origin(request)))
+        return JSONResponse(_acknowledgement(self.arena.vote(who, ballot)))
 
-    @routes.get("/arena/votes/{vote}/reveal")
-    @in_turn
-    def reveal(request: Request, vote: str) -> JSONResponse:
+    def reveal(self, request: Request, vote: str) -> JSONResponse:
         """Who was who in a battle that one judged, with the ratings by now; null where the arena does not tell."""
-        site.limit(request, "60/minute")
-        reveal = rankings.reveal(voter(request), vote)
+        self.site.limit(request, "60/minute")
+        reveal = self.rankings.reveal(self._voter(request), vote)
         return JSONResponse(None if reveal is None else asdict(reveal))
 
-    @parts.get("/arena/votes/{vote}/revealed")
-    @in_turn
-    def revealed(request: Request, vote: str) -> HTMLResponse:
+    def revealed(self, request: Request, vote: str) -> HTMLResponse:
         """The same for people, with both recordings to be heard again and the board of one's own votes."""
-        site.limit(request, "60/minute")
-        who = voter(request)
-        reveal = rankings.reveal(who, vote)
-        on_board = set(site.results.board()["system"]) if reveal is not None else set()
-        return site.render(
-            request, "arena_revealed.html", told=reveal, mine=personals.of(who), board_from=BOARD_FROM,
+        self.site.limit(request, "60/minute")
+        who = self._voter(request)
+        reveal = self.rankings.reveal(who, vote)
+        on_board = set(self.site.results.board()["system"]) if reveal is not None else set()
+        return self.site.render(
+            request, "arena_revealed.html", told=reveal, mine=self.personals.of(who), board_from=BOARD_FROM,
             pages={side.system: system_address(side.system) for side in (reveal.a, reveal.b) if side.system in on_board}
             if reveal is not None else {},
         )  # fmt: skip
 
-    @routes.get("/arena/me")
-    @in_turn
-    def me(request: Request) -> JSONResponse:
+    def me(self, request: Request) -> JSONResponse:
         """How much one judged, and how often the other voters see it the same way."""
-        site.limit(request, "60/minute")
-        return JSONResponse(asdict(personals.of(voter(request))))
+        self.site.limit(request, "60/minute")
+        return JSONResponse(asdict(self.personals.of(self._voter(request))))
 
-    @routes.get("/arena/ratings", include_in_schema=False)
-    def ratings(request: Request, dimension: str = "", protocol: str = "") -> HTMLResponse:
-        site.limit(request, "60/minute")
-        ranking = rankings.current()
+    def ratings(self, request: Request, dimension: str = "", protocol: str = "") -> HTMLResponse:
+        """Show the ratings of one dimension with what they rest on."""
+        self.site.limit(request, "60/minute")
+        ranking = self.rankings.current()
         by = protocol if protocol in ranking.protocols else next(iter(ranking.protocols), "")
         parts = ranking.protocols.get(by, {})
         chosen = dimension if dimension in parts else next(iter(parts), None)
-        texts = site.texts[site.language(request)]["arena"]
-        board = site.results.board()
-        return site.render(
+        texts = self.site.texts[self.site.language(request)]["arena"]
+        board = self.site.results.board()
+        return self.site.render(
             request, "arena_ratings.html", ranking=ranking, protocol=by, chosen=chosen, pooled=POOLED,
-            goal=arena.votes_goal(), pages={name: system_address(name) for name in set(board["system"])},
+            goal=self.arena.votes_goal(), pages={name: system_address(name) for name in set(board["system"])},
             shown=_ranking_content(ranking, parts[chosen], texts) if chosen else None,
         )  # fmt: skip
 
-    @routes.get("/arena/ratings.json")
-    def ratings_json(request: Request) -> JSONResponse:
+    def ratings_json(self, request: Request) -> JSONResponse:
         """The rankings by public votes, on excerpts and on whole recordings: ratings with 95 % intervals and ranks."""
-        site.limit(request, "60/minute")
-        return JSONResponse(rankings.current().document())
+        self.site.limit(request, "60/minute")
+        return JSONResponse(self.rankings.current().document())
 
-    @routes.get("/arena/ratings.csv", response_class=Response)
-    def ratings_csv(request: Request) -> Response:
+    def ratings_csv(self, request: Request) -> Response:
         """The same as a table."""
-        site.limit(request, "60/minute")
-        content = csv_safe(rankings.current().table()).to_csv(index=False)
+        self.site.limit(request, "60/minute")
+        content = csv_safe(self.rankings.current().table()).to_csv(index=False)
         headers = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}
         return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
 
+
+def router(site: Site) -> APIRouter:
+    """The routes of the arena and of its sounds."""
+    routes, parts = APIRouter(tags=["arena"]), APIRouter(route_class=PartRoute)
+    routes.include_router(audio_routes.router(site))
+    in_turn = ThreadPool(AT_ONCE)
+    pages = ArenaRoutes(site)
+    parts.get("/arena", include_in_schema=False)(pages.battle_part)
+    routes.post("/arena/battles")(in_turn(pages.battle))
+    routes.get("/arena/battles/{token}")(in_turn(pages.again))
+    routes.post("/arena/votes")(in_turn(pages.vote))
+    routes.get("/arena/votes/{vote}/reveal")(in_turn(pages.reveal))
+    parts.get("/arena/votes/{vote}/revealed")(in_turn(pages.revealed))
+    routes.get("/arena/me")(in_turn(pages.me))
+    routes.get("/arena/ratings", include_in_schema=False)(pages.ratings)
+    routes.get("/arena/ratings.json")(pages.ratings_json)
+    routes.get("/arena/ratings.csv", response_class=Response)(pages.ratings_csv)
     routes.include_router(parts)
     return routes
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
+import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from leading_systems import leading_systems
+from links import changed_address
 from markupsafe import Markup
 from player_data import PlayerSide
 from thread_limits import Full, ThreadPool, WaitingRoom
@@ -35,15 +37,19 @@ MOST, MOST_EACH = 36, 6
 _KEEP = {"Cache-Control": "private, max-age=600"}
 
 
-def router(site: Site) -> APIRouter:
-    """The page and its sounds."""
-    routes = APIRouter(include_in_schema=False)
-    read = site.reports
-    folder, shelf = read.folder, read.shelf
-    recordings = Recordings(folder, Playback.default())
+class ComparePage:
+    """Two systems side by side, and their sounds."""
 
-    @routes.get("/compare")
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.read = site.reports
+        self.folder, self.shelf = self.read.folder, self.read.shelf
+        self.recordings = Recordings(self.folder, Playback.default())
+        self.queue = WaitingRoom(MOST, MOST_EACH)
+        self.in_turn = ThreadPool(AT_ONCE)
+
     def page(
+        self,
         request: Request,
         a: str = "",
         b: str = "",
@@ -53,99 +59,116 @@ def router(site: Site) -> APIRouter:
         part: int = 0,
         level: bool = False,
     ) -> HTMLResponse:
-        site.limit(request, "120/minute")
-        board = folder.board()
-        every_text = site.texts[site.language(request)]
+        """Show two systems, and one item that both spoke."""
+        self.site.limit(request, "120/minute")
+        board = self.folder.board()
+        every_text = self.site.texts[self.site.language(request)]
         texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
         leading = not (a or b)
         if leading:
-            a, b = (*leading_systems(folder, 2), "", "")[:2]
+            a, b = (*leading_systems(self.folder, 2), "", "")[:2]
         chosen = {"a": a, "b": b, "benchmark": benchmark}
-
-        def ask_for_two() -> HTMLResponse:
-            systems = sides(board) if len(board) else []
-            return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-
         if board.empty or not (a and b):
-            return ask_for_two()
+            return self._ask_for_two(request, board, chosen)
         try:
-            comparison = compare(board, shelf, a, b, benchmark)
+            comparison = compare(board, self.shelf, a, b, benchmark)
         except UnknownSystem as error:
             if leading:
-                return ask_for_two()
+                return self._ask_for_two(request, board, chosen)
             raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         shared = comparison.item(item) if item else _first_heard(comparison)
         if item and shared is None:
             raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
         column = next((c for c in comparison.headlines if c.id == by), None) or next(iter(comparison.headlines), None)
         query = {"a": a, "b": b, "benchmark": comparison.where, "by": column.id if column else "", "level": int(level)}
-
-        def link(**changed: Any) -> str:
-            return f"/compare?{urlencode({name: value for name, value in (query | changed).items() if value})}"
-
-        both = zip((comparison.a, comparison.b), shared.outputs, strict=True) if shared else ()
-        players = [PlayerSide(side.system, side.title, output) for side, output in both]
-        deck = player_data.deck(folder, players, comparison.where, shared.id, texts, part, level) if shared else None
-        return site.render(
+        deck = self._deck(comparison, shared, texts, part, level) if shared else None
+        return self.site.render(
             request,
             "compare.html",
             systems=sides(board),
             chosen=chosen | {"benchmark": comparison.where},
-            found=comparison,
-            places=comparison.places,
-            dimensions=_values(comparison, texts),
-            column=column,
-            headers=[(c.id, c.header_in(texts["language"])) for c in comparison.headlines],
-            items=[_item(entry, column, texts) for entry in comparison.items],
-            plot=Markup(differences(comparison, column, texts["plot"] | {"language": texts["language"]}))
-            if column
-            else None,
-            shared=shared,
-            scores=_scores(shared, comparison, texts) if shared else [],
-            deck=deck,
             level=level,
-            link=link,
+            shared=shared,
+            deck=deck,
+            link=partial(changed_address, "/compare", query),
             script_data=Markup(as_script_data(player_data.script_data(deck, texts))),
+            **_content(comparison, column, shared, texts),
         )
 
-    queue = WaitingRoom(MOST, MOST_EACH)
-    in_turn = ThreadPool(AT_ONCE)
+    def _ask_for_two(self, request: Request, board: pd.DataFrame, chosen: dict[str, str]) -> HTMLResponse:
+        systems = sides(board) if len(board) else []
+        return self.site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
 
-    @in_turn
-    def send_copy(system: str, where: str, item: str, part: int, beside: str) -> Response:
-        copy = recordings.file(*_outputs(shelf, system, where, item, part, beside))
+    def _deck(
+        self, comparison: SystemComparison, shared: Shared, texts: dict[str, Any], part: int, level: bool
+    ) -> dict[str, Any] | None:
+        """Both outputs of an item, as the player takes them."""
+        both = zip((comparison.a, comparison.b), shared.outputs, strict=True)
+        players = [PlayerSide(side.system, side.title, output) for side, output in both]
+        return player_data.deck(self.folder, players, comparison.where, shared.id, texts, part, level)
+
+    def _send_copy(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
+        copy = self.recordings.file(*_outputs(self.shelf, system, where, item, part, beside))
         if copy is None:
             raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
         return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
-    @in_turn
-    def send_peaks(system: str, where: str, item: str, part: int, beside: str) -> Response:
-        magnitudes = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
+    def _send_peaks(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
+        magnitudes = self.recordings.peaks(*_outputs(self.shelf, system, where, item, part, beside))
         if magnitudes is None:
             raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
         return JSONResponse({"peaks": magnitudes}, headers=_KEEP)
 
-    async def answer_in_turn(
-        request: Request, answer: Callable[..., Awaitable[Response]], *sound: str | int
+    async def _answer_in_turn(
+        self, request: Request, answer: Callable[..., Awaitable[Response]], *sound: str | int
     ) -> Response:
         try:
-            with queue.enter(site.origin(request)):
+            with self.queue.enter(self.site.origin(request)):
                 return await answer(*sound)
         except Full:
             sentence = "many sounds are being prepared at the moment; try again in a few seconds"
             return JSONResponse({"error": sentence, "reason": refusal.TOO_MANY}, 503, {"Retry-After": "5"})
 
-    @routes.api_route("/compare/audio", methods=["GET", "HEAD"])
-    async def audio(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
-        site.limit(request, "300/minute")
-        return await answer_in_turn(request, send_copy, system, where, item, part, beside)
+    async def audio(
+        self, request: Request, system: str, where: str, item: str, part: int = 0, beside: str = ""
+    ) -> Response:
+        """Send a recording, at the loudness of the one beside it where that is named."""
+        self.site.limit(request, "300/minute")
+        return await self._answer_in_turn(request, self.in_turn(self._send_copy), system, where, item, part, beside)
 
-    @routes.get("/compare/peaks")
-    async def peaks(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
-        site.limit(request, "120/minute")
-        return await answer_in_turn(request, send_peaks, system, where, item, part, beside)
+    async def peaks(
+        self, request: Request, system: str, where: str, item: str, part: int = 0, beside: str = ""
+    ) -> Response:
+        """Send the peaks that a player draws."""
+        self.site.limit(request, "120/minute")
+        return await self._answer_in_turn(request, self.in_turn(self._send_peaks), system, where, item, part, beside)
 
+
+def router(site: Site) -> APIRouter:
+    """The page and its sounds."""
+    routes = APIRouter(include_in_schema=False)
+    pages = ComparePage(site)
+    routes.get("/compare")(pages.page)
+    routes.api_route("/compare/audio", methods=["GET", "HEAD"])(pages.audio)
+    routes.get("/compare/peaks")(pages.peaks)
     return routes
+
+
+def _content(
+    comparison: SystemComparison, column: Column | None, shared: Shared | None, texts: dict[str, Any]
+) -> dict[str, Any]:
+    """What the page says of two systems: their values, items and differences."""
+    words = texts["plot"] | {"language": texts["language"]}
+    return {
+        "found": comparison,
+        "places": comparison.places,
+        "dimensions": _values(comparison, texts),
+        "column": column,
+        "headers": [(c.id, c.header_in(texts["language"])) for c in comparison.headlines],
+        "items": [_item(entry, column, texts) for entry in comparison.items],
+        "plot": Markup(differences(comparison, column, words)) if column else None,
+        "scores": _scores(shared, comparison, texts) if shared else [],
+    }
 
 
 def _outputs(

@@ -45,44 +45,45 @@ class PageSent(BaseModel):
     seconds: float | None = None
 
 
-def router(site: Site) -> APIRouter:
-    """The routes of a listener."""
-    routes = APIRouter(include_in_schema=False)
-    listening = site.services.listening
-    sounds = StimulusAudio(listening, Playback.default(), site.services.runs)
+class ListenerRoutes:
+    """A listener's way through a test: invitation, pages, sounds, end."""
 
-    def identity(request: Request, invitation: Invitation) -> str:
-        if reason := site.services.closed or site.services.only_votes:
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.listening = site.services.listening
+        self.sounds = StimulusAudio(self.listening, Playback.default(), site.services.runs)
+
+    def _identity(self, request: Request, invitation: Invitation) -> str:
+        if reason := self.site.services.closed or self.site.services.only_votes:
             raise ArenaRefused(refusal.CLOSED, reason)
         if invitation.prolific:
             return f"prolific:{invitation.prolific}"
-        return f"invited:{invitation.pid}" if invitation.pid else site.require_person(request).identity
+        return f"invited:{invitation.pid}" if invitation.pid else self.site.require_person(request).identity
 
-    @routes.get("/listen/{test}")
-    def page(request: Request, test: str) -> HTMLResponse:
-        site.limit(request, FAST)
-        overview = _overview(site, test)
+    def page(self, request: Request, test: str) -> HTMLResponse:
+        """Show the invitation to a test."""
+        self.site.limit(request, FAST)
+        overview = _overview(self.site, test)
         design = overview.design
         invited = bool(request.query_params.get("PROLIFIC_PID") or request.query_params.get("pid"))
         script = {
             "test": design.id,
             "kind": design.kind,
             "closed": overview.closed,
-            "texts": site.texts[site.language(request)]["listening"]["script"],
+            "texts": self.site.texts[self.site.language(request)]["listening"]["script"],
         }
-        return site.render(
+        return self.site.render(
             request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.each))),
-            welcome=invited or site.person(request) is not None, script_data=Markup(as_script_data(script)),
+            welcome=invited or self.site.person(request) is not None, script_data=Markup(as_script_data(script)),
             address=f"{request.url.path}?{request.url.query}",
         )  # fmt: skip
 
-    @routes.post("/listen/{test}/sessions")
-    def begin(request: Request, test: str, invitation: Invitation) -> JSONResponse:
+    def begin(self, request: Request, test: str, invitation: Invitation) -> JSONResponse:
         """Come back, or begin where the listener consents; null for who has not begun and does not consent."""
-        site.limit(request, "600/hour")
-        who = identity(request, invitation)
-        overview = _overview(site, test)
-        stands = listening.resume(test, who)
+        self.site.limit(request, "600/hour")
+        who = self._identity(request, invitation)
+        overview = _overview(self.site, test)
+        stands = self.listening.resume(test, who)
         if stands is None and invitation.consent:
             if overview.closed:
                 raise ArenaRefused(
@@ -91,54 +92,67 @@ def router(site: Site) -> APIRouter:
                     code="listening-test-closed",
                     parameters={"test": test},
                 )
-            person = site.person(request)
+            person = self.site.person(request)
             # Who comes by an invitation is not asked for a name, whether signed in or not.
             name = person.name if person is not None and person.identity == who else ""
-            stands = listening.start(test, who, origin=site.origin(request), name=name)
+            stands = self.listening.start(test, who, origin=self.site.origin(request), name=name)
         return JSONResponse(stands and _progress(stands))
 
-    @routes.get("/listen/sessions/{session}/pages/{number}")
-    def show(request: Request, session: str, number: int) -> JSONResponse:
-        site.limit(request, FAST)
+    def show(self, request: Request, session: str, number: int) -> JSONResponse:
         """A page as data, and as the cards and questions that its listener sees."""
-        saved, test_page = listening.answered(session, number), listening.show(session, number)
-        form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
+        self.site.limit(request, FAST)
+        saved, test_page = self.listening.answered(session, number), self.listening.show(session, number)
+        form = self.site.render_text(request, "listening_page.html", shown=test_page, session=session)
         page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}
         if test_page.check:
-            page_content["title"] = site.texts[site.language(request)]["listening"]["asked"]["headphones"]["title"]
+            page_content["title"] = self.site.texts[self.site.language(request)]["listening"]["asked"]["headphones"][
+                "title"
+            ]
         return JSONResponse(page_content)
 
-    @routes.post("/listen/sessions/{session}/pages/{number}")
-    def save(request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:
-        site.limit(request, FAST)
-        done = listening.save(session, number, sent.answer, heard_shares=sent.heard, seconds=sent.seconds)
+    def save(self, request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:
+        """Keep a listener's answers on a page."""
+        self.site.limit(request, FAST)
+        done = self.listening.save(session, number, sent.answer, heard_shares=sent.heard, seconds=sent.seconds)
         return JSONResponse(_progress(done))
 
-    @routes.post("/listen/sessions/{session}/finish")
-    def finish(request: Request, session: str) -> JSONResponse:
-        site.limit(request, FAST)
-        listening.finish(session)
-        return JSONResponse(_progress(listening.progress(session)))
+    def finish(self, request: Request, session: str) -> JSONResponse:
+        """End a listener's session."""
+        self.site.limit(request, FAST)
+        self.listening.finish(session)
+        return JSONResponse(_progress(self.listening.progress(session)))
 
-    @routes.api_route("/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"])
-    def play(request: Request, session: str, number: int, letter: str) -> Response:
-        site.limit(request, SOUND)
-        sound = sounds.file(session, number, letter)
+    def play(self, request: Request, session: str, number: int, letter: str) -> Response:
+        """Send the sound of a stimulus, whole or a range of it."""
+        self.site.limit(request, SOUND)
+        sound = self.sounds.file(session, number, letter)
         if isinstance(sound, bytes):
             return audio_routes.sound_of_bytes(sound, request.headers.get("Range", ""))
         return audio_routes.sound(sound)
 
-    @routes.get("/listen/sessions/{session}/pages/{number}/peaks/{letter}")
-    def peaks(request: Request, session: str, number: int, letter: str) -> Response:
-        site.limit(request, FAST)
-        return audio_routes.picture(sounds.peaks(session, number, letter))
+    def peaks(self, request: Request, session: str, number: int, letter: str) -> Response:
+        """Send the peaks of a stimulus, as a player draws them."""
+        self.site.limit(request, FAST)
+        return audio_routes.picture(self.sounds.peaks(session, number, letter))
 
-    @routes.get("/listen/sessions/level")
-    def level(request: Request) -> Response:
+    def level(self, request: Request) -> Response:
         """A noise to set the volume by."""
-        site.limit(request, FAST)
+        self.site.limit(request, FAST)
         return FileResponse(level_noise(default_cache().folder.parent), media_type="audio/wav")
 
+
+def router(site: Site) -> APIRouter:
+    """The routes of a listener."""
+    routes = APIRouter(include_in_schema=False)
+    pages = ListenerRoutes(site)
+    routes.get("/listen/{test}")(pages.page)
+    routes.post("/listen/{test}/sessions")(pages.begin)
+    routes.get("/listen/sessions/{session}/pages/{number}")(pages.show)
+    routes.post("/listen/sessions/{session}/pages/{number}")(pages.save)
+    routes.post("/listen/sessions/{session}/finish")(pages.finish)
+    routes.api_route("/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"])(pages.play)
+    routes.get("/listen/sessions/{session}/pages/{number}/peaks/{letter}")(pages.peaks)
+    routes.get("/listen/sessions/level")(pages.level)
     return routes
 
 

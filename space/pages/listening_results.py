@@ -30,20 +30,22 @@ class ListenerStanding(BaseModel):
     reason: Annotated[str, Field(min_length=1, max_length=500)]
 
 
-def router(site: Site) -> APIRouter:
-    """The routes of an operator."""
-    routes = APIRouter(include_in_schema=False)
-    listening, database = site.services.listening, site.services.database
+class ResultsRoutes:
+    """The results of listening tests, for operators."""
 
-    def require_overview(request: Request, test: str) -> session_results.Overview:
-        operator(request)
-        if test not in listening.tests():
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.listening, self.database = site.services.listening, site.services.database
+
+    def _require_overview(self, request: Request, test: str) -> session_results.Overview:
+        self._operator(request)
+        if test not in self.listening.tests():
             raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test", code="no-such-listening-test")
-        return session_results.overview(database, test)
+        return session_results.overview(self.database, test)
 
-    def operator(request: Request) -> Person:
-        site.limit(request, "60/minute")
-        person = site.person(request)
+    def _operator(self, request: Request) -> Person:
+        self.site.limit(request, "60/minute")
+        person = self.site.person(request)
         if person is None:
             raise NotSignedIn
         if not person.admin:
@@ -54,79 +56,90 @@ def router(site: Site) -> APIRouter:
             )
         return person
 
-    @routes.get("/listening")
-    def tests(request: Request) -> HTMLResponse:
-        operator(request)
-        overviews = [session_results.overview(database, test) for test in listening.tests()]
-        return site.render(request, "listening_tests.html", tests=overviews)
+    def tests(self, request: Request) -> HTMLResponse:
+        """List all listening tests."""
+        self._operator(request)
+        overviews = [session_results.overview(self.database, test) for test in self.listening.tests()]
+        return self.site.render(request, "listening_tests.html", tests=overviews)
 
-    @routes.get("/listening/{test}")
-    def one(request: Request, test: str) -> HTMLResponse:
-        overview = require_overview(request, test)
-        summary, nothing = _summary(site, test)
+    def one(self, request: Request, test: str) -> HTMLResponse:
+        """Show the results of a test."""
+        overview = self._require_overview(request, test)
+        summary, nothing = _summary(self.site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
-            plots = box_plots(session_results.marks(database, test), summary.screened, overview.design.title)
+            plots = box_plots(session_results.marks(self.database, test), summary.screened, overview.design.title)
         link = f"{str(request.base_url).rstrip('/')}/listen/{test}"
         prolific = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-        return site.render(
+        return self.site.render(
             request,
             "listening_results.html",
             overview=overview,
             design=overview.design,
             summary=summary,
             nothing=nothing,
-            sessions=session_results.sessions(database, test),
+            sessions=session_results.sessions(self.database, test),
             links=(f"{link}?{prolific}", f"{link}?pid=NAME"),
             returns=_list_returns(overview.design.completion),
-            missed=session_results.attention(database, test),
+            missed=session_results.attention(self.database, test),
             plots=Markup(plots),  # names are escaped where it is drawn
         )
 
-    @routes.get("/listening/{test}/marks.csv")
-    def marks(request: Request, test: str) -> Response:
-        kind = require_overview(request, test).design.kind
+    def marks(self, request: Request, test: str) -> Response:
+        """Send the marks of a test, or the answers to a questionnaire, as a table."""
+        kind = self._require_overview(request, test).design.kind
         entries: list[Any] = (
-            session_results.answers(database, test)[0]
+            session_results.answers(self.database, test)[0]
             if kind == "questionnaire"
-            else session_results.marks(database, test)
+            else session_results.marks(self.database, test)
         )
         table = pd.DataFrame([vars(entry) for entry in entries])
         return _csv(csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
 
-    @routes.get("/listening/{test}/tidy.csv")
-    def tidy(request: Request, test: str) -> Response:
+    def tidy(self, request: Request, test: str) -> Response:
         """A row for each mark and a column for each thing known of it, those that do not count among them."""
-        require_overview(request, test)
-        table = pd.DataFrame(tidy_marks.tabulate_marks_of_test(database, test), columns=tidy_marks.COLUMNS)
+        self._require_overview(request, test)
+        table = pd.DataFrame(tidy_marks.tabulate_marks_of_test(self.database, test), columns=tidy_marks.COLUMNS)
         return _csv(csv_safe(table.astype({"headphones": "Int64"})).to_csv(index=False), f"{test}-tidy.csv")
 
-    @routes.get("/listening/{test}/webmushra.csv")
-    def as_webmushra(request: Request, test: str) -> Response:
-        kind = require_overview(request, test).design.kind
+    def as_webmushra(self, request: Request, test: str) -> Response:
+        """Send the results in the form of webMUSHRA."""
+        kind = self._require_overview(request, test).design.kind
         if kind == "mushra":
-            content = webmushra.results(test, session_results.marks(database, test))
+            content = webmushra.results(test, session_results.marks(self.database, test))
         else:
-            content = webmushra.tabulate(test, kind, tidy_marks.tabulate_marks_of_test(database, test))
+            content = webmushra.tabulate(test, kind, tidy_marks.tabulate_marks_of_test(self.database, test))
         return _csv(content, f"{test}-webmushra.csv")
 
-    @routes.post("/listening/{test}/standing")
-    def standing(request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
+    def standing(self, request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
-        person = operator(request)
-        sessions = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
+        person = self._operator(request)
+        sessions = [
+            came.session for came in session_results.sessions(self.database, test) if came.listener == sent.listener
+        ]
         if not sessions:
             raise ArenaRefused(refusal.UNKNOWN, "nobody of that name came to this test")
-        listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
+        self.listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 
-    @routes.post("/listening/{test}/close")
-    def close(request: Request, test: str) -> JSONResponse:
+    def close(self, request: Request, test: str) -> JSONResponse:
         """Let nobody else begin."""
-        require_overview(request, test)
-        listening.close(test)
+        self._require_overview(request, test)
+        self.listening.close(test)
         return JSONResponse({"closed": True})
 
+
+def router(site: Site) -> APIRouter:
+    """The routes of an operator."""
+    routes = APIRouter(include_in_schema=False)
+    pages = ResultsRoutes(site)
+    routes.get("/listening")(pages.tests)
+    routes.get("/listening/{test}")(pages.one)
+    routes.get("/listening/{test}/marks.csv")(pages.marks)
+    routes.get("/listening/{test}/tidy.csv")(pages.tidy)
+    routes.get("/listening/{test}/webmushra.csv")(pages.as_webmushra)
+    routes.post("/listening/{test}/standing")(pages.standing)
+    routes.post("/listening/{test}/close")(pages.close)
     return routes
 
 

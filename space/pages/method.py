@@ -27,85 +27,93 @@ NEWEST = 100
 """In the list of what changed."""
 
 
-def router(site: Site) -> APIRouter:
-    """The route."""
-    routes = APIRouter(include_in_schema=False)
-    folder = site.results
-    kept: dict[tuple[int, int], tuple[pd.DataFrame, list[Validity]]] = {}
-    of_clips: list[PublishedAgreement] = []
-    rated: dict[int, list[HeardRatings]] = {}
-    lock = threading.Lock()
-    changed: dict[tuple[int, int], tuple[pd.DataFrame, list[Change]]] = {}
+class MethodPage:
+    """The page of methods; what is slow on it is computed once for a state of the board."""
 
-    def agreement() -> list[Validity]:
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.folder = site.results
+        self.kept: dict[tuple[int, int], tuple[pd.DataFrame, list[Validity]]] = {}
+        self.of_clips: list[PublishedAgreement] = []
+        self.rated: dict[int, list[HeardRatings]] = {}
+        self.lock = threading.Lock()
+        self.changed: dict[tuple[int, int], tuple[pd.DataFrame, list[Change]]] = {}
+
+    def _agreement(self) -> list[Validity]:
         """Computed once for a state of the board and of the listening tests."""
-        items = folder.items()
-        tests = marks_by_test(site.services.database)
+        items = self.folder.items()
+        tests = marks_by_test(self.site.services.database)
         state = id(items), sum(len(marks) for marks in tests.values())
-        with lock:
-            if state not in kept:
+        with self.lock:
+            if state not in self.kept:
                 human = of_listening_tests(tests)
-                kept.clear()
+                self.kept.clear()
                 # With the items, so that no other table gets their identity.
-                kept[state] = items, validity(items, human) if human and not items.empty else []
-            return kept[state][1]
+                self.kept[state] = items, validity(items, human) if human and not items.empty else []
+            return self.kept[state][1]
 
-    def published() -> list[PublishedAgreement]:
+    def _published(self) -> list[PublishedAgreement]:
         """Computed once: the figures ship with podeval."""
-        with lock:
-            if not of_clips:
-                of_clips.extend(recompute_agreement())
-            return of_clips
+        with self.lock:
+            if not self.of_clips:
+                self.of_clips.extend(recompute_agreement())
+            return self.of_clips
 
-    def history() -> list[Change]:
+    def _history(self) -> list[Change]:
         """Read once for a state of the board and of the submissions; earlier runs are files."""
-        board, database = folder.board(), site.services.database
+        board, database = self.folder.board(), self.site.services.database
         with database.reading() as session:
             steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
-        with lock:
+        with self.lock:
             state = id(board), steps
-            if state not in changed:
-                changed.clear()
+            if state not in self.changed:
+                self.changed.clear()
                 # With the board, so that no other gets its identity.
-                changed[state] = board, changes(board, site.services.runs, database)
-            return changed[state][1]
+                self.changed[state] = board, changes(board, self.site.services.runs, database)
+            return self.changed[state][1]
 
-    def heard() -> list[HeardRatings]:
+    def _heard(self) -> list[HeardRatings]:
         """Computed again where there are more votes."""
-        arena = site.services.arena
+        arena = self.site.services.arena
         votes = arena.counts().votes
-        with lock:
-            if votes not in rated:
-                rated.clear()
-                rated[votes] = rate_by_heard(arena.battles())
-            return rated[votes]
+        with self.lock:
+            if votes not in self.rated:
+                self.rated.clear()
+                self.rated[votes] = rate_by_heard(arena.battles())
+            return self.rated[votes]
 
-    def titles() -> dict[str, str]:
-        with site.services.database.reading() as session:
+    def _titles(self) -> dict[str, str]:
+        with self.site.services.database.reading() as session:
             return {id: title for id, title in session.execute(select(ArenaSystem.id, ArenaSystem.title))}
 
-    @routes.get("/method")
-    def method(request: Request) -> Response:
-        site.limit(request, "60/minute")
-        agreements = agreement()
-        return site.render(
+    def method(self, request: Request) -> Response:
+        """Show how the board comes about, how far metrics agree with people, and what changed."""
+        self.site.limit(request, "60/minute")
+        agreements = self._agreement()
+        return self.site.render(
             request,
             "method.html",
             fewest=FEWEST,
             enough=ENOUGH_SYSTEMS,
             validity=[_validity_row(row) for row in agreements],
             searches=_searches(agreements),
-            published=[_validity_row(row.agreement) | {"within": _within(row)} for row in published()],
-            published_search=_searches([row.agreement for row in published()]),
+            published=[_validity_row(row.agreement) | {"within": _within(row)} for row in self._published()],
+            published_search=_searches([row.agreement for row in self._published()]),
             printed=printed_agreements(),
             judges=of_papers(),
-            heard=heard(),
-            titles=titles(),
-            changes=history()[:NEWEST],
-            more=max(0, len(history()) - NEWEST),
+            heard=self._heard(),
+            titles=self._titles(),
+            changes=self._history()[:NEWEST],
+            more=max(0, len(self._history()) - NEWEST),
             benchmarks=[benchmarks.get(name) for name in benchmarks.names()],
         )
 
+
+def router(site: Site) -> APIRouter:
+    """The route."""
+    routes = APIRouter(include_in_schema=False)
+    pages = MethodPage(site)
+    routes.get("/method")(pages.method)
     return routes
 
 

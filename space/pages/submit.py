@@ -59,61 +59,54 @@ class SubmissionsPage(BaseModel):
     rows: list[dict[str, Any]]
 
 
-def router(site: Site) -> APIRouter:
-    """The routes."""
-    routes, parts = APIRouter(tags=["submissions"]), APIRouter(route_class=PartRoute)
-    if site.services.desk is None:
-        return routes
-    desk: SubmissionService = site.services.desk
-    queue = desk.queue
-    ledger, proposals = Ledger(queue.database, 0.0), Proposals(queue, site.services.runs)
-    log = SubmissionLog(queue.database)
+class SubmissionRoutes:
+    """Submitting, the queue's entries, and what their owners may do with them."""
 
-    @parts.get("/submit", include_in_schema=False)
-    def head(request: Request) -> HTMLResponse:
-        site.limit(request, RATE)
-        return site.render(request, "submit.html")
+    def __init__(self, site: Site, desk: SubmissionService) -> None:
+        self.site, self.desk, self.queue = site, desk, desk.queue
+        self.ledger, self.proposals = Ledger(self.queue.database, 0.0), Proposals(self.queue, site.services.runs)
+        self.log = SubmissionLog(self.queue.database)
 
-    @routes.get("/submit/schema.json")
-    def schema() -> JSONResponse:
+    def head(self, request: Request) -> HTMLResponse:
+        """Show the tab in which people submit."""
+        self.site.limit(request, RATE)
+        return self.site.render(request, "submit.html")
+
+    def schema(self) -> JSONResponse:
         """JSON Schema of a submission document."""
         return JSONResponse(json_schema())
 
-    @routes.get("/submit/scripts/{benchmark}/{split}.zip")
-    def scripts(request: Request, benchmark: str, split: str) -> Response:
+    def scripts(self, request: Request, benchmark: str, split: str) -> Response:
         """The scripts of a run that is read aloud, named as the recordings of them have to be named."""
-        site.limit(request, "20/minute", "scripts")
-        content = write_scripts(*_spoken(desk, benchmark, split))
+        self.site.limit(request, "20/minute", "scripts")
+        content = write_scripts(*_spoken(self.desk, benchmark, split))
         headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}-scripts.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
-    @routes.get("/submit/outputs/{benchmark}/{split}.ipynb")
-    def notebook(request: Request, benchmark: str, split: str) -> Response:
+    def notebook(self, request: Request, benchmark: str, split: str) -> Response:
         """A notebook that speaks these scripts by a function of one's own and pushes the recordings."""
-        site.limit(request, "20/minute", "scripts")
-        entry, _ = _spoken(desk, benchmark, split)
+        self.site.limit(request, "20/minute", "scripts")
+        entry, _ = _spoken(self.desk, benchmark, split)
         root = public_address() or str(request.base_url).rstrip("/")
         headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}.ipynb"'}
         content = write_notebook(entry, f"{root}/submit/scripts/{entry.folder}.zip")
         return Response(content, media_type="application/x-ipynb+json", headers=headers)
 
-    @routes.post("/submit/check")
-    def check(request: Request, sent: Sent) -> JSONResponse:
+    def check(self, request: Request, sent: Sent) -> JSONResponse:
         """Look a submission over and queue nothing: every rule that is not kept, or what would run and how long."""
-        site.limit(request, "20/minute", "submit check")
-        who = submitter(site.require_person(request))
+        self.site.limit(request, "20/minute", "submit check")
+        who = submitter(self.site.require_person(request))
         try:
-            return JSONResponse(check_document(desk, sent.document, who))
+            return JSONResponse(check_document(self.desk, sent.document, who))
         except HubUnavailable as error:
             return JSONResponse({"error": str(error), "reason": "hub", "code": error.code}, 503)
 
-    @routes.post("/submit")
-    def submit(request: Request, sent: Sent) -> JSONResponse:
+    def submit(self, request: Request, sent: Sent) -> JSONResponse:
         """Submit; the answer comes when it is on the disk, and says where it is shown."""
-        site.limit(request, "20/hour")
-        who = submitter(site.require_person(request))
+        self.site.limit(request, "20/hour")
+        who = submitter(self.site.require_person(request))
         try:
-            row = desk.submit(read(sent.document), who)
+            row = self.desk.submit(read(sent.document), who)
         except (BadDocument, SubmissionRefused) as error:
             reasons = refusals(error)
             status = _STATUS.get(reasons[0]["rule"], 422)
@@ -122,49 +115,46 @@ def router(site: Site) -> APIRouter:
             )
         return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
 
-    @routes.get("/submissions/{id}", include_in_schema=False)
-    def one(request: Request, id: str) -> HTMLResponse:
-        site.limit(request, RATE)
-        row, person = known(id), site.person(request)
-        return site.render(
+    def one(self, request: Request, id: str) -> HTMLResponse:
+        """Show one submission and what became of it."""
+        self.site.limit(request, RATE)
+        row, person = self._known(id), self.site.person(request)
+        return self.site.render(
             request,
             "submission.html",
-            row=listed([row])[0],
-            history=describe_steps(queue.history(id)),
-            hub=hub_of(id),
-            work=describe_log(log.lines(id)),
+            row=self._listed([row])[0],
+            history=describe_steps(self.queue.history(id)),
+            hub=self._hub_of(id),
+            work=describe_log(self.log.lines(id)),
             mine=person is not None and may(person, row),
         )
 
-    @routes.post("/submissions/{id}/cancel")
-    def cancel(request: Request, id: str) -> JSONResponse:
+    def cancel(self, request: Request, id: str) -> JSONResponse:
         """Stop a submission of one's own that is not published."""
-        site.limit(request, "20/minute")
-        person = owner(request, id)
-        return JSONResponse({"id": id, "state": queue.cancel(id, submitter(person).name).state})
+        self.site.limit(request, "20/minute")
+        person = self._owner(request, id)
+        return JSONResponse({"id": id, "state": self.queue.cancel(id, submitter(person).name).state})
 
-    @routes.post("/submissions/{id}/retry")
-    def retry(request: Request, id: str) -> JSONResponse:
+    def retry(self, request: Request, id: str) -> JSONResponse:
         """Queue a failed or cancelled submission of one's own again; it goes on from its finished items."""
-        site.limit(request, "20/hour")
-        person = owner(request, id)
-        row, last = queue.get(id), queue.history(id)[-1]
+        self.site.limit(request, "20/hour")
+        person = self._owner(request, id)
+        row, last = self.queue.get(id), self.queue.history(id)[-1]
         if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
             raise arena.ArenaRefused(refusal.FOREIGN, "an operator of this board cancelled it; ask them")
-        return JSONResponse({"id": id, "state": queue.retry(id, submitter(person).name).state})
+        return JSONResponse({"id": id, "state": self.queue.retry(id, submitter(person).name).state})
 
-    @routes.post("/submissions/{id}/withdraw")
-    def withdraw(request: Request, id: str) -> JSONResponse:
+    def withdraw(self, request: Request, id: str) -> JSONResponse:
         """Take a published submission of one's own off the board; its history stays."""
-        site.limit(request, "20/hour")
-        person = owner(request, id)
-        withdrawn = service.withdraw(queue, id, submitter(person).name, site.services.runs)
+        self.site.limit(request, "20/hour")
+        person = self._owner(request, id)
+        withdrawn = service.withdraw(self.queue, id, submitter(person).name, self.site.services.runs)
         if withdrawn:
-            build(site.services.runs)
-        return JSONResponse({"id": id, "state": queue.get(id).state})
+            build(self.site.services.runs)
+        return JSONResponse({"id": id, "state": self.queue.get(id).state})
 
-    @routes.get("/api/v1/submissions")
     def all_submissions(
+        self,
         request: Request,
         state: str = "",
         owner: str = "",
@@ -172,39 +162,57 @@ def router(site: Site) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
     ) -> SubmissionsPage:
         """What was submitted, newest first: who, what, in which state, and why it did not go on."""
-        site.limit(request, RATE)
+        self.site.limit(request, RATE)
         if state and state not in STATES:
             raise BadInput(f"there is no such state; there are {', '.join(STATES)}")
-        rows = queue.all(owner=owner or None, states=(state,) if state else ())
-        return SubmissionsPage(total=len(rows), rows=listed(rows[offset : offset + limit]))
+        rows = self.queue.all(owner=owner or None, states=(state,) if state else ())
+        return SubmissionsPage(total=len(rows), rows=self._listed(rows[offset : offset + limit]))
 
-    @routes.get("/api/v1/submissions/{id}")
-    def submission(request: Request, id: str) -> dict[str, Any]:
+    def submission(self, request: Request, id: str) -> dict[str, Any]:
         """One submission with every change of its state, its cost, what workers said, and the items that are there."""
-        site.limit(request, RATE)
-        row = known(id)
-        work = describe_log(log.lines(id))
-        return {**listed([row])[0], "history": describe_steps(queue.history(id)), **hub_of(id), **work}
+        self.site.limit(request, RATE)
+        row = self._known(id)
+        work = describe_log(self.log.lines(id))
+        return {**self._listed([row])[0], "history": describe_steps(self.queue.history(id)), **self._hub_of(id), **work}
 
-    def hub_of(id: str) -> dict[str, Any]:
-        return describe_hub_work(ledger.of(id), proposals.of(id))
+    def _hub_of(self, id: str) -> dict[str, Any]:
+        return describe_hub_work(self.ledger.of(id), self.proposals.of(id))
 
-    def listed(rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-        return public_rows(queue, rows)
+    def _listed(self, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
+        return public_rows(self.queue, rows)
 
-    def known(id: str) -> SubmissionRow:
+    def _known(self, id: str) -> SubmissionRow:
         try:
-            return queue.get(id)
+            return self.queue.get(id)
         except BadInput:
             sentence = "there is no such submission; the queue shows all"
             raise arena.ArenaRefused(refusal.UNKNOWN, sentence, code="no-such-submission") from None
 
-    def owner(request: Request, id: str) -> Person:
-        person = site.require_person(request)
-        if not may(person, known(id)):
+    def _owner(self, request: Request, id: str) -> Person:
+        person = self.site.require_person(request)
+        if not may(person, self._known(id)):
             raise arena.ArenaRefused(refusal.FOREIGN, "this submission is someone else's")
         return person
 
+
+def router(site: Site) -> APIRouter:
+    """The routes."""
+    routes, parts = APIRouter(tags=["submissions"]), APIRouter(route_class=PartRoute)
+    if site.services.desk is None:
+        return routes
+    pages = SubmissionRoutes(site, site.services.desk)
+    parts.get("/submit", include_in_schema=False)(pages.head)
+    routes.get("/submit/schema.json")(pages.schema)
+    routes.get("/submit/scripts/{benchmark}/{split}.zip")(pages.scripts)
+    routes.get("/submit/outputs/{benchmark}/{split}.ipynb")(pages.notebook)
+    routes.post("/submit/check")(pages.check)
+    routes.post("/submit")(pages.submit)
+    routes.get("/submissions/{id}", include_in_schema=False)(pages.one)
+    routes.post("/submissions/{id}/cancel")(pages.cancel)
+    routes.post("/submissions/{id}/retry")(pages.retry)
+    routes.post("/submissions/{id}/withdraw")(pages.withdraw)
+    routes.get("/api/v1/submissions")(pages.all_submissions)
+    routes.get("/api/v1/submissions/{id}")(pages.submission)
     routes.include_router(parts)
     return routes
 

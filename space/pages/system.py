@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 import item_defects
+import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from leading_systems import leading_systems
-from links import system_address
+from links import changed_address, system_address
 from markupsafe import Markup
 from player_data import PlayerSide
 from starlette.routing import Match
@@ -22,7 +23,7 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard import report_page, system_page
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.compare import sides
-from podeval.leaderboard.report import Chapter, UnknownReport, about, places_of
+from podeval.leaderboard.report import About, Chapter, UnknownReport, about, places_of
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_plots import MOST_KEYS, timeline
 from podeval.leaderboard.table import decimals
@@ -39,47 +40,39 @@ class _AddressOfBefore(APIRoute):
         return super().matches(scope)
 
 
-def router(site: Site) -> APIRouter:
-    """The page."""
-    routes, of_before = APIRouter(include_in_schema=False), APIRouter(route_class=_AddressOfBefore)
-    read = site.reports
+class SystemPage:
+    """A system's page."""
 
-    @routes.get("/system")
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.read = site.reports
+
     def page(
-        request: Request, system: str = "", where: str = "", item: str = "", slice: str = "", part: int = 0
+        self, request: Request, system: str = "", where: str = "", item: str = "", slice: str = "", part: int = 0
     ) -> HTMLResponse:
-        site.limit(request, "120/minute")
-        board = read.folder.board()
-        all_texts = site.texts[site.language(request)]
+        """Show a system among the others, and one item to hear and read."""
+        self.site.limit(request, "120/minute")
+        board = self.read.folder.board()
+        all_texts = self.site.texts[self.site.language(request)]
         texts = all_texts["report"]
         systems = sides(board) if len(board) else []
-        system = system or next(iter(leading_systems(read.folder, 1)), "")
+        system = system or next(iter(leading_systems(self.read.folder, 1)), "")
         if not (systems and system):
-            return site.render(request, "system.html", systems=systems, one=None, deck=None)
-        try:
-            description = about(board, read.folder.systems(), system)
-        except UnknownReport as error:
-            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
-        places = places_of(board, system)
-        position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
-        if where and position is None:
-            raise ArenaRefused(refusal.UNKNOWN, texts["no_place"])
-        chapter = read.chapter(system, position or places[0], slice)
+            return self.site.render(request, "system.html", systems=systems, one=None, deck=None)
+        description, places, chapter = self._read_chapter(board, system, where, slice, texts["no_place"])
         lines = {line.item.id: line for line in chapter.items}
         if item and item not in lines:
             raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
         chosen = lines[item] if item else _first(chapter)
         content = report_page.render_chapter(description, chapter, all_texts)
         query = {"system": system, "where": chapter.where, "slice": slice}
-
-        def link(**changed: Any) -> str:
-            return f"/system?{urlencode({name: value for name, value in (query | changed).items() if value})}"
-
         deck, reasons = None, all_texts["board"]["causes"]
         if chosen:
             players = [PlayerSide(system, description.title, chosen.item.output)]
-            deck = player_data.deck(read.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part)
-        return site.render(
+            deck = player_data.deck(
+                self.read.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part
+            )
+        return self.site.render(
             request,
             "system.html",
             systems=systems,
@@ -93,22 +86,42 @@ def router(site: Site) -> APIRouter:
                 (line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()
             ],
             item=chosen.item if chosen else None,
-            of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
+            of_item=_item(self.read.folder.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
             if chosen
             else None,
             deck=deck,
-            link=link,
+            link=partial(changed_address, "/system", query),
             script_data=Markup(as_script_data(player_data.script_data(deck, all_texts["compare"]))),
         )
 
-    @of_before.get("/", include_in_schema=False)
-    def before(request: Request) -> RedirectResponse:
+    def _read_chapter(
+        self, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
+    ) -> tuple[About, list[str], Chapter]:
+        """What a system is, the places where it has results, and the chapter on one of them."""
+        try:
+            description = about(board, self.read.folder.systems(), system)
+        except UnknownReport as error:
+            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
+        places = places_of(board, system)
+        position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
+        if where and position is None:
+            raise ArenaRefused(refusal.UNKNOWN, no_place)
+        return description, places, self.read.chapter(system, position or places[0], slice)
+
+    def before(self, request: Request) -> RedirectResponse:
         """Addresses that this page had before."""
         query = request.query_params
         return RedirectResponse(
             system_address(query.get("system", ""), query.get("where", ""), query.get("item", "")), 308
         )
 
+
+def router(site: Site) -> APIRouter:
+    """The page."""
+    routes, of_before = APIRouter(include_in_schema=False), APIRouter(route_class=_AddressOfBefore)
+    pages = SystemPage(site)
+    routes.get("/system")(pages.page)
+    of_before.get("/", include_in_schema=False)(pages.before)
     routes.include_router(of_before)
     return routes
 

@@ -1,0 +1,114 @@
+"""Every refusal is a sentence: JSON for a program or script, a page for a person."""
+
+from __future__ import annotations
+
+import logging
+
+from auth import CannotSignIn, NotSignedIn, SignInRefused
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from website import UNREADABLE, UNRECORDED, Site, TooMany
+
+from podeval.arena import ArenaRefused, refusal
+from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
+from podeval.store.files import DiskFull
+
+_LOG = logging.getLogger("podeval.site")
+
+_STATUS = {
+    refusal.FORGED: 403,
+    refusal.FOREIGN: 403,
+    refusal.UNKNOWN: 404,
+    refusal.EXPIRED: 410,
+    refusal.INVALID: 422,
+    refusal.TOO_MANY: 429,
+    refusal.CLOSED: 503,
+}
+
+
+class ErrorAnswers:
+    """What is answered where something is refused.
+
+    Args:
+        site: whose pages and language the answers have.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def _answer(self, request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            page = self.site.refused(request, reason, sentence)
+            page.status_code = status
+            page.headers.update(headers)
+            return page
+        code = sentence.code if isinstance(sentence, CodedSentence) else ""
+        return JSONResponse({"error": sentence, "reason": reason, "code": code}, status, headers)
+
+    async def answer_not_signed_in(self, request: Request, _: NotSignedIn) -> Response:
+        """Ask a person to sign in, where anybody can."""
+        if self.site.how.mode == "none":
+            from services import NOWHERE
+
+            sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
+            return self._answer(request, 403, "closed", sentence)
+        sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
+        return self._answer(request, 401, "not signed in", sentence)
+
+    async def answer_no_provider(self, request: Request, error: CannotSignIn) -> Response:
+        """Say that nobody can sign in at present."""
+        _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
+        sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
+        return self._answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
+
+    async def answer_refused_sign_in(self, request: Request, error: SignInRefused) -> Response:
+        """Say that a sign-in proved nothing."""
+        _LOG.error("a sign-in is refused: %r", error.__cause__)
+        sentence = CodedSentence(
+            "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
+            "it stays so, tell the operator of this board.",
+            code="sign-in-unproven",
+        )
+        return self._answer(request, 400, "unproven", sentence)
+
+    async def answer_too_many(self, request: Request, error: TooMany) -> Response:
+        """Say when to try again."""
+        return self._answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
+
+    async def answer_refused(self, request: Request, error: ArenaRefused) -> Response:
+        """Say what the arena or a listening test refuses."""
+        return self._answer(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
+
+    async def answer_bad_input(self, request: Request, error: BadInput) -> Response:
+        """Say what is wrong with what was sent."""
+        # Where the results lie is for the operator.
+        text = str(error).replace(str(self.site.services.runs.resolve()), "the folder of runs")
+        return self._answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
+
+    async def answer_unusable_store(self, request: Request, error: PodevalError) -> Response:
+        """Say that nothing can be shown or recorded at present."""
+        # What is wrong names places on this machine: it is for the operator.
+        _LOG.error("the database cannot be used: %s", error)
+        sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
+        return self._answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
+
+    async def answer_invalid_request(self, request: Request, error: RequestValidationError) -> Response:
+        """Name the field that is not as it has to be."""
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        return self._answer(request, 422, "invalid", f"{field}: {first['msg']}")
+
+
+def answer_errors(app: FastAPI, site: Site) -> None:
+    """Have an application answer every refusal with a sentence."""
+    answers = ErrorAnswers(site)
+    app.exception_handler(NotSignedIn)(answers.answer_not_signed_in)
+    app.exception_handler(CannotSignIn)(answers.answer_no_provider)
+    app.exception_handler(SignInRefused)(answers.answer_refused_sign_in)
+    app.exception_handler(TooMany)(answers.answer_too_many)
+    app.exception_handler(ArenaRefused)(answers.answer_refused)
+    app.exception_handler(BadInput)(answers.answer_bad_input)
+    app.exception_handler(StoreUnusable)(answers.answer_unusable_store)
+    app.exception_handler(DiskFull)(answers.answer_unusable_store)
+    app.exception_handler(RequestValidationError)(answers.answer_invalid_request)
