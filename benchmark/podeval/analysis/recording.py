@@ -19,12 +19,13 @@ from pydantic import TypeAdapter
 
 from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
 from podeval.analysis.facts import DerivedFacts
+from podeval.analysis.samples import mix_channels, read_samples
 from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
 from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import resample
 from podeval.audio.windows import Clip, Span
-from podeval.errors import BadAudio, BadInput, CannotScore
+from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Transcript, Word
 
@@ -37,11 +38,7 @@ T = TypeVar("T")
 MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
-CANCELLED = 1e6
-"""Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
-
 _BLOCK = 1 << 20
-_MOST_CHANNELS = 64
 
 
 class Recording:
@@ -81,14 +78,8 @@ class Recording:
             BadAudio: the file cannot be read as audio; the message says why and what to do.
         """
         decoded = decode(Path(path))
-        return cls(
-            decoded.samples,
-            decoded.rate,
-            content_hash(Path(path)),
-            name=str(path),
-            layout=decoded.layout,
-            **options,
-        )
+        content = content_hash(Path(path))
+        return cls(decoded.samples, decoded.rate, content, name=str(path), layout=decoded.layout, **options)
 
     @classmethod
     def from_bytes(cls, data: bytes, **options: Any) -> "Recording":
@@ -109,33 +100,8 @@ class Recording:
             BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
             BadInput: the rate is not positive.
         """
-        # The shape.
-        try:
-            array = np.asarray(samples)
-        except ValueError:
-            raise BadAudio("audio samples must be one array; these rows have different lengths") from None
-        if array.ndim == 1:
-            array = array[:, np.newaxis]
-        if array.ndim != 2 or array.size == 0:
-            raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
-        if array.shape[1] > _MOST_CHANNELS:
-            raise BadAudio(
-                f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
-                "are read; samples must be (frames, channels), so transpose an array of (channels, frames)"
-            )
-        # The values and the rate.
-        if np.issubdtype(array.dtype, np.integer):
-            array = _from_integers(array)
-        if not np.issubdtype(array.dtype, np.floating):
-            raise BadAudio(f"audio samples must be numbers, not {array.dtype}")
-        if not 1 <= rate < np.inf:
-            raise BadInput(f"the sampling rate must be a positive number of Hz, not {rate}")
-        # The content key is a hash of the samples themselves.
-        rate = int(rate)
-        array = np.ascontiguousarray(array, dtype=np.float32)
-        digest = hashlib.sha256(f"{rate} {array.shape}".encode())
-        digest.update(array.data)
-        return cls(array, rate, digest.hexdigest(), **options)
+        array, rate, content = read_samples(samples, rate)
+        return cls(array, rate, content, **options)
 
     @property
     def channels(self) -> int:
@@ -177,7 +143,9 @@ class Recording:
                 each other.
         """
         self.require_rate(rate)
-        samples: Samples = self._compute_once(f"mono {rate}", lambda: resample(self._mix(), self.rate, rate))
+        samples: Samples = self._compute_once(
+            f"mono {rate}", lambda: resample(mix_channels(self.samples), self.rate, rate)
+        )
         return samples
 
     def require_rate(self, rate: int) -> None:
@@ -379,12 +347,6 @@ class Recording:
         options = {"windows": windows, **({"gain": gain} if gain else {})}
         return self.array_from("speech_quality", stack_scores, **options)
 
-    def _mix(self) -> Samples:
-        mixed = mono(self.samples)
-        if self.channels > 1 and 0 < _energy(self.samples) / self.channels > CANCELLED * _energy(mixed):
-            raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
-        return mixed
-
     def _separate(self) -> Stems:
         rate = registry.card("separator", self.profile).rate
         samples = resample(self.samples, self.rate, rate)
@@ -433,14 +395,3 @@ class Recording:
             return value
 
         return self._compute_once(key, make)
-
-
-def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
-    bounds = np.iinfo(array.dtype)
-    half = 2.0 ** (bounds.bits - 1)
-    return array / half if bounds.min else array / half - 1.0
-
-
-def _energy(samples: Samples) -> float:
-    blocks = (samples[start : start + _BLOCK] for start in range(0, len(samples), _BLOCK))
-    return sum(float(np.sum(np.square(block, dtype=np.float64))) for block in blocks)

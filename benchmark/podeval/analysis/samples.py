@@ -1,0 +1,76 @@
+"""Samples that a caller has, as a recording holds them: floats of full scale ±1, shape (frames, channels)."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.resample import mono
+from podeval.errors import BadAudio, BadInput, CannotScore
+from podeval.models.interfaces import Samples
+
+CANCELLED = 1e6
+"""Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
+
+_BLOCK = 1 << 20
+_MOST_CHANNELS = 64
+
+
+def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
+    """Return samples with their axes and scale checked, their rate, and a content key that is a hash of them.
+
+    Raises:
+        BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
+        BadInput: the rate is not positive.
+    """
+    # The shape.
+    try:
+        array = np.asarray(samples)
+    except ValueError:
+        raise BadAudio("audio samples must be one array; these rows have different lengths") from None
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2 or array.size == 0:
+        raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
+    if array.shape[1] > _MOST_CHANNELS:
+        raise BadAudio(
+            f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
+            "are read; samples must be (frames, channels), so transpose an array of (channels, frames)"
+        )
+    # The values and the rate.
+    if np.issubdtype(array.dtype, np.integer):
+        array = _from_integers(array)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise BadAudio(f"audio samples must be numbers, not {array.dtype}")
+    if not 1 <= rate < np.inf:
+        raise BadInput(f"the sampling rate must be a positive number of Hz, not {rate}")
+    # The content key is a hash of the samples themselves.
+    array = np.ascontiguousarray(array, dtype=np.float32)
+    digest = hashlib.sha256(f"{int(rate)} {array.shape}".encode())
+    digest.update(array.data)
+    return array, int(rate), digest.hexdigest()
+
+
+def mix_channels(samples: Samples) -> Samples:
+    """Return the mean of the channels, shape (frames,).
+
+    Raises:
+        CannotScore: the channels cancel each other.
+    """
+    mixed = mono(samples)
+    channels = samples.shape[1]
+    if channels > 1 and 0 < _energy(samples) / channels > CANCELLED * _energy(mixed):
+        raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
+    return mixed
+
+
+def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
+    bounds = np.iinfo(array.dtype)
+    half = 2.0 ** (bounds.bits - 1)
+    return array / half if bounds.min else array / half - 1.0
+
+
+def _energy(samples: Samples) -> float:
+    blocks = (samples[start : start + _BLOCK] for start in range(0, len(samples), _BLOCK))
+    return sum(float(np.sum(np.square(block, dtype=np.float64))) for block in blocks)
