@@ -177,7 +177,6 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     check(workshop)
     dialogues, checks, takes, missing = _read_recorded(workshop)
     state = compute_state(takes, checks)
-    by_turn = {take.turn: take for take in takes}
     report = StepReport(waiting=[*missing, *state.waiting])
     # Which recordings may be used.
     fit = set(state.accepted)
@@ -186,25 +185,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             fit |= {one.turn for one in due}
         else:
             report.waiting += [WaitingRow(one.turn, f"due in round {number}") for one in due]
-    # Mix the turns of every dialogue that is whole.
-    sounds, voices = read_sounds(workshop.folder / SOUNDS), read_voices(workshop.folder / VOICES)
-    rows, done = list[dict[str, Any]](), list[Mixed]()
-    for dialogue in dialogues:
-        if not all(f"{dialogue.id}-{n}" in fit for n in range(1, len(dialogue.turns) + 1)):
-            continue
-        if lacking := _describe_lack(dialogue, sounds, voices):
-            report.waiting.append(WaitingRow(dialogue.id, lacking))
-            continue
-        for number, text in enumerate(dialogue.turns, 1):
-            one = by_turn[f"{dialogue.id}-{number}"]
-            voice = (dialogue.profile, voices[dialogue.profile]) if dialogue.profile else None
-            tag_sounds = sounds if dialogue.type == "amb" else {}
-            try:
-                samples, mixed = add_sounds(one.turn, text, one.path, voice, tag_sounds)
-            except CannotScore as refusal:
-                raise BadInput(f"{one.path}: {refusal}") from None
-            rows.append(_make_source_row(dialogue, number, text, samples))
-            done.append(mixed)
+    rows, done = _mix_dialogues(workshop, dialogues, fit, {take.turn: take for take in takes}, report)
     if not rows:
         raise BadInput("no dialogue is whole yet: every turn recorded and accepted, every tag with its sound")
     # Write the source, what was mixed, and the statistics.
@@ -226,6 +207,31 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     if quiet := sum(not row["arena_prompt"] for row in rows):
         report.say(f"  {quiet} turns have no arena prompt, so that nothing is known of their capability")
     return report
+
+
+def _mix_dialogues(
+    workshop: Workshop, dialogues: Sequence[Dialogue], fit: set[str], by_turn: dict[str, Take], report: StepReport
+) -> tuple[list[dict[str, Any]], list[Mixed]]:
+    """Mix the turns of every dialogue that is whole; return the rows of the source, and what was mixed."""
+    sounds, voices = read_sounds(workshop.folder / SOUNDS), read_voices(workshop.folder / VOICES)
+    rows, done = list[dict[str, Any]](), list[Mixed]()
+    for dialogue in dialogues:
+        if not all(f"{dialogue.id}-{n}" in fit for n in range(1, len(dialogue.turns) + 1)):
+            continue
+        if lacking := _describe_lack(dialogue, sounds, voices):
+            report.waiting.append(WaitingRow(dialogue.id, lacking))
+            continue
+        for number, text in enumerate(dialogue.turns, 1):
+            one = by_turn[f"{dialogue.id}-{number}"]
+            voice = (dialogue.profile, voices[dialogue.profile]) if dialogue.profile else None
+            tag_sounds = sounds if dialogue.type == "amb" else {}
+            try:
+                samples, mixed = add_sounds(one.turn, text, one.path, voice, tag_sounds)
+            except CannotScore as refusal:
+                raise BadInput(f"{one.path}: {refusal}") from None
+            rows.append(_make_source_row(dialogue, number, text, samples))
+            done.append(mixed)
+    return rows, done
 
 
 def _apply_resolutions(

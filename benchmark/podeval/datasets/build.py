@@ -74,20 +74,7 @@ def build(
             notes = list(kind.notes(origin, fetched.folder))
             for note in notes:
                 progress(note)
-            lock = {
-                "dataset": name,
-                "version": record.version,
-                "podeval": __version__,
-                "source": {
-                    "name": fetched.source,
-                    "revision": fetched.revision,
-                    "files": fetched.files,
-                    "pinned": fetched.pinned,
-                },
-                "sample": origin == SAMPLE,
-                "notes": notes,
-                "configs": written,
-            }
+            lock = {**_describe_origin(name, record, origin, fetched), "notes": notes, "configs": written}
             (partial / "README.md").write_text(card.render_card(kind, lock), encoding="utf-8")
             write_json(partial / LOCK, lock)
             shutil.rmtree(out, ignore_errors=True)
@@ -95,6 +82,22 @@ def build(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return lock
+
+
+def _describe_origin(name: str, record: DatasetRecord, origin: str, fetched: Fetched) -> dict[str, Any]:
+    """Return what a lock says of where a build comes from."""
+    return {
+        "dataset": name,
+        "version": record.version,
+        "podeval": __version__,
+        "source": {
+            "name": fetched.source,
+            "revision": fetched.revision,
+            "files": fetched.files,
+            "pinned": fetched.pinned,
+        },
+        "sample": origin == SAMPLE,
+    }
 
 
 def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:

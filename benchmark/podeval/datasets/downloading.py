@@ -3,7 +3,7 @@
 import hashlib
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO
 
@@ -79,19 +79,10 @@ def download(
     part = to.with_name(f"{to.name}.part")
     with writing(to):
         to.parent.mkdir(parents=True, exist_ok=True)
-    retrying = Retrying(
-        retry=retry_if_exception_type(_Passing),
-        stop=stop_after_attempt(tries),
-        wait=lambda state: _choose_pause(state, wait),
-        reraise=True,
-    )
     # Fetch the missing bytes, with the caller's client or a new one.
     try:
-        if client is None:
-            with make_client() as client:
-                retrying(_go_on, client, url, part, most_bytes, timeout, watch)
-        else:
-            retrying(_go_on, client, url, part, most_bytes, timeout, watch)
+        with nullcontext(client) if client else make_client() as session:
+            _repeat(tries, wait)(_go_on, session, url, part, most_bytes, timeout, watch)
     except _Passing as trouble:
         raise BadInput(f"{url} could not be fetched after {tries} attempts ({trouble}); try again later") from None
     # Check the content before the file gets its name.
@@ -103,6 +94,16 @@ def download(
         part.replace(to)
         _mark(part).unlink(missing_ok=True)
     return to
+
+
+def _repeat(tries: int, wait: float) -> Retrying:
+    """Return what repeats an attempt that failed for a passing reason."""
+    return Retrying(
+        retry=retry_if_exception_type(_Passing),
+        stop=stop_after_attempt(tries),
+        wait=lambda state: _choose_pause(state, wait),
+        reraise=True,
+    )
 
 
 def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:

@@ -23,14 +23,6 @@ from podeval.stats.two_way import best_by_chance
 TABLES = Path(__file__).parent / "paper_tables"
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""
-TITLES = {
-    "HQ": "real podcasts",
-    "notebooklm": "NotebookLM",
-    "mossttsd": "MOSS-TTSD",
-    "mooncast": "MoonCast",
-    "podagent": "PodAgent",
-    "LQ": "eSpeak",
-}
 MEASURE = "PodEval, dialogue naturalness, printed order"
 THIN = (
     "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "

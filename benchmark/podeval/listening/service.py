@@ -310,14 +310,8 @@ class Listening:
             for table in (ListeningRating, ListeningAnswer):
                 session.execute(delete(table).where(table.session == row.id, table.page == page.id))
             for part in answers:
-                common = {
-                    "session": row.id,
-                    "page": page.id,
-                    "item": page.item,
-                    "stimulus": part.stimulus,
-                    "seconds": took,
-                    "saved_at": now,
-                }
+                common = {"session": row.id, "page": page.id, "item": page.item, "seconds": took, "saved_at": now}
+                common["stimulus"] = part.stimulus
                 if part.value is not None:
                     scale, share = part.question, shares.get(part.stimulus)
                     session.add(ListeningRating(**common, scale=scale, value=part.value, heard=share))

@@ -6,7 +6,7 @@ alone writes, a line for each finished measurement. Judges are asked here, about
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +128,7 @@ def measure(
     uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split, profile)}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
     before = folder.results(profile)
-    finished = 0
+    finished = count(1)
     seen: list[Task] = []
 
     def missing(item: Item, output: Output, names: Iterable[str]) -> tuple[MetricUse, ...]:
@@ -140,26 +140,22 @@ def measure(
             folder.append_results(profile, item.id, new)
 
     def tasks() -> Iterator[Task]:
-        nonlocal finished
         for item in items:
             output = folder.output(item.id)
             if output is None:
-                finished += 1
-                done(finished)
+                done(next(finished))
                 continue
             task = Task(item, output, folder.outputs, profile, plan.track, missing(item, output, unjudged))
             seen.append(task)
             if task.uses:
                 yield task
             else:
-                finished += 1
-                done(finished)
+                done(next(finished))
 
     # What models measure, wherever the executor does it.
     for task, results in executor.map(measure_item, tasks()):
         keep(task.item, results or dict.fromkeys((use.name for use in task.uses), DIED))
-        finished += 1
-        done(finished)
+        done(next(finished))
     # What judges say; they are asked from here, about many items at a time.
     for name in uses:
         if name not in unjudged:

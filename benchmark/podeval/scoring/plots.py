@@ -148,11 +148,7 @@ def _draw(
         f'<text x="{_LEFT - 6}" y="{y(value) + 4}" text-anchor="end">{number_text(value)}</text>'
         for value in (low + spare, high - spare)
     ]
-    ends = ("0:00", _clock(length)) if in_time else ("0", f"{length:.0f} {escape(timeline.unit)}")
-    base = HEIGHT - _BOTTOM
-    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{base}" y2="{base}"/>')
-    parts.append(f'<text x="{_LEFT}" y="{HEIGHT - 5}">{ends[0]}</text>')
-    parts.append(f'<text x="{WIDTH - _RIGHT}" y="{HEIGHT - 5}" text-anchor="end">{ends[1]}</text>')
+    parts += _draw_axis(("0:00", _clock(length)) if in_time else ("0", f"{length:.0f} {escape(timeline.unit)}"))
     unit = f" ({key.unit})" if key.unit else ""
     parts.append(f'<text x="4" y="13" font-weight="600">{escape(title + unit)}</text>')
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
@@ -160,6 +156,16 @@ def _draw(
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{label}">{STYLE}{"".join(parts)}</svg>'
     )
+
+
+def _draw_axis(ends: tuple[str, str]) -> list[str]:
+    """The axis of time with its ends."""
+    base = HEIGHT - _BOTTOM
+    return [
+        f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{base}" y2="{base}"/>',
+        f'<text x="{_LEFT}" y="{HEIGHT - 5}">{ends[0]}</text>',
+        f'<text x="{WIDTH - _RIGHT}" y="{HEIGHT - 5}" text-anchor="end">{ends[1]}</text>',
+    ]
 
 
 def _strokes(timeline: Timeline, values: Sequence[float | None]) -> list[list[tuple[float, float]]]:

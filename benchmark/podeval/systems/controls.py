@@ -63,13 +63,13 @@ class Silence(SpeakingSystem):
         return Speech(samples, _RATE, (), time.perf_counter() - begin, details={"seed": seed})
 
 
-class _Wrapped(SpeakingSystem):
-    """A control that misuses the voices of a reader."""
+class ReaderControl(SpeakingSystem):
+    """A control that speaks through a reader, and misuses its voices or spoils what it says."""
 
     kind: ClassVar[Kind] = "control"
 
     def __init__(self, reader: DialogueReader) -> None:
-        """Take the reader whose voices are misused."""
+        """Take the reader."""
         self._reader = reader
         self.licence = reader.licence  # type: ignore[misc]  # as its voices allow, known with the reader
 
@@ -89,7 +89,7 @@ class _Wrapped(SpeakingSystem):
         return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
 
 
-class RepeatedSentence(_Wrapped):
+class RepeatedSentence(ReaderControl):
     """The script's first sentence, over and over in the first voice: flawless sound, no content."""
 
     name: ClassVar[str] = "repeated_sentence"
@@ -123,7 +123,7 @@ class RepeatedSentence(_Wrapped):
         )
 
 
-class ShuffledVoices(_Wrapped):
+class ShuffledVoices(ReaderControl):
     """The script as it stands, but half of its sentences in another speaker's voice: right words, wrong people."""
 
     name: ClassVar[str] = "shuffled_voices"
@@ -151,7 +151,7 @@ class ShuffledVoices(_Wrapped):
         return replace(speech, details={**speech.details, "sentences": len(lines), "swapped_sentences": swapped})
 
 
-class DrawnGaps(_Wrapped):
+class DrawnGaps(ReaderControl):
     """The script as it stands, but the gaps and overlaps between turns are drawn by chance from people's.
 
     The reader has one pause between all turns: against it, turn-taking comes near people's and nothing else changes.
@@ -185,7 +185,7 @@ class DrawnGaps(_Wrapped):
         )
 
 
-class UnevenPace(_Wrapped):
+class UnevenPace(ReaderControl):
     """The script as it stands, but now hurried and now dragged: right words and voices, at no steady pace."""
 
     name: ClassVar[str] = "uneven_pace"

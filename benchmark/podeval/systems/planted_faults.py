@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
-from podeval.systems.speech import Kind, SpeakingSystem, Speech, Voice
+from podeval.systems.controls import ReaderControl
+from podeval.systems.dialogue_reader import SpokenLine
+from podeval.systems.speech import Speech
 from podeval.systems.text_cleaning import sentences
 from podeval.text.script import Script
 
@@ -36,38 +37,16 @@ _LOUD = 0.4
 """Level of speech in which a fault is planted, against the level that a tenth of the recording exceeds."""
 
 
-class _Faulty(SpeakingSystem):
+class _Faulty(ReaderControl):
     """A control that spoils what a reader says."""
 
-    kind: ClassVar[Kind] = "control"
-
-    def __init__(self, reader: DialogueReader) -> None:
-        """Take the reader that is spoilt."""
-        self._reader = reader
-        self.licence = reader.licence  # type: ignore[misc]  # as its voices allow, known with the reader
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Those of the reader."""
-        return self._reader.languages
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """Those of the reader."""
-        return self._reader.voices
+    planted: ClassVar[dict[str, float]]
+    """By kind of fault how many are planted, or how long they are."""
 
     @property
     def generation(self) -> dict[str, Any]:
         """What is planted, and what speaks."""
         return {"system": self.name, "planted": self.planted, "reader": self._reader.generation}
-
-    def available(self) -> str | None:
-        """Return None where the reader is ready, else what it lacks."""
-        missing = self._reader.available()
-        return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
-
-    planted: ClassVar[dict[str, float]]
-    """By kind of fault how many are planted, or how long they are."""
 
 
 class ContentFaults(_Faulty):
