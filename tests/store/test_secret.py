@@ -157,3 +157,17 @@ def test_a_site_does_not_start_without_the_secret_of_its_people(database: Databa
     (tmp_path / "podeval.db.secret").unlink()
     with pytest.raises(SecretLost, match="each would be a new voter"):
         open_services(tmp_path, str(tmp_path / "podeval.db"))
+
+
+def test_a_token_is_of_one_secret_and_one_purpose_and_no_letter_of_it_can_change() -> None:
+    secret = Secret(b"s" * 32)
+    token = secret.sign("audio", "battle7", "a", "whole")
+    assert secret.verify("audio", token) == ("battle7", "a", "whole")
+    assert secret.verify("battle", token) is None
+    assert Secret(b"t" * 32).verify("audio", token) is None
+    # The last letter of base64 has spare bits: two of the sixty-four spell one signature.
+    for place, letter in enumerate(token[:-1]):
+        forged = token[:place] + ("x" if letter != "x" else "y") + token[place + 1 :]
+        assert secret.verify("audio", forged) is None, forged
+    for hostile in ("", ".", "battle7", token.rpartition(".")[0], token + "=", "ü" + token, "." * 600):
+        assert secret.verify("audio", hostile) is None
