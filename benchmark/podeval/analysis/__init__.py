@@ -1,11 +1,9 @@
 """Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
 
 from podeval.analysis.recording import Recording
-from podeval.analysis.speaker_voices import SpeakerVoice
 
 __all__ = [
     "Recording",
-    "SpeakerVoice",
     "cache",
     "defects",
     "diarised_transcript",

@@ -19,17 +19,16 @@ from pydantic import TypeAdapter
 
 from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
 from podeval.analysis.facts import DerivedFacts
-from podeval.analysis.samples import mix_channels, read_samples
-from podeval.analysis.speaker_voices import JoinedClips, SpeakerVoice, find_voices
-from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import resample
 from podeval.audio.windows import Clip, Span
 from podeval.errors import CannotScore
 from podeval.models import registry
-from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Transcript, Word
+from podeval.models.interfaces import Samples, SpeakerTurn, Transcriber, Transcript, Word
 
 if TYPE_CHECKING:
+    from podeval.analysis.speaker_voices import SpeakerVoice
+    from podeval.analysis.speech_track import Stems
     from podeval.audio.prosody import VoiceContour
     from podeval.text.script import Script
 
@@ -39,6 +38,7 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
 _BLOCK = 1 << 20
+_SPANS = TypeAdapter(tuple[Span, ...])
 
 
 class Recording:
@@ -100,6 +100,8 @@ class Recording:
             BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
             BadInput: the rate is not positive.
         """
+        from podeval.analysis.samples import read_samples
+
         array, rate, content = read_samples(samples, rate)
         return cls(array, rate, content, **options)
 
@@ -143,10 +145,9 @@ class Recording:
                 each other.
         """
         self.require_rate(rate)
-        samples: Samples = self._compute_once(
-            f"mono {rate}", lambda: resample(mix_channels(self.samples), self.rate, rate)
-        )
-        return samples
+        from podeval.analysis.samples import mix_channels
+
+        return self._compute_once(f"mono {rate}", lambda: resample(mix_channels(self.samples), self.rate, rate))
 
     def require_rate(self, rate: int) -> None:
         """Refuse a recording that lacks frequencies which a model at `rate` relies on.
@@ -162,15 +163,11 @@ class Recording:
 
     def speech(self) -> tuple[Span, ...]:
         """Return the spans of speech."""
-        return self._derive_fact(
-            "voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono())
-        )
+        return self._derive_fact("voice_activity", _SPANS, lambda model: model.speech(self.mono()))
 
     def music(self) -> tuple[Span, ...]:
         """Return the spans of music, under speech or alone."""
-        return self._derive_fact(
-            "music_detector", TypeAdapter(tuple[Span, ...]), lambda model: model.music(self.mono())
-        )
+        return self._derive_fact("music_detector", _SPANS, lambda model: model.music(self.mono()))
 
     def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> "Recording":
         """Create a recording derived from this one.
@@ -203,6 +200,8 @@ class Recording:
             CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
             ModelMissing: the music detector, or if there is music the separator, is not installed.
         """
+        from podeval.analysis.speech_track import has_music
+
         return self if source == "mix" or not has_music(self) else self.speech_stem()
 
     def through(self, rate: int) -> "Recording":
@@ -212,15 +211,19 @@ class Recording:
             CannotScore: its rate is below that of the speech models, as for `mono`.
         """
         self.require_rate(MODEL_RATE)
-        return (
-            self if rate == self.rate else self._compute_once(f"through {rate}", lambda: resample_through(self, rate))
-        )
+        if rate == self.rate:
+            return self
+        from podeval.analysis.speech_track import resample_through
+
+        return self._compute_once(f"through {rate}", lambda: resample_through(self, rate))
 
     def speech_stem(self) -> "Recording":
         """Return the speech without music as a separate recording; raises as `speech_track` does."""
+        from podeval.analysis.speech_track import separate_speech_stem
+
         return self._compute_once("speech stem", lambda: separate_speech_stem(self))
 
-    def stems(self) -> Stems:
+    def stems(self) -> "Stems":
         """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
 
         The recording is resampled to the separator's rate: a lower rate is upsampled here even if
@@ -231,7 +234,9 @@ class Recording:
             CannotScore: the recording has more than two channels.
             ModelMissing: the profile has no separator, or it is not installed.
         """
-        return self._compute_once("stems", self._separate)
+        from podeval.analysis.speech_track import separate_stems
+
+        return self._compute_once("stems", lambda: separate_stems(self))
 
     def transcript(self, language: str | None = None) -> Transcript:
         """Return the transcript with word times; with `language` None in the one that the transcriber detects.
@@ -316,6 +321,8 @@ class Recording:
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
         """Return speaker embeddings of clips, each one or more spans joined end to end; shape (clips, dimensions)."""
+        from podeval.analysis.speaker_voices import JoinedClips
+
         samples = self.mono()
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
         return self.array_from(
@@ -324,11 +331,13 @@ class Recording:
             clips=hashlib.sha256(repr(bounds).encode()).hexdigest(),
         )
 
-    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
+    def voices(self, turns: Sequence[SpeakerTurn]) -> "tuple[SpeakerVoice, ...]":
         """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.
 
         A speaker's speech is joined and divided into windows of 3 s every 2 s, or used whole if it is shorter.
         """
+        from podeval.analysis.speaker_voices import find_voices
+
         return find_voices(turns, self.duration, self.embeddings)
 
     def speech_quality(self, windows: str, gain: float = 0.0) -> NDArray[np.float64]:
@@ -346,14 +355,6 @@ class Recording:
 
         options = {"windows": windows, **({"gain": gain} if gain else {})}
         return self.array_from("speech_quality", stack_scores, **options)
-
-    def _separate(self) -> Stems:
-        rate = registry.card("separator", self.profile).rate
-        samples = resample(self.samples, self.rate, rate)
-        separator: Separator
-        with registry.use("separator", self.profile) as separator:
-            speech, accompaniment = separator.separate(samples)
-        return Stems(speech, accompaniment, rate)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
         return self._facts.compute_once(name, make)

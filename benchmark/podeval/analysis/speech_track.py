@@ -25,7 +25,7 @@ from podeval.models import registry
 
 if TYPE_CHECKING:
     from podeval.audio.windows import Span
-    from podeval.models.interfaces import Samples
+    from podeval.models.interfaces import Samples, Separator
 
 NEEDS = ("music_detector", "separator", "voice_activity")
 """The jobs whose models decide what is scored, and produce it."""
@@ -75,6 +75,21 @@ class MixedRecording(Protocol):
 
 
 R = TypeVar("R", bound=MixedRecording)
+
+
+def separate_stems(recording: MixedRecording) -> Stems:
+    """Separate a recording at the separator's rate.
+
+    Raises:
+        CannotScore: the recording has more than two channels.
+        ModelMissing: the profile has no separator, or it is not installed.
+    """
+    rate = registry.card("separator", recording.profile).rate
+    samples = resample(recording.samples, recording.rate, rate)
+    separator: Separator
+    with registry.use("separator", recording.profile) as separator:
+        speech, accompaniment = separator.separate(samples)
+    return Stems(speech, accompaniment, rate)
 
 
 def find_lasting_music(recording: MixedRecording) -> tuple[Span, ...]:

@@ -77,7 +77,6 @@ def measure(
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Unscored
     from podeval.models import registry
-    from podeval.text.short_names import shorten_names
 
     metric = catalogue.get(name)
     registry.require_profile(profile)
@@ -99,8 +98,7 @@ def measure(
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
     results: list[Result] = []
-    short_names = shorten_names([str(file) for file, _ in items])
-    for (file, inputs), short_name in zip(items, short_names, strict=True):
+    for (file, inputs), short_name in zip(items, _name_files([file for file, _ in items], as_json), strict=True):
         result: Result | PodevalError
         try:
             with show_progress(file.name):
@@ -124,6 +122,15 @@ def measure(
         _print_means(metric, results)
         print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
     raise typer.Exit(worst)
+
+
+def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
+    """Return the names under which results are printed; JSON has whole paths."""
+    if as_json:
+        return [""] * len(files)
+    from podeval.text.short_names import shorten_names
+
+    return shorten_names(list(map(str, files)))
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:

@@ -24,9 +24,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, SpeakerVoice, speech_track
+from podeval.analysis import Recording, speech_track
 from podeval.analysis.speaker_turns import find_speaker_turns
-from podeval.analysis.speaker_voices import VOICE_WINDOW
+from podeval.analysis.speaker_voices import VOICE_WINDOW, SpeakerVoice
 from podeval.analysis.speech_windows import find_sounding, require_speech
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, SpeakerVoice
+from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.analysis.speaker_turns import find_speaker_turns
-from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
+from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW, SpeakerVoice
 from podeval.analysis.speech_windows import require_speech, select_spoken_voices
 from podeval.audio import same_sound
 from podeval.errors import BadInput, CannotScore

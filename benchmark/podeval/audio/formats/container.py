@@ -15,9 +15,6 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from podeval.audio.formats.describe import describe_refused
-from podeval.audio.formats.mpeg import is_adts, read_mpeg_frame, read_stated_seconds, skip_id3
-from podeval.audio.formats.ogg import walk_pages
 from podeval.errors import BadAudio, find_address
 
 Reader = Literal["soundfile", "av"]
@@ -127,6 +124,8 @@ def identify(file: BinaryIO, path: Path) -> Container:
     if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide"):
         return Container("mp4", "av", "mov", stated_bytes=_find_mp4_end(file, size))
     # Streams that may follow an ID3 tag: FLAC, raw AAC, MP3.
+    from podeval.audio.formats.mpeg import is_adts, read_mpeg_frame, skip_id3
+
     start = skip_id3(file)
     if _read_at(file, start, 4) == b"fLaC":
         return _read_flac(_read_at(file, start, 42))
@@ -134,6 +133,8 @@ def identify(file: BinaryIO, path: Path) -> Container:
         return Container("aac", "av", "aac", note="the length is not stated in the file")
     if read_mpeg_frame(file, start, size) is not None:
         return _read_mp3(file, start, size)
+    from podeval.audio.formats.describe import describe_refused
+
     raise BadAudio(f"{str(path)!r} {describe_refused(_read_at(file, 0, 4096))}.")
 
 
@@ -206,6 +207,8 @@ def _read_flac(head: bytes) -> Container:
 
 
 def _read_mp3(file: BinaryIO, start: int, size: int) -> Container:
+    from podeval.audio.formats.mpeg import read_stated_seconds
+
     # Not libsndfile: without a Xing header it guesses the length from the first frame and stops there.
     stated = read_stated_seconds(file, start, size)
     if stated is None:
@@ -214,6 +217,8 @@ def _read_mp3(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _read_ogg(file: BinaryIO, size: int) -> Container:
+    from podeval.audio.formats.ogg import walk_pages
+
     pages = walk_pages(file, size)
     note = None
     if not pages.regular:
