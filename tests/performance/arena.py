@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 
 from arena_integrity import simulate
 
-from podeval.arena.integrity import judge
+from podeval.arena.vote_integrity import judge
 from small_arena import SmallArena
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from podeval.arena.integrity import judge
+from podeval.arena.vote_integrity import judge
 
 SYSTEMS = 10
 KINDS = ("lazy", "ring", "bot", "mixed")

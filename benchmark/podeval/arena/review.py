@@ -12,9 +12,9 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.integrity import COLUMNS, RuleFindings, alarms, judge
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.settings import ArenaSettings
+from podeval.arena.vote_integrity import COLUMNS, RuleFindings, alarms, judge
 from podeval.errors import BadInput
 from podeval.store import operator_settings
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote

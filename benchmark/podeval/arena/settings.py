@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass, field
 
-from podeval.arena.integrity import IntegrityLimits
 from podeval.arena.pairing import RULES
 from podeval.arena.protocols import EXCERPTS
+from podeval.arena.vote_integrity import IntegrityLimits
 from podeval.errors import BadInput
 
 

@@ -19,7 +19,7 @@ from podeval.metrics.prompts import PROTOCOLS
 from podeval.metrics.space_files import sources
 from podeval.models.registry import CARDS
 from podeval.scoring.standing import span_text
-from podeval.systems.adapters.tables import adapters_table, presets_table
+from podeval.systems.adapters.documentation_tables import adapters_table, presets_table
 
 
 def pages(checkout: Path) -> dict[Path, str]:

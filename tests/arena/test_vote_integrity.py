@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from podeval.arena.integrity import COLUMNS, RULES, IntegrityLimits, alarms, judge
+from podeval.arena.vote_integrity import COLUMNS, RULES, IntegrityLimits, alarms, judge
 
 
 @pytest.fixture(scope="module")
