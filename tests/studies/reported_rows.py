@@ -74,7 +74,7 @@ IDS = {"MOSS-TTSD": "mossttsd", "Human": "mtalk_human"}
 """Ids that do not follow from the name."""
 
 SYSTEMS = Path(__file__).with_name("reported_systems.csv")
-"""Of each system, as its makers state them: who they are, the licence of the weights (empty where nobody can have them),
+"""Of each system, as its makers state them: who they are, the licence of the weights (empty where nobody can have it),
 addresses of the system's own. `licence_from` says where a licence was read that took looking up, by commit or model
 card, in November 2026; `unknown_because` why one that has none could not be found.
 """
