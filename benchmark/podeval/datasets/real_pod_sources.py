@@ -18,7 +18,7 @@ from podeval.errors import BadInput
 
 SOURCES = PinnedFile(
     file="real_pod_sources.json",
-    revision="sha256:627e4ac4da88d04c65cecc97189dc33fd743b663ba1509ac26144f13a0d602c5",
+    revision="sha256:9abc8fd38a0472a522914b9e55aac44ab1dcd6283d2da2fc6cc3e5bec6835c85",
 )
 
 NAMED_THROUGHOUT = ("topics", "demo")
