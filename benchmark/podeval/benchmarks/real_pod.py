@@ -20,7 +20,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
+from podeval.benchmarks.real_pod_splits import LONG_V1, MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -158,6 +158,7 @@ BENCHMARK = Benchmark(
             superseded_by="spontaneous",
         ),
         *SPLITS,
+        LONG_V1,
     ),
     dimensions=(
         Dimension(
