@@ -138,8 +138,8 @@ ZH_SPONTANEOUS = Split(
 
 
 SPLITS = (HARD, LONG, DEMO_ZH, ZH, ZH_SPONTANEOUS, LONG_ZH)
-"""All of them that are current. There are no reference voices in Chinese: no recordings of Chinese speakers are at hand whose licence
-lets podeval pass them on.
+"""All that are current. There are no reference voices in Chinese: no recordings of Chinese speakers are at hand whose
+licence lets podeval pass them on.
 """
 
 MINUTES_BREAKDOWN = Breakdown(
