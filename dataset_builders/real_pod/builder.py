@@ -78,7 +78,7 @@ class RealPod(Builder):
             "51 podcast topics in 17 categories, each with a published episode, a script to be spoken in two versions, "
             "and the voices to speak it with."
         ),
-        version="2.1.0",
+        version="2.2.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
         licence="other",
@@ -117,7 +117,7 @@ class RealPod(Builder):
                 description=(
                     "A script a row again, of every table that has scripts, for reviewers and not for systems: beside "
                     "every turn what it claims and where that comes from, or that it is invented; `note` says of a "
-                    "script what is invented in it."
+                    "script what is invented in it, `own_turns` and `own_names` which figures and names are its own."
                 ),
                 splits=("test",),
                 sources=_TEXTS,

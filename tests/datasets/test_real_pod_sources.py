@@ -13,6 +13,7 @@ from podeval.datasets.data_files import read_objects
 from podeval.datasets.real_pod_sources import SOURCES, find_unsourced_claim, make_claims_rows
 from podeval.datasets.row_rules import Row
 from podeval.datasets.source_files import find_package_folder
+from podeval.datasets.unsourced_claims import find_open_sentences, list_idle_marks
 from podeval.errors import BadInput
 from podeval.runs.asks import ask_of
 
@@ -41,7 +42,7 @@ def test_every_script_of_every_split_names_its_sources_or_says_that_it_claims_no
     assert [row["id"] for row in rows if find_unsourced_claim(row)] == []
 
 
-def test_the_sources_are_in_no_protocol_and_protocols_did_not_move(rows: list[Row]) -> None:
+def test_the_sources_are_in_no_protocol_and_protocols_are_known(rows: list[Row]) -> None:
     SOURCES.read()  # raises if the file is not the one that is pinned
     for split in BENCHMARK.splits:
         assert SOURCES.file not in split.model_dump_json()
@@ -53,11 +54,12 @@ def test_the_sources_are_in_no_protocol_and_protocols_did_not_move(rows: list[Ro
         "topics_v1": "9a26bd021a44",
         "spontaneous_v1": "6ba1a7e8909f",
         "hard": "ec5c75828fdc",
-        "long": "f55d2f717271",
+        "long": "28de1f73854a",
         "demo_zh": "68d1424e0a5c",
         "zh": "192bf3b1ba0e",
         "zh_spontaneous": "424b895d1a5d",
         "long_zh": "ec860290641f",
+        "long_v1": "f55d2f717271",
     }
 
 
@@ -93,3 +95,43 @@ def test_a_year_in_the_demo_needs_a_source_and_one_in_a_story_does_not() -> None
     turns = [{"speaker": "Ann", "text": "It was in nineteen seventy-three.", "claims": []}]
     assert find_unsourced_claim({"split": "demo", "turns": turns})
     assert find_unsourced_claim({"split": "long", "turns": turns}) is None
+
+
+def test_every_figure_and_name_has_a_source_or_a_reader_called_it_the_story_s_own(rows: list[Row]) -> None:
+    assert list(find_open_sentences(rows)) == []
+    assert list(list_idle_marks(rows)) == []
+
+
+def test_without_the_reader_s_marks_the_sentences_are_found(rows: list[Row]) -> None:
+    unmarked = [row | {"own_turns": [], "own_names": []} for row in rows]
+    found = list(find_open_sentences(unmarked))
+    assert len(found) > 1000
+    assert {one.script for one in found} >= {item.id for name in ("long", "long_zh") for item in BENCHMARK.items(name)}
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        ("It began in nineteen eighty-four.", ["says a figure"]),
+        ("We read it. Then Granovetter wrote to us.", ["names Granovetter"]),
+        ("Granovetter wrote to us.", ["names Granovetter"]),
+        ("It rained, and we stayed.", []),
+        ("Ben said so on Monday.", []),
+        ("It costs £4.", ["says a figure"]),
+        ("他是一九八四年来的。后来走了。", ["says a figure"]),
+        ("他来了。", []),
+    ],
+)
+def test_a_sentence_is_open_by_its_figure_or_its_name(text: str, because: list[str]) -> None:
+    turns = [{"speaker": "Ann", "text": "it then we ben his rained", "claims": []}]
+    turns.append({"speaker": "Ben", "text": text, "claims": []})
+    row = {"id": "x", "turns": turns, "own_turns": [], "own_names": []}
+    assert [one.because for one in find_open_sentences([row])] == because
+    turns[1]["claims"] = [{"claim": "c", "source": "s"}]
+    assert list(find_open_sentences([row])) == []
+
+
+def test_a_mark_that_excuses_nothing_is_reported() -> None:
+    turns = [{"speaker": "Ann", "text": "Two.", "claims": [{"claim": "c", "source": "s"}]}]
+    row = {"id": "x", "turns": turns, "own_turns": [1, 2], "own_names": ["Ben"]}
+    assert list(list_idle_marks([row])) == ["turn 1 of x has a source", "x has no turn 2", "x does not name Ben"]

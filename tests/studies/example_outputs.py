@@ -3,9 +3,9 @@
     .venv/bin/python tests/studies/example_outputs.py
 
 Metrics of texts and of people's answers take the card's own example; metrics of audio the dialogue of the tutorials,
-with its script and a reference voice of the package, or a longer one that is read aloud for it. Metrics that ask a
-judge are answered by a scripted one, and those whose weights no package brings have random numbers in their place
-(`example_stand_ins.py`).
+with its script and a reference voice of the package, a longer one that is read aloud for it, or, for `smr`, the
+dialogue over music that a study plays. Metrics that ask a judge are answered by a scripted one, and those whose weights
+no package brings have random numbers in their place (`example_stand_ins.py`).
 """
 
 import atexit
@@ -19,8 +19,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import soundfile
 
+from podeval.audio.decode import decode
+from podeval.audio.resample import resample
 from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.benchmarks.real_pod_splits import VOICES
 from podeval.benchmarks.spoken import read_scripts, read_voices
@@ -35,9 +38,8 @@ from podeval.metrics.space_files import example_texts
 from podeval.systems import registry
 
 
-def _load_stand_ins() -> ModuleType:
-    """Load the module beside this one, which the tests load by its path too."""
-    name = "example_stand_ins"
+def _load_beside(name: str) -> ModuleType:
+    """Load a module beside this one, which the tests load by its path too."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
         assert spec
@@ -48,11 +50,13 @@ def _load_stand_ins() -> ModuleType:
     return sys.modules[name]
 
 
-stand_ins = _load_stand_ins()
+stand_ins = _load_beside("example_stand_ins")
 
 LONGER = ("turn_taking", "pace", "dialogue_naturalness")
 """Metrics that need more turns, or more speech, than the dialogue of the tutorials has."""
 TOPIC, READER = "Sports_27", "drawn_gaps"
+MUSIC, SEED, BELOW = "band", 3, 6.0
+"""What `tests/studies/smr_accuracy.py` plays under the dialogue where a metric hears music, and how many LU below."""
 
 AUDIO = Path(__file__).parents[2] / "docs/tutorials/audio"
 PLACES = 4
@@ -64,6 +68,8 @@ def sources_of(metric: Metric) -> dict[str, Any]:
         return example_texts(metric)
     if metric.name in LONGER:
         return {"recording": read_longer_dialogue()}
+    if metric.name == "smr":
+        return {"recording": mix_dialogue_with_music()}
     script = (AUDIO / "dialogue.json").read_text(encoding="utf-8")
     turns = json.loads(script)
     names = list(dict.fromkeys(turn["speaker"] for turn in (turns["turns"] if isinstance(turns, dict) else turns)))
@@ -89,6 +95,22 @@ def read_longer_dialogue() -> Path:
     return folder / "dialogue.wav"
 
 
+@functools.cache
+def mix_dialogue_with_music() -> Path:
+    """Lay the dialogue of the tutorials over music that the study of SMR plays; the file lasts as long as we do."""
+    distortions, study = _load_beside("distortions"), _load_beside("smr_accuracy")
+    spoken = decode(AUDIO / "dialogue.mp3")
+    speech = resample(spoken.samples, spoken.rate, study.RATE)
+    music = study.synthesised(MUSIC, SEED)
+    music = np.resize(music, (len(speech), music.shape[1]))
+    mix = distortions.match_loudness(np.repeat(speech[:, :1], 2, axis=1), study.LEVEL, study.RATE)
+    mix = mix + distortions.match_loudness(music, study.LEVEL - BELOW, study.RATE)
+    folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
+    atexit.register(shutil.rmtree, folder)
+    soundfile.write(folder / "mix.wav", mix, study.RATE)
+    return folder / "mix.wav"
+
+
 def needs_no_models(metric: Metric) -> bool:
     """Whether the example is computed without any weights: of texts, by a scripted judge, or with random numbers."""
     return bool(metric.asks) or not metric.needs or own_profile(metric) != "embedded"
@@ -104,6 +126,8 @@ def compute_example(metric: Metric) -> dict[str, Any]:
         with stand_ins.replace_models(metric.needs):
             return {"output": _compute(metric, profile=own_profile(metric)), "random": True}
     of = f"the script {TOPIC} of Real-Pod, read by `{READER}`" if metric.name in LONGER else ""
+    if metric.name == "smr":
+        of = f"the dialogue of the tutorials (`docs/tutorials/audio`), {BELOW:g} LU over music made by a program,"
     return {"output": _compute(metric), **({"of": of} if of else {})}
 
 

@@ -74,9 +74,16 @@ IDS = {"MOSS-TTSD": "mossttsd", "Human": "mtalk_human"}
 """Ids that do not follow from the name."""
 
 SYSTEMS = Path(__file__).with_name("reported_systems.csv")
-"""Of each system, as its makers state them and only where that is sure: who they are, the licence of the weights (empty
-where it is not sure, or where nobody can have them), and addresses of the system's own.
+"""Of each system, as its makers state them: who they are, the licence of the weights (empty where nobody can have it),
+addresses of the system's own. `licence_from` says where a licence was read that took looking up, by commit or model
+card, in November 2026; `unknown_because` why one that has none could not be found.
 """
+
+NO_LICENCE = {
+    "mtalk": "the paper states none for what people recorded",
+    "lfs": "the paper states none for its recordings of people",
+}
+"""Why rows of people have no licence."""
 
 
 @dataclass(frozen=True)
@@ -296,6 +303,11 @@ def document(name: str, own: list[Cell]) -> str:
         links = {link: facts[link] for link in ("homepage", "code", "paper") if facts[link]}
     licence = (facts or {}).get("licence") or ("proprietary" if group == "closed" else "unknown")
     billions = _billions(name, own)
+    described = _description(name, own)
+    if because := (facts or {}).get("unknown_because"):
+        described += f" Its licence is unknown: {because}."
+    if group in ("real", "human"):
+        described += f" Their licence is unknown: {NO_LICENCE[paper]}."
     lines = [
         "schema_version: 1",
         "",
@@ -303,7 +315,7 @@ def document(name: str, own: list[Cell]) -> str:
         f"  id: {system_id(name)}",
         f"  name: {name}",
         "  description: >-",
-        *textwrap.wrap(_description(name, own), 100, initial_indent="    ", subsequent_indent="    "),
+        *textwrap.wrap(described, 100, initial_indent="    ", subsequent_indent="    "),
         *([f"  organisation: {organisation}"] if organisation else []),
         *(["  links:"] if links else []),
         *(f"    {link}: {address}" for link, address in links.items()),

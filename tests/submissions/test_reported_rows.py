@@ -245,3 +245,27 @@ def test_a_reported_system_links_to_itself_and_not_to_the_benchmark_that_measure
         systems = list(csv.DictReader(table))
     assert len(systems) > 60
     assert not [row["id"] for row in systems if row["paper"].rpartition("/")[2] in measuring]
+
+
+def test_a_licence_is_named_or_it_is_said_why_it_is_not() -> None:
+    for submission in ALL.values():
+        if isinstance(submission.source, Reported):
+            system = submission.system
+            assert system.licence.strip()
+            assert (system.licence == "unknown") == ("licence is unknown: " in (system.description or "")), system.id
+            assert system.licence != "proprietary" or not system.open, system.id
+
+
+def test_what_a_licence_was_read_from_is_kept(script: ModuleType) -> None:
+    rows = list(csv.DictReader(script.SYSTEMS.read_text(encoding="utf-8").splitlines()))
+    assert sum(bool(row["licence_from"]) for row in rows) == 11
+    assert sorted(row["id"] for row in rows if row["unknown_because"]) == [
+        "longwriter_glm4_9b",
+        "speechgpt_2_0_preview",
+    ]
+    assert not [row["id"] for row in rows if row["unknown_because"] and row["licence"]]
+    for row in rows:
+        system = ALL[row["id"]].system
+        assert system.licence == (row["licence"] or ("unknown" if row["unknown_because"] else "proprietary")), row["id"]
+        addresses = {row[link] for link in ("homepage", "code", "paper") if row[link]}
+        assert addresses <= {str(address) for address in system.links.model_dump().values() if address}, row["id"]

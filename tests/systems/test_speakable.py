@@ -18,6 +18,9 @@ from podeval.systems.text_cleaning import seconds_to_say, sentences, short_lines
         ("$5 & 50% at 20°C", "$5 & 50% at 20°C"),
         ("海水为什么是咸的？", "海水为什么是咸的？"),
         ("cafe\u0301", "café"),
+        ("It's [laughs] a boat. [Laughs]", "It's a boat."),
+        ("[laughs]", ""),
+        ("She laughs.", "She laughs."),
         ("😀 … !?", ""),
         ("", ""),
     ],
@@ -56,3 +59,9 @@ def test_reading_time_counts_words_and_chinese_characters() -> None:
     assert seconds_to_say("word " * 150) == pytest.approx(60)
     assert seconds_to_say("海" * 250) == pytest.approx(60)
     assert seconds_to_say("海" * 250 + " word" * 150) == pytest.approx(120)
+
+
+def test_a_laugh_is_marked_as_an_engine_marks_it_and_left_out_for_one_that_cannot() -> None:
+    line = "It's quite — [laughs] — it's a boat, sir."
+    assert speakable(line, laugh="(laughs)") == "It's quite — (laughs) — it's a boat, sir."
+    assert speakable(line) == "It's quite — — it's a boat, sir."

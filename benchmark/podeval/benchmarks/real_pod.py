@@ -3,7 +3,8 @@
 The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
 track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
 them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
-Splits that end in `_v1` are those of dataset revision 1.2.0, with other scripts and voices for the same topics.
+Splits that end in `_v1` are those of an earlier dataset revision: of 1.2.0, with other scripts and voices for the same
+topics, and `long` before 2.2.0.
 Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
 Differs from the paper: the benchmark has two separate tasks (write, voice), whereas the paper compares whole systems;
 music metrics are left to systems that make music.
@@ -19,7 +20,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
+from podeval.benchmarks.real_pod_splits import LONG_V1, MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -157,6 +158,7 @@ BENCHMARK = Benchmark(
             superseded_by="spontaneous",
         ),
         *SPLITS,
+        LONG_V1,
     ),
     dimensions=(
         Dimension(
@@ -208,7 +210,7 @@ BENCHMARK = Benchmark(
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
             # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
-            splits=("demo", "topics", "topics_v1", "hard", "long", "demo_zh", "zh", "long_zh"),
+            splits=("demo", "topics", "topics_v1", "hard", "long", "demo_zh", "zh", "long_zh", "long_v1"),
         ),
         Dimension(
             name="fidelity",
@@ -219,7 +221,7 @@ BENCHMARK = Benchmark(
             main="sim.sim",
             needs_accurate_speech=True,
             # The others have no reference voices.
-            splits=("topics", "topics_v1", "long"),
+            splits=("topics", "topics_v1", "long", "long_v1"),
         ),
         Dimension(
             name="audio",
@@ -257,7 +259,7 @@ BENCHMARK = Benchmark(
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
             # The scripts of the demo are too short for either.
-            splits=("topics", "topics_v1", "long", "zh", "long_zh"),
+            splits=("topics", "topics_v1", "long", "zh", "long_zh", "long_v1"),
         ),
         Dimension(
             name="opinion",
@@ -288,7 +290,7 @@ BENCHMARK = Benchmark(
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
             # Hard lines have readings of their own, which WER knows and these do not.
-            splits=("demo", "topics", "topics_v1", "long", "demo_zh", "zh", "long_zh"),
+            splits=("demo", "topics", "topics_v1", "long", "demo_zh", "zh", "long_zh", "long_v1"),
         ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's

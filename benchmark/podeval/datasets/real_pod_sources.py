@@ -18,7 +18,7 @@ from podeval.errors import BadInput
 
 SOURCES = PinnedFile(
     file="real_pod_sources.json",
-    revision="sha256:cde4ca88fce4aca7f57a7e684dce9d5338bd86e5220dbcbc7fb5f9eee6e8ea3b",
+    revision="sha256:9abc8fd38a0472a522914b9e55aac44ab1dcd6283d2da2fc6cc3e5bec6835c85",
 )
 
 NAMED_THROUGHOUT = ("topics", "demo")
@@ -32,6 +32,7 @@ def features_of_claims() -> datasets.Features:
     return datasets.Features(
         {"id": text, "split": text, "topic": text, "topic_id": datasets.Value("int32")}
         | {"turns": datasets.List(turn), "note": text}
+        | {"own_turns": datasets.List(datasets.Value("int32")), "own_names": datasets.List(text)}
     )
 
 
@@ -88,4 +89,6 @@ def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], mo
         "topic_id": read_topic_id(script) if split in NAMED_THROUGHOUT else None,
         "turns": turns,
         "note": more.get("note", ""),
+        "own_turns": list(more.get("own_turns", ())),
+        "own_names": list(more.get("own_names", ())),
     }

@@ -21,6 +21,9 @@ PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
 """What each metric gives for the example below, as this version computes it; a test computes it anew."""
 
+PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
+"""What papers print of metrics themselves, made from the transcribed tables by `tests/studies/paper_values.py`."""
+
 
 @dataclass(frozen=True)
 class ExampleOutput:
@@ -85,6 +88,13 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
         about = (_TITLES.get(paper, paper), table, variant.replace("_", " "), f"`{key}`", str(len(systems)), spread)
         rows.append((*about, ", ".join(f"{value:g}" for value in people)))
     return rows
+
+
+def list_values_of_metric(metric: Metric) -> list[tuple[str, str, str]]:
+    """Return what papers print of a metric itself: where, what it is, and the values as printed."""
+    with PAPER_VALUES.open(encoding="utf-8", newline="") as table:
+        own = [row for row in csv.DictReader(table) if row["metric"] == metric.name]
+    return [(f"{row['paper']}, {row['where']}", row["what"], row["values"]) for row in own]
 
 
 @cache

@@ -47,7 +47,7 @@ from podeval.text.tokens import stop_words
             "",
             (0, 1),
             unreached=LENGTH,
-            about="the same by its upper bound, log2 of their number",
+            about="the same divided by its upper bound, log2 of their number",
             about_zh="信息密度除以其上限，即实词数以 2 为底的对数",
             zh="信息密度（归一化）",
         ),

@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from podeval.hub_sources import hub_source
-from podeval.metrics.card_facts import CURATOR, cite, list_paper_values, read_example_output
+from podeval.metrics.card_facts import (
+    CURATOR,
+    cite,
+    list_paper_values,
+    list_values_of_metric,
+    read_example_output,
+)
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import arguments, facts, find_score_part, own_profile
@@ -176,18 +182,7 @@ def card(metric: Metric) -> str:
 
 def _describe_origin(metric: Metric) -> list[str]:
     """Write the parts of the card on values from papers, citation and curation."""
-    parts = []
-    if values := list_paper_values(metric):
-        head = ("paper, table, conditions", "key", "systems", "lowest to highest", "people")
-        rows = [
-            (", ".join(filter(None, where)), key, count, spread or "none", people or "none")
-            for *where, key, count, spread, people in values
-        ]
-        note = (
-            "As printed, over all items. The paper's models and conditions are its own, so that none compares with "
-            "what you measure under another protocol."
-        )
-        parts.append(f"## Values from papers\n\n{note}\n\n{_table(head, rows)}")
+    parts = [f"## Values from papers\n\n{_describe_paper_values(metric)}"]
     parts.append(
         f"## Origin\n\nPaper: {metric.paper}. Version {metric.version} of the metric, made from its declaration "
         "in podeval, the benchmark for long-form spoken audio made by machines. Licence of the code: Apache-2.0."
@@ -197,6 +192,28 @@ def _describe_origin(metric: Metric) -> list[str]:
         f"## Curation\n\n{CURATOR} No personal data is part of the metric, and what you measure stays with you."
     )
     return parts
+
+
+def _describe_paper_values(metric: Metric) -> str:
+    """Write what papers print: values of systems over all items, and of the metric itself."""
+    parts = []
+    if values := list_paper_values(metric):
+        head = ("paper, table, conditions", "key", "systems", "lowest to highest", "people")
+        rows = [
+            (", ".join(filter(None, where)), key, count, spread or "none", people or "none")
+            for *where, key, count, spread, people in values
+        ]
+        parts += [
+            "As printed, over all items. The paper's models and conditions are its own, so that none compares with "
+            "what you measure under another protocol.",
+            _table(head, rows),
+        ]
+    if own := list_values_of_metric(metric):
+        parts += [
+            "Of the metric itself, on material and with models of the paper's own:",
+            _table(("paper, place", "what", "values as printed"), own),
+        ]
+    return "\n\n".join(parts) or "None of the papers whose tables podeval was checked against prints values of it."
 
 
 def _describe_output(metric: Metric) -> str:

@@ -11,6 +11,7 @@ _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零'
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
 # Read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some engines.
 _MARKUP = set("[]{}<>|\\`~^_*#")
+_LAUGH = re.compile(r"\[laughs\]", re.IGNORECASE)
 _SYMBOLS = set("+=±×÷°")
 _LONG_WORD = re.compile(r"[^\W\d_\u2e80-\U0010ffff]{41,}")
 _LONG_NUMBER = re.compile(r"\d[\d,.]{12,}\d|\d{13,}")
@@ -21,12 +22,14 @@ _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|cf|approx|[A-Z])\.\s+$")
 
 
-def speakable(text: str) -> str:
+def speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
 
-    Empty where no letter and no digit is left, for then there is nothing to say.
+    The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
+    would read the word. Empty where no letter and no digit is left, for then there is nothing to say.
     """
-    plain = unicodedata.normalize("NFC", text.translate(_PLAIN).translate(_SPEAKABLE))
+    marked = _LAUGH.sub(f" {laugh} ", text)
+    plain = unicodedata.normalize("NFC", marked.translate(_PLAIN).translate(_SPEAKABLE))
     plain = _REPEATED_MARK.sub(r"\1\1\1", plain)
     plain = _LONG_WORD.sub(lambda word: " ".join(textwrap.wrap(word.group(), 20)), plain)
     plain = _LONG_NUMBER.sub(lambda number: " ".join(re.sub(r"\D", "", number.group())), plain)

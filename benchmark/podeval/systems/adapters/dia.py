@@ -32,6 +32,8 @@ class Dia:
     takes_references = True
     longest_line: int | None = 250
     most_speakers = 2
+    laugh = "(laughs)"
+    """How its scripts mark a laugh."""
     longest = 15.0
     """Seconds: a prompt of that length and as much again fit into its window."""
 

@@ -59,8 +59,8 @@ class Performed:
         return [self._perform(ask, seed) for ask in asks]
 
     def _perform(self, ask: Ask, seed: int) -> Speech:
-        script = _keep_speakable(ask.spoken())
         model: Any = self._model
+        script = _keep_speakable(ask.spoken(), getattr(model, "laugh", ""))
         if len(script.speakers) > model.most_speakers:
             raise BadInput(
                 f"the model performs {model.most_speakers} speakers, the script has {len(script.speakers)}; enter it in"
@@ -137,8 +137,8 @@ def cut_script(script: Script, longest: float) -> list[Script]:
     return [Script(tuple(piece)) for piece in pieces]
 
 
-def _keep_speakable(script: Script) -> Script:
-    turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := speakable(turn.text)))
+def _keep_speakable(script: Script, laugh: str = "") -> Script:
+    turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := speakable(turn.text, laugh)))
     if not turns:
         raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")
     return Script(turns)

@@ -63,6 +63,8 @@ class DialogueModel(Protocol):
         rate: Hz.
         most_speakers: that it can tell apart.
         longest: seconds it performs at once; longer scripts are cut between turns.
+
+    A model whose scripts can mark a laugh has `laugh`, the mark; for others `[laughs]` is taken out.
     """
 
     rate: int
