@@ -30,6 +30,7 @@ from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
+from podeval.metrics.space_files import BIAS_PICTURE
 from podeval.models.card import Profile
 from podeval.text.script import Script
 from studies.bias_effects import partial_effects
@@ -51,6 +52,7 @@ from studies.bias_picture import draw
 from studies.distortions import Samples
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies"
+CARDS = Path(__file__).parents[2] / "hf_metrics"
 Keys = Mapping[str, tuple[str, ...]]
 
 METRICS: Keys = {
@@ -226,7 +228,10 @@ def report(work: Path, docs: Path = DOCS) -> None:
             writer.writerow([e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, e.voices])
     for metric in dict.fromkeys(effect.key.partition(".")[0] for effect in effects):
         drawn = [effect for effect in effects if effect.key.partition(".")[0] == metric]
-        (docs / f"bias-{metric}.svg").write_text(draw(metric, drawn), encoding="utf-8")
+        picture = draw(metric, drawn)
+        (docs / f"bias-{metric}.svg").write_text(picture, encoding="utf-8")
+        if docs == DOCS:
+            (CARDS / metric / BIAS_PICTURE).write_text(picture, encoding="utf-8")
 
 
 def main() -> None:

@@ -148,11 +148,11 @@ def voices() -> list[StudyVoice]:
 
 
 CHANGES: Mapping[str, Mapping[str, Callable[[Samples], Samples]]] = {
-    "rate": {f"{factor:g} times": lambda s, f=factor: _stretch(s, f) for factor in (0.8, 1.25, 1.5)},  # type: ignore[misc]
+    "rate": {f"{factor:g} times": lambda s, f=factor: stretch(s, f) for factor in (0.8, 1.25, 1.5)},  # type: ignore[misc]
     "level": {f"{db:+g} dB": lambda s, d=db: gain(s, d) for db in (-20.0, -10.0, 10.0)},  # type: ignore[misc]
     "codec": {
-        "MP3": lambda s: _coded(s, "MP3", "MPEG_LAYER_III"),
-        "Opus": lambda s: _coded(s, "OGG", "OPUS"),
+        "MP3": lambda s: code_with(s, "MP3", "MPEG_LAYER_III"),
+        "Opus": lambda s: code_with(s, "OGG", "OPUS"),
         "mu-law, 8 bit": lambda s: mu_law(s, 8),
     },
     "room": {f"{rt:g} s": lambda s, r=rt: reverberate(s, RATE, r, seed=1) for rt in (0.3, 0.6, 1.2)},  # type: ignore[misc]
@@ -313,14 +313,14 @@ def texts() -> Iterator[tuple[str, str, str, Script]]:
             yield item.id, "language", "Chinese", other.script
 
 
-def _stretch(samples: Samples, factor: float) -> Samples:
+def stretch(samples: Samples, factor: float) -> Samples:
     """Speak so many times as fast, at the same pitch."""
     import librosa
 
     return np.asarray(librosa.effects.time_stretch(samples, rate=factor), np.float32)
 
 
-def _coded(samples: Samples, container: str, subtype: str) -> Samples:
+def code_with(samples: Samples, container: str, subtype: str) -> Samples:
     """Through a codec at its default rate and back."""
     file = io.BytesIO()
     soundfile.write(file, samples, RATE, format=container, subtype=subtype)
