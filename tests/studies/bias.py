@@ -10,9 +10,9 @@ hibari, Piper), and each clip is changed in one way at a time. A partial effect 
 clip from the same voice's plain one, with its 95 % interval over voices; sexes and engines differ between voices, so
 there the interval is Welch's. Chinese is spoken by the espeak voices alone, whose sound is the same in both languages.
 
-Metrics of two voices and of pace are given dialogues of 18 short turns by eleven pairs of these voices, SMR the clips
-with chords under them. Metrics of texts have no voice: theirs are the scripts of Real-Pod, whole, halved and quartered,
-and Chinese ones of the same categories.
+Metrics of two voices are given dialogues of 18 short turns by eleven pairs of these voices, pace about a minute of one
+voice, SMR the clips with chords under them. Metrics of texts have no voice: theirs are the scripts of Real-Pod, whole,
+halved and quartered, and Chinese ones of the same categories.
 """
 
 import argparse
@@ -44,8 +44,10 @@ from studies.bias_material import (
     add_music,
     clips,
     dialogue_clips,
+    lines_of_a_minute,
     say,
     say_dialogue,
+    say_lines,
     texts,
 )
 from studies.bias_picture import draw
@@ -75,8 +77,8 @@ OF_DIALOGUES: Keys = {
     "speaker_attribution": ("attribution_accuracy", "cpcer"),
     "turn_taking": ("human_distance",),
     "dialogue_naturalness": ("dialogue_naturalness",),
-    "pace": ("rate_cv", "speaking_rate"),
 }
+OF_A_MINUTE: Keys = {"pace": ("rate_cv", "speaking_rate")}
 OF_MUSIC: Keys = {"smr": ("smr",)}
 OF_TEXTS: Keys = {"distinct_n": ("distinct_2",), "mattr": ("mattr",), "info_dens": ("info_dens", "info_dens_norm")}
 OF_REFERENCE: Keys = {
@@ -106,6 +108,7 @@ TABLES = (
     StudyTable("more.csv", MORE),
     StudyTable("dialogues.csv", OF_DIALOGUES, dialogue_clips),
     StudyTable("music.csv", OF_MUSIC),
+    StudyTable("minutes.csv", OF_A_MINUTE),
     StudyTable("reference.csv", OF_REFERENCE, profile="reference"),
 )
 TEXTS = "texts.csv"
@@ -145,6 +148,8 @@ def _speak(clip: StudyClip, table: StudyTable) -> Samples:
     """Return the clip before it is changed."""
     if clip.voice.pair:
         return say_dialogue(clip.voice.pair, clip.language, clip.sentences)
+    if table.metrics is OF_A_MINUTE:
+        return say_lines(clip.voice, clip.language, lines_of_a_minute(clip.language, clip.sentences))
     speech = say(clip.voice, clip.language, clip.sentences)
     return add_music(speech) if table.metrics is OF_MUSIC else speech
 
@@ -155,6 +160,8 @@ def _script_of(clip: StudyClip, table: StudyTable) -> Script:
         lines = SHORT_LINES[clip.language][: clip.sentences]
         return Script.parse([{"speaker": "AB"[number % 2], "text": line} for number, line in enumerate(lines)])
     said = SENTENCES[clip.language][: clip.sentences]
+    if table.metrics is OF_A_MINUTE:
+        said = lines_of_a_minute(clip.language, clip.sentences)
     if "sim" in table.metrics:
         return Script.parse([{"speaker": "A", "text": line} for line in said])
     return Script.parse("\n".join(said))

@@ -9,6 +9,10 @@ from scipy import stats
 from podeval.stats.intervals import mean_ci
 
 
+FEWEST = 3
+"""Voices below which nothing is said of a change."""
+
+
 @dataclass(frozen=True)
 class PartialEffect:
     """How far a level of a factor moves a key, with its 95 % interval; `voices` is the number it rests on."""
@@ -36,7 +40,7 @@ def partial_effects(rows: Sequence[Mapping[str, str]]) -> list[PartialEffect]:
                 for row in rows
                 if (row["factor"], row["level"]) == (factor, level) and row[key] and row["voice"] in base
             ]
-            if len(pairs) > 1:
+            if len(pairs) >= FEWEST:
                 ci = mean_ci(pairs)
                 effects.append(PartialEffect(key, factor, level, ci.mean, ci.low, ci.high, ci.n))
         effects += _between(key, "sex", "female", base, plain, "male")

@@ -185,7 +185,17 @@ def engine_of(name: str) -> Kokoro | HibariPiper:
 
 def say(voice: StudyVoice, language: str, count: int, first: int = 0) -> Samples:
     """Speak the sentences up to so many, from the first, with pauses of 0.3 s, at the study's rate and level."""
-    rate, sounds = _speak(voice, language, SENTENCES[language][first:count])
+    return say_lines(voice, language, SENTENCES[language][first:count])
+
+
+def lines_of_a_minute(language: str, sentences: int) -> tuple[str, ...]:
+    """Return lines for about a minute, for a metric that needs 40 s: fewer and more where a clip is short or long."""
+    return (*SENTENCES[language], *SHORT_LINES[language])[: {1: 18, MEDIUM: 23, 4: 28}[sentences]]
+
+
+def say_lines(voice: StudyVoice, language: str, lines: Sequence[str]) -> Samples:
+    """Speak lines with pauses of 0.3 s, at the study's rate and level."""
+    rate, sounds = _speak(voice, language, lines)
     pause = np.zeros(round(0.3 * rate), np.float32)
     return _set_level(resample(np.concatenate([part for sound in sounds for part in (sound, pause)]), rate, RATE))
 

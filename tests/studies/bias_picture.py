@@ -9,7 +9,7 @@ def draw(metric: str, effects: Sequence[PartialEffect]) -> str:
     """Draw the effects of one metric: a panel a key, a line an effect with its interval, 0 in the middle."""
     keys = list(dict.fromkeys(effect.key for effect in effects))
     lines = list(dict.fromkeys((effect.factor, effect.level) for effect in effects))
-    left, wide, row, top = 190, 210, 17, 56
+    left, wide, row, top = 230, 210, 17, 56
     bottom = top + row * len(lines)
     height, width = bottom + 24, max(left + wide * len(keys) + 10, 620)
     parts = [
@@ -19,7 +19,8 @@ def draw(metric: str, effects: Sequence[PartialEffect]) -> str:
         f"{metric}: difference from the plain clip of the same voice</text>",
     ]
     for number, (factor, level) in enumerate(lines):
-        parts.append(f'<text x="8" y="{top + row * number + 12}">{factor}: {level}</text>')
+        count = max(effect.voices for effect in effects if (effect.factor, effect.level) == (factor, level))
+        parts.append(f'<text x="8" y="{top + row * number + 12}">{factor}: {level} ({count})</text>')
     for column, key in enumerate(keys):
         of_key = {(e.factor, e.level): e for e in effects if e.key == key}
         bounds = [abs(bound) for e in of_key.values() for bound in (e.effect, e.low, e.high) if bound]
@@ -30,7 +31,7 @@ def draw(metric: str, effects: Sequence[PartialEffect]) -> str:
             if effect := of_key.get(line):
                 parts += _mark(effect, middle, (wide / 2 - 16) / reach, top + row * number + 8)
     parts.append(
-        f'<text x="8" y="{height - 8}" fill="#555">Full: the 95 % interval over voices leaves out 0. '
+        f'<text x="8" y="{height - 8}" fill="#555">Full: the 95 % interval leaves out 0. In brackets: how many voices. '
         "Made by tests/studies/bias.py.</text></svg>\n"
     )
     return "".join(parts)
