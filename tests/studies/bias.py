@@ -90,6 +90,7 @@ OF_REFERENCE: Keys = {
     "pam": ("pam",),
 }
 """Metrics whose models no package brings; they are scored where the reference profile is installed."""
+OF_REFERENCE_MUSIC: Keys = {"casp": ("casp",)}
 PARAMETERS = {"timbre_consistency": {"speakers": 1}}
 
 
@@ -110,6 +111,7 @@ TABLES = (
     StudyTable("music.csv", OF_MUSIC),
     StudyTable("minutes.csv", OF_A_MINUTE),
     StudyTable("reference.csv", OF_REFERENCE, profile="reference"),
+    StudyTable("reference_music.csv", OF_REFERENCE_MUSIC, profile="reference"),
 )
 TEXTS = "texts.csv"
 
@@ -151,7 +153,7 @@ def _speak(clip: StudyClip, table: StudyTable) -> Samples:
     if table.metrics is OF_A_MINUTE:
         return say_lines(clip.voice, clip.language, lines_of_a_minute(clip.language, clip.sentences))
     speech = say(clip.voice, clip.language, clip.sentences)
-    return add_music(speech) if table.metrics is OF_MUSIC else speech
+    return add_music(speech) if table.metrics in (OF_MUSIC, OF_REFERENCE_MUSIC) else speech
 
 
 def _script_of(clip: StudyClip, table: StudyTable) -> Script:

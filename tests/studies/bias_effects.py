@@ -8,7 +8,6 @@ from scipy import stats
 
 from podeval.stats.intervals import mean_ci
 
-
 FEWEST = 3
 """Voices below which nothing is said of a change."""
 

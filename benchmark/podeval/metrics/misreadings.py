@@ -76,7 +76,10 @@ MISREADINGS: Mapping[str, str] = {
         "that the longer script says more a word: half of the same script has 0.46 bits less and a quarter 1.05, the "
         "normalised value 0.03 and 0.06 more; Chinese has 0.37 bits more."
     ),
-    "semantic_div": f"that diverse is good; and {_UNRUN}",
+    "semantic_div": (
+        "that diverse is good, nor that languages or lengths are treated alike: its weights come with no package and "
+        "were out of reach here, and the study of texts does not have it."
+    ),
     "sound_fidelity": f"that two voices or rooms are treated alike: {_UNRUN}",
     "utmos22": f"that two voices or rooms are treated alike: {_UNRUN}",
     "utmosv2": f"that two voices or rooms are treated alike: {_UNRUN}",
