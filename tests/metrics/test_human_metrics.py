@@ -97,3 +97,14 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
 def test_what_is_no_vote_mark_or_answer_is_refused(read: Any, source: Any, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
         read(source)
+
+
+def test_the_mark_of_music_does_not_move_the_mean_of_the_questionnaire() -> None:
+    clip = [{"item": "Arts", "system": "aria", "speakers": 2, "music": True}]
+    disliked = [{**row, "question": "music", "mark": 1} for row in ANSWERS if row.get("question") == "engagement"]
+    assert disliked
+    without, bad = (
+        module("mos")().compute(predictions=["aria"], references=[rows])["mos"]
+        for rows in (ANSWERS + clip, ANSWERS + clip + disliked)
+    )
+    assert without == bad

@@ -237,3 +237,13 @@ def test_references_of_other_names_than_the_script_s_are_refused() -> None:
 def test_references_are_needed() -> None:
     with pytest.raises(BadInput, match="sim also needs a recording of the voice each speaker should have"):
         catalogue.get("sim")({"recording": TALK})
+
+
+def test_the_wrong_voice_for_half_of_the_time_is_seen_by_the_low_windows_where_the_mean_is_blunt() -> None:
+    """Ten windows of Ann's voice, of which the second half is turned into another's."""
+    own = REFERENCES["Ann"] + 0.02 * vectors(5, 10)
+    other = np.concatenate([own[:5], 0.4 * own[5:] - 0.5 * vectors(6, 5)])
+    right, wrong = (measured("sim", Talk(Ann=(20.0, e)), References(Ann=REFERENCES["Ann"])) for e in (own, other))
+    lost = {key: right.values[key] - wrong.values[key] for key in ("sim", "low_windows", "worst_window")}  # type: ignore[operator]
+    assert lost["low_windows"] > 2 * lost["sim"] > 0
+    assert lost["worst_window"] > 2 * lost["sim"]

@@ -10,7 +10,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from studies import bias
-from studies.bias import clips, draw, partial_effects, voices
+from studies.bias_effects import partial_effects
+from studies.bias_material import CHANGES, clips, dialogue_clips, pairs, texts, voices
+from studies.bias_picture import draw
 
 
 def rows() -> list[dict[str, str]]:
@@ -54,16 +56,20 @@ def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
 ) -> None:
     made: list[tuple[str, ...]] = []
 
-    def measured(
-        samples: object, text: str, metrics: dict[str, tuple[str, ...]], reference: object = None
-    ) -> dict[str, str]:
+    def measured(samples: object, script: object, metrics: dict[str, tuple[str, ...]], *_: object) -> dict[str, str]:
         made.append(tuple(metrics))
         return {f"{name}.{key}": "1" for name, keys in metrics.items() for key in keys}
 
     monkeypatch.setattr(bias, "measure", measured)
     monkeypatch.setattr(bias, "say", lambda *_: np.zeros(24_000, np.float32))
-    monkeypatch.setattr(bias, "CHANGES", {})
+    monkeypatch.setattr(bias, "say_lines", lambda *_: np.zeros(24_000, np.float32))
+    monkeypatch.setattr(bias, "say_dialogue", lambda *_: np.zeros(24_000, np.float32))
+    monkeypatch.setattr(bias, "add_music", lambda samples: samples)
+    monkeypatch.setattr(bias, "_score_texts", lambda path: path.touch())
     bias.run(tmp_path, 0)
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "values.csv", "more.csv", "dialogues.csv", "music.csv", "minutes.csv", "texts.csv"
+    }  # fmt: skip
     (tmp_path / "more.csv").unlink()
     made.clear()
     before = (tmp_path / "values.csv").read_text(encoding="utf-8")
@@ -71,6 +77,34 @@ def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
     assert set(made) == {tuple(bias.MORE)}
     assert len(made) == 21
     assert (tmp_path / "values.csv").read_text(encoding="utf-8") == before
+
+
+def test_dialogues_have_all_voices_in_pairs_under_every_change() -> None:
+    joined = pairs()
+    assert {voice.name for pair in joined if pair.pair for voice in pair.pair} == {voice.name for voice in voices()}
+    assert {pair.sex for pair in joined} == {"one sex", "two sexes"}
+    of_first = [clip for clip in dialogue_clips(11) if clip.voice == joined[1]]
+    assert {(clip.factor, clip.level) for clip in of_first} >= {
+        (factor, level) for factor, levels in CHANGES.items() for level in levels
+    }
+    assert {clip.sentences for clip in of_first} == {12, 18, 24}
+    assert {clip.language for clip in of_first} == {"en", "zh"}
+
+
+def test_texts_are_the_same_script_in_three_lengths_and_chinese_ones_of_each_category() -> None:
+    rows = list(texts())
+    levels = [level for _, _, level, _ in rows]
+    assert (levels.count("plain"), levels.count("half"), levels.count("a quarter")) == (51, 51, 51)
+    assert levels.count("Chinese") == 17
+    (whole, half) = (script for topic, _, level, script in rows[:2])
+    assert half.turns == whole.turns[: len(half.turns)]
+
+
+def test_dialogues_of_two_sexes_are_set_against_those_of_one() -> None:
+    planted = [{**row, "sex": "two sexes" if row["sex"] == "female" else "one sex"} for row in rows()]
+    (effect,) = [effect for effect in partial_effects(planted) if effect.factor == "sex"]
+    assert effect.level == "two sexes − one sex"
+    assert effect.effect == pytest.approx(0.2, abs=0.08)
 
 
 def test_the_design_has_what_it_says() -> None:

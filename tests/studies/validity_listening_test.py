@@ -62,11 +62,11 @@ def make(systems: int, items: int, listeners: int, correlation: float, random: n
         careless = random.random() < CARELESS
         taste = random.normal(0, SPREADS["listener"])
         for item in range(items):
-            for system in {(listener + item) % systems, (listener + item + systems // 2) % systems}:
-                heard = 3 + quality[system] + difficulty[item] + interaction[system, item] + taste
-                mark = random.uniform(1, 5) if careless else heard + random.normal(0, SPREADS["noise"])
-                value = float(np.clip(round(mark), 1, 5))
-                marks.append(Mark(f"p{listener}", f"i{item}", f"s{system}", value, ""))
+            system = (listener + item) % systems
+            heard = 3 + quality[system] + difficulty[item] + interaction[system, item] + taste
+            mark = random.uniform(1, 5) if careless else heard + random.normal(0, SPREADS["noise"])
+            value = float(np.clip(round(mark), 1, 5))
+            marks.append(Mark(f"p{listener}", f"i{item}", f"s{system}", value, ""))
     return MadeTest(tuple(marks), metric)
 
 
@@ -130,10 +130,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
     if options.step == "simulate":
-        write(make(12, 12, 36, 0.8, np.random.default_rng(0)), *options.files)
+        write(make(12, 24, 36, 0.8, np.random.default_rng(0)), *options.files)
         return
     print("| systems | items | listeners | true 0.5 | true 0.8 | true 0 |\n| --- | --- | --- | --- | --- | --- |")
-    for systems, items, listeners in ((6, 12, 36), (9, 12, 36), (12, 12, 18), (12, 12, 36), (16, 12, 48)):
+    for systems, items, listeners in ((6, 24, 36), (9, 24, 36), (12, 24, 18), (12, 24, 36), (16, 24, 48)):
         shares = [power(systems, items, listeners, true, options.rounds) for true in (0.5, 0.8, 0.0)]
         print(f"| {systems} | {items} | {listeners} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
 

@@ -16,6 +16,7 @@ from podeval.errors import BadInput
 
 __all__ = [
     "Benchmark",
+    "anchors",
     "benchmark",
     "chosen_metrics",
     "get",

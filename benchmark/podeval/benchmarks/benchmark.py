@@ -193,6 +193,7 @@ class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
     `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is no dialogue.
+    `anchors`: items of planted quality by which its judges are tested (`podeval.benchmarks.anchors`).
     """
 
     name: Name
@@ -207,6 +208,7 @@ class Benchmark(FactSheet):
     dimensions: tuple[Dimension, ...] = Field(min_length=1)
     wer_ceiling: float | None = Field(default=None, gt=0, le=1)
     whole_battles: bool = False
+    anchors: PinnedFile | None = None
     controls: tuple[Name, ...] = ()
     breakdowns: tuple[Breakdown, ...]
     composites: tuple[Composite, ...] = ()

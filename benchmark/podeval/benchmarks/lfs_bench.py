@@ -19,6 +19,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
+from podeval.benchmarks.records import PinnedFile
 
 SCENARIOS = (
     "audiobook",
@@ -158,6 +159,10 @@ BENCHMARK = Benchmark(
         Breakdown(
             name="length", title="Words or characters", groups=("up to 150", "151 to 300", "301 to 450", "over 450")
         ),
+    ),
+    anchors=PinnedFile(
+        file="anchors_lfs_bench.json",
+        revision="sha256:34c6ef1040034868b5dc97bda72e539a852cc1368fd737898e546f45de20206f",
     ),
     aggregation=Aggregation(cluster="id"),
 )

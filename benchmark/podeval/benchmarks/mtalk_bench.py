@@ -2,7 +2,7 @@
 
 Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the judge is the one
 that the user names; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools
-criteria).
+criteria); what is judged is what the recogniser hears in an answer, not the transcript that the system supplies.
 """
 
 import re
@@ -21,6 +21,7 @@ from podeval.benchmarks.benchmark import (
     Track,
     UserTurn,
 )
+from podeval.benchmarks.records import PinnedFile
 
 _CRITERION = re.compile(r"\b(?:criteria_)?d_\d+:?[ \t]+(.+?)(?=[;\n]|\. 1 where|$)")
 """A criterion of a dialogue in the words of its rubric prompt: what follows its id, up to the end of the line."""
@@ -99,6 +100,7 @@ BENCHMARK = Benchmark(
                 MetricUse(
                     name="rubric",
                     keys=("rubric", "general", "dimension", "sample", "semantic", "paralinguistic", "ambient"),
+                    parameters={"transcripts": "heard"},
                 ),
             ),
             main="rubric.rubric",
@@ -109,7 +111,9 @@ BENCHMARK = Benchmark(
             title="Efficiency",
             description="How much of what a system says is needed.",
             tracks=("respond",),
-            metrics=(MetricUse(name="content_density", keys=("content_density",)),),
+            metrics=(
+                MetricUse(name="content_density", keys=("content_density",), parameters={"transcripts": "heard"}),
+            ),
             main="content_density.content_density",
             needs_accurate_speech=False,
         ),
@@ -121,6 +125,10 @@ BENCHMARK = Benchmark(
         Breakdown(name="turns", title="Turns"),
     ),
     whole_battles=True,
+    anchors=PinnedFile(
+        file="anchors_mtalk_bench.json",
+        revision="sha256:a9f7c646b7e41fde877e63d7231af8a5c6ca8fe7d367edc915a0978fc911c1bd",
+    ),
     aggregation=Aggregation(cluster="id"),
 )
 

@@ -19,6 +19,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
+from podeval.benchmarks.records import PinnedFile
 
 BENCHMARK = Benchmark(
     name="podbench",
@@ -108,6 +109,10 @@ BENCHMARK = Benchmark(
             zh="PodBench 总分",
             about_zh="指令遵循与脚本质量各占一半",
         ),
+    ),
+    anchors=PinnedFile(
+        file="anchors_podbench.json",
+        revision="sha256:1927a86783b688193b5358ea2ce71dc255136e8a8795217f5cdef7b714586a07",
     ),
     aggregation=Aggregation(cluster="id"),
 )

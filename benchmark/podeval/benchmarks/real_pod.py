@@ -311,5 +311,9 @@ BENCHMARK = Benchmark(
         MINUTES_BREAKDOWN,
         TAG_BREAKDOWN,
     ),
+    anchors=PinnedFile(
+        file="anchors_real_pod.json",
+        revision="sha256:aab0d3e693d26b1fbbf76f2efb3929ce5ce7e33ff47c4fd3a4f500c89e238a48",
+    ),
     aggregation=Aggregation(cluster="topic"),
 )

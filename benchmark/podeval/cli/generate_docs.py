@@ -93,6 +93,7 @@ def _section(metric: Metric) -> str:
         lines += [f"![What moves {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
     else:
         lines += [f"**Bias.** {_say_what_was_looked_at(metric)}", ""]
+    lines += [metric.misreading, ""] if metric.misreading else []
     lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
     for k in metric.keys:
         people, systems = (span_text(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")

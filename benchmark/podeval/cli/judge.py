@@ -194,6 +194,10 @@ def battles(
         Literal["transcript", "audio"], typer.Option(help="whether the judge reads or hears")
     ] = "transcript",
     seed: Annotated[int, typer.Option(help="random seed of the judge and of the paper's random order")] = 0,
+    transcripts: Annotated[
+        Literal["claimed", "heard"],
+        typer.Option(help="whose words are read: the systems' own, marked as claims, or what is heard in their audio"),
+    ] = "claimed",
 ) -> None:
     """Have a judge compare every pair of systems on every shared dialogue; prints one JSON line per battle.
 
@@ -207,9 +211,13 @@ def battles(
         raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
     asks = JudgeUse(prompts=lambda _: prompts(modality, variant), sampling=lambda _: SAMPLING[variant])
     outcomes, judge_id = _ask(
-        [battle(a, b, variant=variant, modality=modality, seed=seed) for a, b in pairs], asks, name, records
+        [battle(a, b, variant=variant, modality=modality, seed=seed, transcripts=transcripts) for a, b in pairs],
+        asks,
+        name,
+        records,
     )
     protocol = {"judge": judge_id, "prompt": prompts(modality, variant)[0].id, "variant": variant, "modality": modality}
+    protocol |= {"transcripts": transcripts} if modality == "transcript" else {}
     for (a, b), outcome in zip(pairs, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
             print(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}", file=sys.stderr)

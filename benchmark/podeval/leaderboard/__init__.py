@@ -12,6 +12,7 @@ __all__ = [
     "every_eval_ever",
     "explanations",
     "human_scores",
+    "judge_anchors",
     "judge_audit",
     "judge_audit_documents",
     "judge_audit_page",

@@ -3,6 +3,7 @@
 The anchors are the questions that the records of both versions hold. Nobody is asked.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,29 @@ class VersionLink:
             f"{self.prompt}, {self.measure}: {verdict}, {drift.mean:+.2f}{interval} over {drift.n} anchors; "
             f"an old score s is {self.link.offset:.2f} + {self.link.slope:.2f} s on the new scale"
         )
+
+
+def pair_versions(old: Sequence[JudgeAnswers], new: Sequence[JudgeAnswers]) -> list[tuple[JudgeAnswers, JudgeAnswers]]:
+    """Pair the records of two versions, which hold a judge once for each way in which metrics have it draw answers.
+
+    Raises:
+        BadInput: records are of several models, or the two have no way of drawing answers in common.
+    """
+    for judges in (old, new):
+        models = sorted({str(judge.described.get("model")) for judge in judges})
+        ways = {_way_of(judge) for judge in judges}
+        if len(models) > 1 or len(ways) < len(judges):
+            names = ", ".join(judge.id for judge in judges)
+            raise BadInput(f"the records are of several judges ({names}); name folders of one each")
+    by_way = {_way_of(judge): judge for judge in new}
+    pairs = [(judge, by_way[_way_of(judge)]) for judge in old if _way_of(judge) in by_way]
+    if not pairs:
+        raise BadInput("the two versions drew their answers in different ways; no score of one can be set by the other")
+    return pairs
+
+
+def _way_of(judge: JudgeAnswers) -> str:
+    return json.dumps(judge.described.get("sampling"), sort_keys=True)
 
 
 def link_versions(old: JudgeAnswers, new: JudgeAnswers) -> list[VersionLink]:

@@ -17,6 +17,7 @@ from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, spoken_words
+from podeval.metrics.misreadings import MISREADINGS
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
 
@@ -155,6 +156,11 @@ class Metric:
     def group(self) -> DimensionGroup:
         """The dimension group to which its dimension belongs."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
+
+    @property
+    def misreading(self) -> str:
+        """What must not be concluded from its values, as a sentence; empty for a metric from elsewhere."""
+        return f"Do not conclude {MISREADINGS[self.name]}" if MISREADINGS.get(self.name) else ""
 
     @property
     def about(self) -> str:

@@ -66,6 +66,7 @@ def facts(metric: Metric) -> dict[str, Any]:
         "paper": metric.paper,
         "about": metric.about,
         "caution": metric.caution,
+        "misreading": metric.misreading,
         "keys": [
             {
                 "name": k.name,

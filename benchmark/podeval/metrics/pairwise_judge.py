@@ -2,7 +2,8 @@
 
 Both orders are asked. A system wins when it is preferred in both; where the order decides, or the judge finds both
 equally good, as people in the arena may, the battle is a tie, and it is on record which place was preferred. Dialogues
-are read or heard.
+are read or heard. What a system says of its own answers is read as its claim, or replaced by what the recogniser
+hears in them (`transcripts`).
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
 two systems, so that it can be drawn again) and always has to name a winner. Its code passes over missing answers
@@ -23,7 +24,7 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.rubric import Modality
-from podeval.metrics.spoken_dialogue import BRACKETS, SpokenDialogue
+from podeval.metrics.spoken_dialogue import BRACKETS, SpokenDialogue, Transcripts
 
 Variant = Literal["default", "mtalk"]
 Side = Literal["A", "B", "tie"]
@@ -183,14 +184,26 @@ def battle(
     variant: Variant = "default",
     modality: Modality = "transcript",
     seed: int = 0,
+    transcripts: Transcripts = "claimed",
 ) -> Conversation[JudgedBattle]:
     """Compare two systems on one dialogue.
 
+    Args:
+        one: the dialogue with one system.
+        other: the same user's turns with another.
+        variant: `default` asks both orders, `mtalk` one that is drawn, for a winner.
+        modality: whether the judge reads or hears.
+        seed: of the judge, and of the order that is drawn.
+        transcripts: `claimed` has the systems' own words read, marked as claims; `heard` what is heard in their audio.
+
     Raises:
         BadInput: the dialogues differ in what the user says, or do not name two different systems.
-        CannotScore: an answer is missing.
+        CannotScore: an answer is missing, or nothing is heard in it.
+        ModelMissing: there is no recogniser.
     """
     _require_comparable(one, other)
+    if modality == "transcript" and transcripts == "heard":
+        one, other = one.transcribe_answers(), other.transcribe_answers()
     pairs = [(one, other), (other, one)]
     if variant == "mtalk":
         pairs = [pairs[_draw_order(one, other, seed)]]

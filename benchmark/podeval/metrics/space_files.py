@@ -58,6 +58,10 @@ _REFERENCE = {
 _JUDGE = 'judge="judge.yaml"'
 
 
+BIAS_PICTURE = "bias.svg"
+"""In the folder of a metric's Space, the picture that `tests/studies/bias.py` draws."""
+
+
 def install() -> dict[str, Path]:
     """Copy every metric's script into the module cache of `evaluate`, and return the paths by name.
 
@@ -81,13 +85,15 @@ def install() -> dict[str, Path]:
 
 
 def sources(metric: Metric) -> dict[str, str]:
-    """Return the files of a metric's Space, by name."""
+    """Return the files of a metric's Space, by name; the picture of its bias is the one that the study drew."""
+    picture = hub_source("hf_metrics") / metric.name / BIAS_PICTURE
     return {
         f"{metric.name}.py": script(metric),
         "README.md": card(metric),
         "requirements.txt": f"podeval{extras(metric)}=={__version__}\n",
         "app.py": app(metric),
         "index.html": front_page(metric),
+        **({BIAS_PICTURE: picture.read_text(encoding="utf-8")} if picture.exists() else {}),
     }
 
 
@@ -164,7 +170,7 @@ def card(metric: Metric) -> str:
         "## How to use\n\n" + _use(metric),
         "## Arguments of `compute`\n\n" + _arguments(metric),
     ]
-    parts[1:1] = [f"## Intended use\n\n{metric.intended_use}", f"## Limitations and bias\n\n{metric.limitations}"]
+    parts[1:1] = [f"## Intended use\n\n{metric.intended_use}", f"## Limitations and bias\n\n{_describe_bias(metric)}"]
     parts.append(
         "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(metric_facts)) + f"\n\n{RESULT}"
     )
@@ -178,6 +184,14 @@ def card(metric: Metric) -> str:
         parts.append("## Models by profile\n\n" + _table(("profile", "job", "model (licence)"), rows))
     parts += _describe_origin(metric)
     return _front_matter(metric) + "\n" + "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _describe_bias(metric: Metric) -> str:
+    """Return what it cannot tell, what must not be concluded, and the picture of what moves it besides quality."""
+    parts = [part for part in (metric.limitations, metric.misreading) if part]
+    if (hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
+        parts.append(f"![What moves {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
+    return "\n\n".join(parts)
 
 
 def _describe_origin(metric: Metric) -> list[str]:

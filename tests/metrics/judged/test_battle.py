@@ -13,6 +13,8 @@ from podeval.judges.rounds import NoAnswer, hold
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.pairwise_judge import SAMPLING, JudgedBattle, battle, prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue
+from podeval.systems.espeak_ng import EspeakNg
+from podeval.text.script import Script
 
 USER = "What is the weather like?"
 
@@ -105,3 +107,34 @@ def test_only_answers_to_the_same_user_are_compared() -> None:
     for one, two in ((dialogue("Raven"), other), (dialogue("Raven"), dialogue("Raven"))):
         with pytest.raises(BadInput, match=r"same user turns|these two differing"):
             next(battle(one, two))
+
+
+def test_a_transcript_that_lies_buys_nothing_where_the_answers_are_heard(
+    judge: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Both systems say the same; one of them supplies a transcript with a far better answer."""
+    speech = EspeakNg().speak(Script.parse([{"speaker": "A", "text": "The sun shines over the market today."}]))
+    audio = tmp_path / "answer.wav"
+    soundfile.write(audio, speech.samples, speech.rate)
+    lies = "I hear the rain on your window and the dog behind you, so take an umbrella. [warm, caring tone]"
+    answers = {"Raven": "The sun shines over the market today.", "Lark": lies}
+    one, other = (
+        SpokenDialogue.parse(
+            {"id": "d", "system": name, "turns": [{"user": USER, "answer": answer, "answer_audio": str(audio)}]}
+        )
+        for name, answer in answers.items()
+    )
+
+    def believer(question: Any) -> Any:
+        """Prefers whoever speaks of rain, and ties where nobody does, or both."""
+        rain = ["rain" in question.inputs[f"dialogue_{side}"] for side in "ab"]
+        return {"reason": "r", "winner": "tie" if rain[0] == rain[1] else "A" if rain[0] else "B"}
+
+    made = judge(believer)
+    (claimed,) = fought(made, (one, other))
+    (heard,) = fought(made, (one, other), transcripts="heard")
+    assert claimed.winner == "Lark", "as a claim it is believed by this judge"
+    assert heard.winner is None
+    assert {question.inputs["dialogue_a"] for question in made.questions[2:]} == {
+        question.inputs["dialogue_b"] for question in made.questions[2:]
+    }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from podeval import benchmarks
 from podeval.errors import CannotScore
 from podeval.judges.answer_model import HalfStep, JudgeAnswer
 from podeval.judges.client import JudgeRequest
@@ -166,3 +167,39 @@ def test_half_points_are_listed_in_the_schema_and_nothing_between_is_read() -> N
     with pytest.raises(ValueError, match=r"steps of 0\.5|Input should be"):
         Answer(score=4.25)
     assert '"multipleOf": 0.5' in str(script_quality.QUALITY.schema).replace("'", '"')
+
+
+def test_in_the_benchmark_a_transcript_that_lies_buys_nothing(
+    spoken: Callable[[str], Path], judge: Callable[..., Any]
+) -> None:
+    """The judge believes every word; with the benchmark's parameters a lie about an answer changes no value."""
+    audio = str(spoken("The weather is nice today, and we go to the market."))
+    honest, lying = (
+        SpokenDialogue.parse(
+            {"id": "d", "turns": [{"user": "I lost my job.", "answer": answer, "answer_audio": audio}]}
+        )
+        for answer in ("The weather is nice today, and we go to the market.", "I am so sorry to hear that. Sorry!")
+    )
+
+    def believer(question: Any) -> Any:
+        kind = int("sorry" in question.inputs["dialogue"].casefold())
+        if question.prompt.startswith("rubric"):
+            names = [line.partition(":")[0] for line in question.inputs["criteria"].splitlines()]
+            return {"verdicts": [{"criterion": name, "reason": "r", "met": kind} for name in names]}
+        words = question.inputs["answer"]
+        return {"clauses": [{"text": words, "reason": "r", "essential": bool(kind)}]}
+
+    bench = judge(believer).bench
+    for use in benchmarks.get("mtalk_bench").metrics("respond"):
+        metric = catalogue.get(use.name)
+        values = [
+            compute(metric, [{"dialogue": one}], input_names=metric.inputs, bench=bench, parameters=use.parameters)
+            for one in (honest, lying)
+        ]
+        assert values[0]["scored"] == values[1]["scored"] == 1, values
+        assert values[0][use.keys[0]] == values[1][use.keys[0]], use.name
+        as_claims = [
+            compute(metric, [{"dialogue": one}], input_names=metric.inputs, bench=bench)[use.keys[0]]
+            for one in (honest, lying)
+        ]
+        assert as_claims[0] < as_claims[1], "as its own claim the lie is believed by this judge"

@@ -286,3 +286,15 @@ def test_the_module_of_evaluate_takes_requests_as_references(judge: Callable[...
     )
     assert found is not None
     assert found["explicit"] == 100.0
+
+
+def test_a_script_of_a_tenth_of_the_length_has_100_and_less_as_a_whole(judge: Callable[..., Any]) -> None:
+    bench = judge(derived_and(audit(1, 1, 1))).bench
+    request = "A two-minute talk with exactly one speaker."
+    full, short = (
+        scored([[{"speaker": "1", "text": "Rivers carry salt. " + "word " * words}]], [request], bench)
+        for words in (290, 25)
+    )
+    assert full["instruction_following"] == short["instruction_following"] == 100.0
+    assert full["as_a_whole"] == 100.0
+    assert short["as_a_whole"] < 100.0

@@ -216,3 +216,14 @@ def test_the_module_of_evaluate_takes_dialogues_as_json(judge: Callable[..., Any
     )
     assert found is not None
     assert found["scored"] == 2
+
+
+def test_what_has_no_occasion_is_the_judge_s_to_decide_and_the_former_rule_a_protocol_of_its_own() -> None:
+    asks = catalogue.get("rubric").asks
+    assert asks
+    judged, met = (
+        asks.prompts(catalogue.get("rubric").read_parameters(chosen)) for chosen in ({}, {"no_occasion": "met"})
+    )
+    assert [prompt.id for prompt in judged] != [prompt.id for prompt in met]
+    assert "no occasion" not in judged[0].template
+    assert "also where the dialogue gives no occasion" in met[0].template

@@ -1,0 +1,225 @@
+"""Every judged benchmark has anchors, and judges with planted faults get their order wrong where a sound one does not.
+
+The answers are replayed from records, and two versions of a judge are linked by what both gave the anchors.
+"""
+
+import base64
+import io
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval import benchmarks
+from podeval.benchmarks.anchors import BATTLE, Anchor, read_anchors
+from podeval.errors import BadInput, PodevalError
+from podeval.leaderboard.judge_anchors import AnchorFinding, probe_anchors
+from podeval.leaderboard.judge_versions import link_versions, pair_versions
+from podeval.metrics import catalogue
+from podeval.metrics.judge_answers import read_answers
+from podeval.metrics.judge_use import JudgeConfig
+
+FILLERS = ("that is right", "interesting indeed", "确实是这样", "非常有意思")
+HELPS = [
+    str(anchor.levels[0]["dialogue"]["turns"][0]["answer"])  # type: ignore[call-overload, index]
+    for anchor in read_anchors(benchmarks.get("mtalk_bench"))
+    if anchor.metric == "rubric"
+]
+RATINGS = ("coherence", "engagingness", "diversity", "informativeness", "speaker_difference", "overall")
+FULL = {"substance": [12, 10, 8, 8, 7], "narrative": [6, 10, 8, 6], "naturalness": [15, 10]}
+
+Sense = Callable[[Any, str], float]
+"""How good a judge with this sense finds a text or a clip, from 0 to 1."""
+
+
+def see(question: Any, text: str) -> float:
+    """The planted quality: 0 where every turn is empty, ½ where every other is, 1 where none is."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return 1 - sum(any(filler in line for filler in FILLERS) for line in lines) / len(lines)
+
+
+def hear(question: Any) -> float:
+    """The planted quality of a clip: pauses and the synthesiser hold zeros, which readers do not."""
+    (part,) = [part for part in question.body["messages"][1]["content"] if part["type"] == "input_audio"]
+    samples = soundfile.read(io.BytesIO(base64.b64decode(part["input_audio"]["data"])))[0]
+    return float(np.mean(np.abs(samples) < 1e-4) < 0.08)
+
+
+def answering(sense: Callable[[float], float]) -> Callable[[Any], Any]:
+    """A judge that sees the planted quality of everything through `sense`."""
+
+    def answer(question: Any) -> Any:
+        given = question.inputs
+        match question.prompt:
+            case "dialogue_comparison" | "compare_scripts" | "dialogue_compare":
+                first, second = (sense(see(question, given[side])) for side in ("first", "second"))
+                return {"analysis": "a", **dict.fromkeys(RATINGS, round(3 * (second - first)))}
+            case "script_quality":
+                return _quality(sense(see(question, given["script"])), given["script"])
+            case "script_audit":
+                return _audit(sense, given)
+            case "rubric_transcript":
+                met = int(sense(float(any(words in given["dialogue"] for words in HELPS))) > 0.5)
+                names = [line.partition(":")[0] for line in given["criteria"].splitlines()]
+                return {"verdicts": [{"criterion": name, "reason": "r", "met": met} for name in names]}
+            case "essential_clauses":
+                essential = sense(float("good question" not in given["answer"])) > 0.5
+                return {"clauses": [{"text": given["answer"], "reason": "r", "essential": essential}]}
+            case "battle_transcript":
+                return {"reason": "r", "winner": _winner(sense, given)}
+            case _:
+                score = 1 + 4 * sense(hear(question))
+                notes = {name: "n" for name in ("flow", "stress_and_melody", "naturalness", "arc", "dynamics", "fit")}
+                return {"impression": "i", "notes": notes, "performance": "p", "score": score}
+
+    return answer
+
+
+def _quality(share: float, script: str) -> dict[str, Any]:
+    quote = " ".join(script.splitlines()[0].partition(": ")[2].split()[:5])
+    number, answer = 0, {"script_type": "talk"}
+    for name, most in FULL.items():
+        items = []
+        for points in most:
+            number += 1
+            items.append({"item": number, "quotes": [quote], "reason": "r", "score": round(2 * share * points) / 2})
+        answer[name] = {"items": items, "score": sum(item["score"] for item in items)}  # type: ignore[assignment]
+    return answer
+
+
+def _audit(sense: Callable[[float], float], given: dict[str, str]) -> dict[str, Any]:
+    quote = " ".join(given["script"].splitlines()[0].partition(": ")[2].split()[:5])
+    meant = next(
+        str(anchor.levels[0]["script"][0]["text"])  # type: ignore[call-overload, index]
+        for anchor in read_anchors(benchmarks.get("podbench"))
+        if anchor.metric == "instruction_following"
+        and str(anchor.levels[0]["request"]["checklist"][0]["requirement"]) in given["checklist"]  # type: ignore[call-overload, index]
+    )
+    score = float(sense(float(meant in given["script"])) > 0.5)
+    count = sum(line[:1].isdigit() for line in given["checklist"].splitlines())
+    return {"items": [{"number": n, "quotes": [quote], "reason": "r", "score": score} for n in range(1, count + 1)]}
+
+
+def _winner(sense: Callable[[float], float], given: dict[str, str]) -> str:
+    first, second = (sense(float(_fits(given[f"dialogue_{side}"]))) for side in "ab")
+    return "tie" if first == second else "A" if first > second else "B"
+
+
+def _fits(dialogue: str) -> bool:
+    """Whether the answer is the one that was written for this user."""
+    pairs = [
+        anchor.levels[0]["dialogue"]["turns"][0]  # type: ignore[call-overload, index]
+        for anchor in read_anchors(benchmarks.get("mtalk_bench"))
+        if anchor.metric == BATTLE
+    ]
+    return any(turn["user"] in dialogue and turn["answer"] in dialogue for turn in pairs)  # type: ignore[index, operator, call-overload]
+
+
+def few(name: str, count: int) -> Sequence[Anchor]:
+    """The first anchors of each metric."""
+    anchors = sorted(read_anchors(benchmarks.get(name)), key=lambda anchor: anchor.metric)
+    return [one for _, group in groupby(anchors, key=lambda anchor: anchor.metric) for one in list(group)[:count]]
+
+
+JUDGED = ("lfs_bench", "mtalk_bench", "podbench", "real_pod")
+
+
+def test_every_benchmark_that_is_judged_has_anchors_for_each_of_its_judged_metrics() -> None:
+    for name in benchmarks.names():
+        benchmark = benchmarks.get(name)
+        judged = {use.name for use in benchmark.metrics() if catalogue.get(use.name).asks}
+        anchors = read_anchors(benchmark)
+        counts = {metric: sum(anchor.metric == metric for anchor in anchors) for metric in judged}
+        assert bool(judged) == (name in JUDGED), "a judged benchmark needs anchors: add it here and make them"
+        assert all(count >= 10 for count in counts.values()), counts
+        assert {anchor.metric for anchor in anchors} - judged <= {BATTLE}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_sound_judge_is_not_accused_and_one_that_sees_nothing_or_the_contrary_is(
+    name: str, judge: Callable[..., Any]
+) -> None:
+    # Clips take time to send, and four of ten would show nothing: those of the benchmark of sound are asked by one.
+    anchors = few(name, 4 if name == "lfs_bench" else 10)
+
+    def probed(sense: Callable[[float], float]) -> list[AnchorFinding]:
+        made = judge(answering(sense), hears=True)
+        findings = probe_anchors(made.bench, anchors)
+        asked = len(made.questions)
+        assert probe_anchors(made.bench, anchors) == findings
+        assert len(made.questions) == asked, "the records give the same without a question"
+        return findings
+
+    sound = probed(lambda quality: quality)
+    metrics = {anchor.metric for anchor in anchors}
+    assert {finding.metric for finding in sound} == metrics
+    assert all(finding.wrong.value == 0 and not finding.unanswered for finding in sound), [f.says for f in sound]
+    assert not any(finding.accused for finding in sound)
+    for fault in (lambda quality: 0.75, lambda quality: 1 - quality):
+        findings = probed(fault)
+        assert all(finding.wrong.value == 1 and finding.accused for finding in findings), [f.says for f in findings]
+        assert "does not tell the better anchor" in findings[0].says
+
+
+def test_a_judge_that_errs_once_in_ten_is_not_accused(judge: Callable[..., Any]) -> None:
+    anchors = [anchor for anchor in few("mtalk_bench", 10) if anchor.metric == "rubric"]
+    sound = answering(lambda quality: quality)
+
+    def errs(question: Any) -> Any:
+        answer = sound(question)
+        if "gas smell" in question.inputs["dialogue"]:
+            for verdict in answer["verdicts"]:
+                verdict["met"] = 1
+        return answer
+
+    (finding,) = probe_anchors(judge(errs).bench, anchors)
+    assert finding.wrong.value == pytest.approx(0.1)
+    assert not finding.accused
+
+
+def test_two_versions_of_a_judge_are_linked_by_the_anchors_and_only_drift_is_seen(judge: Callable[..., Any]) -> None:
+    """Both know the order; one of them marks everything lower."""
+    anchors = [anchor for anchor in few("podbench", 10) if anchor.metric == "script_quality"]
+    folders: list[Path] = []
+    for mildness in (1.0, 0.8):
+        made = judge(answering(lambda quality, mildness=mildness: mildness * (0.4 + 0.6 * quality)))  # type: ignore[misc]
+        (finding,) = probe_anchors(made.bench, anchors)
+        assert not finding.accused
+        folders.append(Path(made.bench.records))
+    old, new = (read_answers([folder])[0] for folder in folders)
+    links = {link.measure: link.link for link in link_versions(old, new)}
+    drifted = next(link for measure, link in links.items() if measure == "substance.score")
+    assert drifted.drifted
+    assert drifted.drift.mean < 0
+    assert drifted.drift.n == 30
+    assert not any(link.link.drifted for link in link_versions(old, old))
+
+
+def test_anchors_are_pinned_and_a_benchmark_without_them_says_so(judge: Callable[..., Any]) -> None:
+    pinned = benchmarks.get("podbench")
+    assert pinned.anchors
+    changed = pinned.anchors.model_copy(update={"revision": "sha256:" + "0" * 64})
+    with pytest.raises(PodevalError, match="its benchmark pins"):
+        read_anchors(pinned.model_copy(update={"anchors": changed}))
+    with pytest.raises(BadInput, match="has no anchors"):
+        probe_anchors(JudgeConfig("x@http://127.0.0.1:1/v1"), read_anchors(pinned.model_copy(update={"anchors": None})))
+    with pytest.raises(ValueError, match="are the same"):
+        Anchor(id="a", metric="m", key="k", levels=({"script": "x"}, {"script": "x"}))
+
+
+def test_versions_are_paired_by_the_way_in_which_answers_are_drawn(judge: Callable[..., Any], tmp_path: Path) -> None:
+    """Prosody is asked at temperature 1, the rest at 0: two judges in one folder, of one model."""
+    anchors = [one for one in few("lfs_bench", 1) if one.metric != "expressive_hierarchy"]
+    made = judge(answering(lambda quality: quality), hears=True)
+    probe_anchors(made.bench, anchors)
+    judges = read_answers([Path(made.bench.records)])
+    assert len(judges) == 2
+    assert pair_versions(judges, list(reversed(judges))) == [(one, one) for one in judges]
+    with pytest.raises(BadInput, match="drew their answers in different ways"):
+        pair_versions(judges[:1], judges[1:])
+    with pytest.raises(BadInput, match="are of several judges"):
+        pair_versions([judges[0], judges[0]], judges)

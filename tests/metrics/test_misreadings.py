@@ -1,0 +1,48 @@
+"""What must not be concluded stands on the card of every metric, beside the picture of what moves it."""
+
+import csv
+from pathlib import Path
+
+from podeval.cli.generate_docs import metrics_page
+from podeval.metrics import catalogue
+from podeval.metrics.misreadings import MISREADINGS
+from podeval.metrics.space_files import BIAS_PICTURE, card, sources
+
+STUDIES = Path(__file__).parents[2] / "docs" / "studies"
+OWN_CASE = {"rtf", "arena", "mushra", "mos"}
+"""Metrics of logs and of people's answers: neither voices nor codecs reach them, and their sentence says so."""
+UNRUN = {"sound_fidelity", "utmos22", "utmosv2", "nisqa_tts", "audiobox_aesthetics", "pam", "casp"}
+"""Metrics whose weights come with no package; their sentence names the command that would measure them."""
+
+NOT_YET = {"smr", "pace"}
+"""Metrics whose clips are in the study and have not been scored; their sentence says so."""
+
+
+def test_every_metric_says_what_must_not_be_concluded_from_it() -> None:
+    page = metrics_page()
+    assert set(MISREADINGS) == set(catalogue.NAMES), "a metric of podeval's own has a sentence, and no other"
+    for metric in catalogue.all_metrics():
+        assert metric.misreading.startswith("Do not conclude that "), metric.name
+        assert metric.misreading.endswith((".", "does.")), metric.name
+        assert metric.misreading in card(metric), metric.name
+        assert metric.misreading in page, metric.name
+
+
+def test_every_metric_that_needs_no_judge_has_a_picture_of_its_effects_or_says_why_it_has_none() -> None:
+    with (STUDIES / "bias.csv").open(encoding="utf-8") as file:
+        measured = {row["key"].partition(".")[0] for row in csv.DictReader(file)}
+    for metric in catalogue.all_metrics():
+        if metric.asks:
+            continue
+        if metric.name in measured:
+            assert (STUDIES / f"bias-{metric.name}.svg").exists()
+            assert BIAS_PICTURE in sources(metric), metric.name
+            assert f"]({BIAS_PICTURE})" in card(metric), metric.name
+        elif metric.name in UNRUN:
+            assert "--profile reference" in metric.misreading, metric.name
+        elif metric.name == "semantic_div":
+            assert "the study of texts does not have it" in metric.misreading
+        elif metric.name in NOT_YET:
+            assert "nobody has scored yet; `tests/studies/bias.py run WORK` does." in metric.misreading, metric.name
+        else:
+            assert metric.name in OWN_CASE, f"{metric.name} has neither effects nor a reason"

@@ -1,0 +1,339 @@
+"""What the bias study measures: voices, what they say, what is done to their clips, dialogues, clips with music."""
+
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import soundfile
+
+from podeval import benchmarks
+from podeval.audio.resample import resample
+from podeval.benchmarks.benchmark import Item
+from podeval.systems import espeak_ng
+from podeval.systems.dialogue_reader import SpokenLine
+from podeval.systems.hibari_piper import HibariPiper
+from podeval.systems.kokoro import Kokoro
+from podeval.text.script import Script
+from studies.distortions import Samples, gain, mu_law, reverberate
+
+RATE = 24_000
+SENTENCES = {
+    "en": (
+        "The ferry leaves the harbour at seven, and the people on it watch the lights of the town grow small.",
+        "Most of them work on the other side of the water, and some have taken the same seat for twenty years.",
+        "When the fog comes in, the captain sounds the horn, and for a while nobody speaks at all.",
+        "Then somebody pours a cup of tea, somebody laughs, and the talk goes on where it had stopped.",
+    ),
+    "zh": (
+        "渡轮早上七点离开港口，船上的人看着镇上的灯光慢慢变小。",
+        "他们大多在对岸工作，有些人二十年来一直坐在同一个座位上。",
+        "起雾的时候，船长拉响汽笛，有一阵子谁也不说话。",
+        "后来有人倒了一杯茶，有人笑了起来，谈话又从停下的地方继续。",
+    ),
+}
+MEDIUM = 2
+"""Sentences of a plain clip; short clips have one, long ones four."""
+SPEECH_LEVEL = -26.0
+"""Level in dB of full scale to which every plain clip is brought."""
+SHORT_LINES = {
+    "en": (
+        "Did you see the ferry this morning?",
+        "I did, it left ten minutes late.",
+        "Was there fog on the water again?",
+        "More than I have seen all year.",
+        "So the captain had to wait for light.",
+        "He sounded the horn twice, I think.",
+        "Who was standing on the upper deck?",
+        "Mostly people who work in the town.",
+        "My neighbour takes that boat each day.",
+        "Has he kept the same seat so long?",
+        "For twenty years, by the left window.",
+        "Then he must know every wave by name.",
+        "He says the tea is what he comes for.",
+        "The tea on board is not very good.",
+        "Perhaps it tastes better in the cold.",
+        "That may be, I only drink it at home.",
+        "Shall we take the boat on Sunday then?",
+        "If the weather holds, I would like to.",
+        "We could walk along the other shore.",
+        "There is a lighthouse behind the hill.",
+        "I have never been up there before.",
+        "The stairs are steep but the view is wide.",
+        "Bring a coat, the wind is strong there.",
+        "I will, and something warm to eat.",
+    ),
+    "zh": (
+        "你今天早上看见渡轮了吗？",
+        "看见了，晚开了十分钟。",
+        "水面上又起雾了吗？",
+        "比今年哪一次都大。",
+        "所以船长只好等天亮。",
+        "我记得他拉了两次汽笛。",
+        "上层甲板上站着谁？",
+        "大多是在镇上工作的人。",
+        "我的邻居每天坐那班船。",
+        "他一直坐同一个座位吗？",
+        "坐了二十年，靠左边的窗。",
+        "那他一定认得每一朵浪花。",
+        "他说他是为了喝茶才来的。",
+        "船上的茶可不怎么好喝。",
+        "也许天冷的时候好喝一些。",
+        "可能吧，我只在家里喝茶。",
+        "那我们星期天去坐船吧？",
+        "天气好的话，我很想去。",
+        "我们可以沿着对岸走走。",
+        "山的后面有一座灯塔。",
+        "我从来没有上去过那里。",
+        "楼梯很陡，但是风景很好。",
+        "带件外套，那里风很大。",
+        "好的，再带点热的吃的。",
+    ),
+}
+"""What two voices say by turns."""
+TURNS = {"12 turns": 12, "plain": 18, "24 turns": 24}
+GAPS = (0.2, 0.45, 0.1, 0.6, 0.3)
+"""Seconds between turns, over and over."""
+MUSIC_BELOW = 10.0
+"""Decibels that music lies below the speech of a clip."""
+
+
+@dataclass(frozen=True)
+class StudyVoice:
+    """A voice of the study."""
+
+    name: str
+    engine: str
+    sex: str
+    setting: tuple[str, int] | int
+    pair: "tuple[StudyVoice, StudyVoice] | None" = None
+    """The two voices of a dialogue."""
+
+
+@dataclass(frozen=True)
+class StudyClip:
+    """What is scored: a voice, what was done to it, and what it says."""
+
+    voice: StudyVoice
+    factor: str
+    level: str
+    language: str
+    sentences: int
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return f"{self.voice.name}|{self.factor}|{self.level}"
+
+
+def voices() -> list[StudyVoice]:
+    """Return the 21 voices, engines by turns so that the first six are of all of them."""
+    variants = [(f"m{n}", "male") for n in range(1, 8)] + [(f"f{n}", "female") for n in range(1, 6)]
+    espeak = [
+        StudyVoice(f"espeak-{variant}", "espeak-ng", sex, (f"gmw/en-US+{variant}", 50)) for variant, sex in variants
+    ]
+    espeak += [
+        StudyVoice("espeak-low", "espeak-ng", "male", ("gmw/en-US", 30)),
+        StudyVoice("espeak-british", "espeak-ng", "male", ("gmw/en", 50)),
+    ]
+    kokoro = [
+        StudyVoice(voice.name, "Kokoro", "female" if voice.name.startswith("jf") else "male", number)
+        for number, voice in enumerate(Kokoro().voices)
+    ]
+    others = [StudyVoice("hibari-heart", "hibari", "female", 0), StudyVoice("piper-joe", "Piper", "male", 1)]
+    first = [kokoro[0], kokoro[1], *others, espeak[1], espeak[8]]
+    return [*first, *(voice for voice in (*kokoro, *espeak) if voice not in first)]
+
+
+CHANGES: Mapping[str, Mapping[str, Callable[[Samples], Samples]]] = {
+    "rate": {f"{factor:g} times": lambda s, f=factor: stretch(s, f) for factor in (0.8, 1.25, 1.5)},  # type: ignore[misc]
+    "level": {f"{db:+g} dB": lambda s, d=db: gain(s, d) for db in (-20.0, -10.0, 10.0)},  # type: ignore[misc]
+    "codec": {
+        "MP3": lambda s: code_with(s, "MP3", "MPEG_LAYER_III"),
+        "Opus": lambda s: code_with(s, "OGG", "OPUS"),
+        "mu-law, 8 bit": lambda s: mu_law(s, 8),
+    },
+    "room": {f"{rt:g} s": lambda s, r=rt: reverberate(s, RATE, r, seed=1) for rt in (0.3, 0.6, 1.2)},  # type: ignore[misc]
+}
+"""By factor, the changes of sound; the plain clip is the fourth of each."""
+
+
+def clips(changed: int) -> Iterator[StudyClip]:
+    """Yield the clips: every voice plain, then voice by voice every change, and Chinese by as many espeak voices."""
+    everybody = voices()
+    for voice in everybody:
+        yield StudyClip(voice, "plain", "plain", "en", MEDIUM)
+    for voice in [voice for voice in everybody if voice.engine == "espeak-ng"][:changed]:
+        yield StudyClip(voice, "language", "Chinese", "zh", MEDIUM)
+    for voice in everybody[:changed]:
+        for factor, levels in CHANGES.items():
+            for level in levels:
+                yield StudyClip(voice, factor, level, "en", MEDIUM)
+        yield StudyClip(voice, "length", "one sentence", "en", 1)
+        yield StudyClip(voice, "length", "four sentences", "en", 4)
+
+
+@cache
+def engine_of(name: str) -> Kokoro | HibariPiper:
+    """Return an engine, loaded once."""
+    engine = Kokoro() if name == "Kokoro" else HibariPiper()
+    engine.require()
+    return engine
+
+
+def say(voice: StudyVoice, language: str, count: int, first: int = 0) -> Samples:
+    """Speak the sentences up to so many, from the first, with pauses of 0.3 s, at the study's rate and level."""
+    return say_lines(voice, language, SENTENCES[language][first:count])
+
+
+def lines_of_a_minute(language: str, sentences: int) -> tuple[str, ...]:
+    """Return lines for about a minute, for a metric that needs 40 s: fewer and more where a clip is short or long."""
+    return (*SENTENCES[language], *SHORT_LINES[language])[: {1: 18, MEDIUM: 23, 4: 28}[sentences]]
+
+
+def say_lines(voice: StudyVoice, language: str, lines: Sequence[str]) -> Samples:
+    """Speak lines with pauses of 0.3 s, at the study's rate and level."""
+    rate, sounds = _speak(voice, language, lines)
+    pause = np.zeros(round(0.3 * rate), np.float32)
+    return _set_level(resample(np.concatenate([part for sound in sounds for part in (sound, pause)]), rate, RATE))
+
+
+def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int) -> Samples:
+    """Let two voices speak the short lines by turns, each at the study's level, with gaps between turns."""
+    lines = SHORT_LINES[language][:turns]
+    spoken: dict[int, Samples] = {}
+    for number, voice in enumerate(pair):
+        rate, sounds = _speak(voice, language, lines[number::2])
+        levelled = _set_level(resample(np.concatenate(sounds), rate, RATE))
+        ends = np.cumsum([0] + [len(sound) for sound in sounds]) * RATE / rate
+        for index in range(len(sounds)):
+            spoken[2 * index + number] = levelled[round(ends[index]) : round(ends[index + 1])]
+    parts = []
+    for number in range(len(lines)):
+        parts += [spoken[number], np.zeros(round(GAPS[number % len(GAPS)] * RATE), np.float32)]
+    return np.concatenate(parts)
+
+
+def add_music(speech: Samples) -> Samples:
+    """Put chords under a clip, so many decibels below it."""
+    music = np.resize(_chords(), len(speech))
+    return np.asarray(speech + gain(music, SPEECH_LEVEL - MUSIC_BELOW - _level(music)), np.float32)
+
+
+def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int, list[Samples]]:
+    """Return what a voice says for each text, with the rate."""
+    if isinstance(voice.setting, tuple):
+        file, pitch = voice.setting
+        if language == "zh":
+            file = file.replace("gmw/en-US", "sit/cmn").replace("gmw/en", "sit/cmn")
+        job = {"seed": 0, "parameters": [[2, 80]], "lines": [[file, pitch, 175, text] for text in texts]}
+        # The system has six voices; the study needs the engine's other variants too.
+        rate, sounds, _ = espeak_ng._read_records(espeak_ng._run_worker(job), len(texts))
+    else:
+        # One voice for all lines; a script would begin with the engine's first.
+        spoken = engine_of(voice.engine)._say(
+            [SpokenLine(n, voice.setting, text) for n, text in enumerate(texts)], language, 0
+        )
+        rate, sounds = spoken.rate, list(spoken.lines)
+    return rate, [np.asarray(sound, np.float32) for sound in sounds]
+
+
+def _level(samples: Samples) -> float:
+    """Return the level in dB of full scale of what is not silence."""
+    return 10 * math.log10(float(np.mean(np.square(samples[np.abs(samples) > 1e-3], dtype=np.float64))))
+
+
+def _set_level(samples: Samples) -> Samples:
+    return gain(samples, SPEECH_LEVEL - _level(samples))
+
+
+@cache
+def _chords() -> Samples:
+    """Return 20 s of chords, as the study of SMR plays them, mono."""
+    from studies.smr_accuracy import RATE as MUSIC_RATE
+    from studies.smr_accuracy import synthesised
+
+    return resample(synthesised("chords", 0).mean(axis=1).astype(np.float32), MUSIC_RATE, RATE)
+
+
+def pairs() -> list[StudyVoice]:
+    """Return eleven pairs of voices, in which each of the 21 occurs, as one voice each with the sexes of both."""
+    everybody = voices()
+    kokoro = [voice for voice in everybody if voice.engine == "Kokoro"]
+    espeak = [voice for voice in everybody if voice.engine == "espeak-ng"]
+    men = [voice for voice in espeak if voice.sex == "male"]
+    women = [voice for voice in espeak if voice.sex == "female"]
+    others = [voice for voice in everybody if voice.engine in ("hibari", "Piper")]
+    chosen = [
+        (kokoro[0], kokoro[1]),
+        (men[0], women[0]),
+        (others[0], others[1]),
+        (men[1], men[2]),
+        (women[1], women[2]),
+        (kokoro[2], kokoro[3]),
+        (men[3], women[3]),
+        (men[4], men[5]),
+        (women[4], men[6]),
+        (kokoro[0], kokoro[4]),
+        (men[7], men[8]),
+    ]
+    return [_join(*pair) for pair in chosen]
+
+
+def _join(one: StudyVoice, other: StudyVoice) -> StudyVoice:
+    engine = one.engine if one.engine == other.engine else "hibari with Piper"
+    sex = "one sex" if one.sex == other.sex else "two sexes"
+    return StudyVoice(f"{one.name}+{other.name}", engine, sex, 0, (one, other))
+
+
+def dialogue_clips(changed: int) -> Iterator[StudyClip]:
+    """Yield the dialogues: every pair plain, then pair by pair every change, and Chinese by the pairs of espeak."""
+    plain = TURNS["plain"]
+    for pair in pairs():
+        yield StudyClip(pair, "plain", "plain", "en", plain)
+    for pair in pairs()[:changed]:
+        for factor, levels in CHANGES.items():
+            for level in levels:
+                yield StudyClip(pair, factor, level, "en", plain)
+        for level, turns in TURNS.items():
+            if level != "plain":
+                yield StudyClip(pair, "length", level, "en", turns)
+        if pair.engine == "espeak-ng":
+            yield StudyClip(pair, "language", "Chinese", "zh", plain)
+
+
+def texts() -> Iterator[tuple[str, str, str, Script]]:
+    """Yield the scripts of the study of texts: a topic, what was changed, the level, the script.
+
+    Lengths are the first half and the first quarter of the same script; Chinese is a script of the same category, which
+    is no translation.
+    """
+    benchmark = benchmarks.get("real_pod")
+    chinese: dict[str, Item] = {item.category: item for item in benchmark.items("zh")}
+    for item in benchmark.items("topics"):
+        if item.script is None:
+            continue
+        whole = item.script.turns
+        yield item.id, "plain", "plain", item.script
+        yield item.id, "length", "half", Script(whole[: len(whole) // 2])
+        yield item.id, "length", "a quarter", Script(whole[: len(whole) // 4])
+        if (other := chinese.pop(item.category, None)) and other.script:
+            yield item.id, "language", "Chinese", other.script
+
+
+def stretch(samples: Samples, factor: float) -> Samples:
+    """Speak so many times as fast, at the same pitch."""
+    import librosa
+
+    return np.asarray(librosa.effects.time_stretch(samples, rate=factor), np.float32)
+
+
+def code_with(samples: Samples, container: str, subtype: str) -> Samples:
+    """Through a codec at its default rate and back."""
+    file = io.BytesIO()
+    soundfile.write(file, samples, RATE, format=container, subtype=subtype)
+    file.seek(0)
+    decoded, rate = soundfile.read(file, dtype="float32")
+    return resample(np.asarray(decoded, np.float32), rate, RATE)
