@@ -35,12 +35,21 @@ class Studio:
     The level of the samples is 0.1 for the first voice, 0.2 for the second and so on; an embedding tells the level.
     """
 
-    def __init__(self, words: Sequence[tuple[str, str]], again: Mapping[str, str] | None = None) -> None:
-        """Take the words with their voices, three a second; `again` are other words on a second hearing."""
+    def __init__(
+        self,
+        words: Sequence[tuple[str, str]],
+        again: Mapping[str, str] | None = None,
+        second: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the words with their voices, three a second; `again` are other words on a second hearing.
+
+        `second` are those that another recogniser hears.
+        """
         self.words, self.again, self.listened = list(words), again or {}, 0
+        self.second = Studio(words, second) if second is not None else self
 
     def load(self, job: str, profile: str) -> "Studio":
-        return self
+        return self.second if job == "second_transcriber" else self
 
     def make(self, cache: Path) -> Recording:
         chance = np.random.default_rng(3).uniform(0.9, 1.0, len(self.words) * 5400).astype(np.float32)
@@ -205,6 +214,51 @@ def test_what_a_second_hearing_hears_was_not_made_up_by_the_system(
     studio = Studio(words[:12] + invented + words[12:], again=dict.fromkeys(("thank", "you", "for", "watching"), ""))
     score = measured("content_errors", studio, monkeypatch, tmp_path)
     assert (score.values["errors_per_1000"], score.notes["looked_at_again"], studio.listened) == (0, 1, 1)
+
+
+def test_words_that_only_one_of_two_recognisers_misses_were_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first skips three words both times; the second hears them."""
+    words = said()
+    heard = [(word, voice) for word, voice in words if word not in ("nobody", "had", "seen")]
+    gap = next(at for at, (word, _) in enumerate(heard) if word == "and")
+    skipped = Studio(heard, second={"and": "and nobody had seen"})
+    score = measured("content_errors", skipped, monkeypatch, tmp_path)
+    assert score.values["omitted"] == 0
+    really = measured("content_errors", Studio(heard, second={}), monkeypatch, tmp_path / "b")
+    assert really.values["omitted"] == pytest.approx(1000 * 3 / len(words))
+    assert really.notes["defects"][0]["start"] == pytest.approx((gap + 1) * 0.3375, abs=0.1)
+
+
+def test_a_short_word_that_both_recognisers_miss_was_left_out_though_there_is_time_for_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = said()
+    without = [(word, voice) for word, voice in words if word not in ("keeps", "wooden")]
+    at = next(at for at, (word, _) in enumerate(without) if word == "boat")
+    heard = [*without[:at], ("boating", "Ann"), *without[at + 1 :]]
+    score = measured("content_errors", Studio(heard, second={}), monkeypatch, tmp_path)
+    assert [defect["script"] for defect in score.notes["defects"]] == ["keeps", "wooden"]
+    alone = measured(
+        "content_errors",
+        Studio(heard, second={"a": "a wooden", "brother": "brother keeps"}),
+        monkeypatch,
+        tmp_path / "b",
+    )
+    assert alone.values["omitted"] == 0
+
+
+def test_added_words_of_which_the_second_recogniser_hears_nothing_were_not_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = said()
+    invented = ["thank", "you", "for", "watching"]
+    heard = words[:12] + [(word, "Ann") for word in invented] + words[12:]
+    score = measured("content_errors", Studio(heard, second=dict.fromkeys(invented, "")), monkeypatch, tmp_path)
+    assert score.values["errors_per_1000"] == 0
+    both = measured("content_errors", Studio(heard, second={}), monkeypatch, tmp_path / "b")
+    assert both.values["inserted"] == pytest.approx(1000 * 4 / len(words))
 
 
 def test_integrity_counts_faults_by_the_hour_and_lists_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -62,6 +62,13 @@ def test_two_words_heard_as_one_are_not_omitted() -> None:
     assert found([*HEARD[:at], "beforedawn", *HEARD[at + 2 :]]) == []
 
 
+def test_a_word_that_is_in_nothing_heard_may_have_been_left_out_though_its_neighbour_is_misheard() -> None:
+    at = HEARD.index("across")
+    (difference,) = find_content_differences(laid([*HEARD[:at], "zip", *HEARD[at + 2 :]]))
+    assert (difference.kind, difference.words, difference.uncertain) == ("omitted", 1, True)
+    assert difference.first == at
+
+
 def test_chinese_is_compared_by_characters() -> None:
     script = Script.parse([{"speaker": "甲", "text": "今天我们来谈谈海水为什么是咸的"}])
     heard = [(each, at / 4, at / 4 + 0.2) for at, each in enumerate("今天我们海水为什么是咸的")]

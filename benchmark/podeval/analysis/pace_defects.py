@@ -39,6 +39,9 @@ WINDOW, STRIDE = 12.0, 2.0
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
 """A window whose rate is further from the others' than both, in logarithm and in spreads, stands out."""
 
+SPEAKABLE = 2.5
+"""Times the usual pace that nobody speaks at, nor at its inverse: there the recogniser has lost or made up words."""
+
 FEWEST = 8
 """Windows that one is compared with at least."""
 
@@ -87,6 +90,8 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
         at = np.unravel_index(int(np.argmax(np.where(ends - begins >= WINDOW / 3, excess, -np.inf))), excess.shape)
         start, end = float(begins[at]), float(ends[at])
         ratio = float(count(np.array(start), np.array(end))) / (end - start) / math.exp(usual)
+        if not 1 / SPEAKABLE <= ratio <= SPEAKABLE:
+            continue
         words = "faster" if ratio > 1 else "slower"
         span = clock.to_recording(start), clock.to_recording(end)
         defects.append(TimedDefect("rate_change", *span, heard=f"{words}: {ratio:.2f} times the usual pace"))

@@ -278,10 +278,17 @@ class Recording:
 
         return self._compute_once("prosody", lambda: measure_prosody(self.mono()))
 
-    def listen_again(self, spans: Sequence[Span], language: str | None = None) -> tuple[Word, ...]:
+    def listen_again(
+        self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
+    ) -> tuple[Word, ...]:
         """Transcribe stretches once more, without what lies around them; words in the recording's time, in order.
 
         They are heard one after the other with pauses between them, so that many short ones cost little.
+
+        Args:
+            spans: the stretches.
+            language: that is spoken in them; None where the model detects it.
+            job: `transcriber` or `second_transcriber`.
         """
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:
@@ -294,7 +301,7 @@ class Recording:
 
         spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
         form = TypeAdapter(tuple[Word, ...])
-        return self._derive_fact("transcriber", form, ask, language=language, again=spans_digest)
+        return self._derive_fact(job, form, ask, language=language, again=spans_digest)
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""

@@ -17,17 +17,21 @@ HOLE_SECONDS = 0.02
 HOLE_LEVEL = 0.25
 """Level of the 4 ms before or after a silence, by the recording's, at which sound breaks off and does not fade."""
 
-EDGE_SECONDS = 0.004
+SOFT_LEVEL, STEADY = 0.05, 0.5
+"""Soft sound breaks off too where it is this loud on both sides, and its last 4 ms are not fainter than this share of
+the 20 ms before them."""
+
+EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 CLICK_SECONDS = 0.0015
 """Length of a click at most; consonants last longer."""
 
-CLICK_RATIO = 5.0
+CLICK_RATIO = 4.0
 """How much more a click stands out of the 25 ms around it than anything else in them: voices pulse, clicks do not."""
 
 CLICK_AROUND = 0.025
-CLICK_LEVEL = 1.5
-"""Second difference of a click at least, by the recording's level: lips click softly, and are no fault."""
+CLICK_LEVEL = 2.5
+"""Second difference of a click at least, by the recording's level: lips click at up to 2, and are no fault."""
 
 CLIPPED_RUN = 3
 """Samples in a row that stand still at a peak."""
@@ -59,13 +63,17 @@ def measure_level(samples: Samples, rate: int) -> float:
 
 def find_holes(samples: Samples, rate: int) -> list[Span]:
     """Find digital silence that breaks off sound on one of its sides, or both, and is not the beginning or end."""
-    level, edge = measure_level(samples, rate), max(2, round(EDGE_SECONDS * rate))
+    level, edge, beside = measure_level(samples, rate), max(2, round(EDGE_SECONDS * rate)), round(BESIDE_SECONDS * rate)
     holes = []
     for start, end in find_runs(samples == 0, round(HOLE_SECONDS * rate)):
         if start == 0 or end == len(samples):
             continue
         before, after = samples[max(0, start - edge) : start], samples[end : end + edge]
-        if max(_rms(before), _rms(after)) >= HOLE_LEVEL * level:
+        steady = all(
+            _rms(last) >= max(SOFT_LEVEL * level, STEADY * _rms(side))
+            for last, side in ((before, samples[max(0, start - beside) : start]), (after, samples[end : end + beside]))
+        )
+        if steady or max(_rms(before), _rms(after)) >= HOLE_LEVEL * level:
             holes.append(Span(start / rate, end / rate))
     return holes
 

@@ -8,9 +8,12 @@ hundred. The notes list every stretch with its time; from five minutes on, the t
 
 A recogniser's errors are not the system's: words that sound alike stand for each other, and so do up to three words
 for as many others. Every other difference gets a second look: words where nobody speaks, and words that the
-recogniser does not hear again when it hears the stretch alone, were its invention; omitted words that it hears then,
-or up to three for which there is voice enough, were not left out. Single English words of one or two letters are
-never counted. What remains on undamaged recordings, the floor, is in docs/defects-study.md.
+recogniser does not hear again when it hears the stretch alone, were its invention. A second recogniser hears the
+stretch too, where the profile has one for the language (embedded: Whisper tiny.en, English only): words left out that
+either of the two hears then were not left out, and added words in whose place the second hears little were not said.
+Up to three words for which there is voice enough count as left out only if the second hears what is around them and
+none of them. Single English words of one or two letters are never counted. What remains on undamaged recordings, the
+floor, is in docs/defects-study.md.
 
 Source: ours, beyond PodEval and LFS-Bench.
 
@@ -48,7 +51,7 @@ _UNIT = "per 1000 words"
 @metric(
     name="content_errors",
     title="Content errors",
-    version="1.0",
+    version="1.1",
     dimension="speech.completeness",
     about_zh="脚本内容有哪些被漏读、重复或凭空添加，出现在哪里。",
     dimension_zh="完整性",
@@ -110,7 +113,7 @@ _UNIT = "per 1000 words"
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
-    where_available=("aligner",),
+    where_available=("aligner", "second_transcriber"),
     paper="ours",
     intended_use="Finding what was skipped, repeated or invented, and where.",
     limitations=(

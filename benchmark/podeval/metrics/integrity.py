@@ -1,12 +1,12 @@
 """Integrity: whether the recording is whole, whatever is said in it.
 
 Faults an hour, fewer is better: holes (digital silence of 20 ms and more that breaks off sound), clicks (what stands
-out of the 25 ms around it five times and is over within 1.5 ms), loops (1.2 s and more that are heard again within 12
-s, alike to 20 ms; with a script, none that it repeats), clipped runs (peaks that stand still, at whatever level), and
-music of 3 s and more that nobody asked for. `faults_per_hour` also counts jumps of the loudness of speech by 9 dB and
-more, and a last word that is cut off. `plcmos` is PLCMOS v2, which hears holes and stutters as listeners do, 1 to 5,
-the mean over windows of 6 s; None where its weights are not installed, which the notes say. The notes list every
-fault with its time.
+out of the 25 ms around it four times, is louder than lips click, and is over within 1.5 ms), loops (1.2 s and more
+that are heard again within 12 s, alike to 20 ms; with a script, none that it repeats), clipped runs (peaks that stand
+still, at whatever level), and music of 3 s and more that nobody asked for. `faults_per_hour` also counts jumps of the
+loudness of speech by 9 dB and more, and a last word that is cut off. `plcmos` is PLCMOS v2, which hears holes and
+stutters as listeners do, 1 to 5, the mean over windows of 6 s; None where its weights are not installed, which the
+notes say. The notes list every fault with its time.
 
 A podcast with music is asked for it: `music="asked"` counts none. Faults of MP3 and other codecs are smeared by them:
 a clipped run that was encoded afterwards is not found.
@@ -20,6 +20,7 @@ Differs from that package in always having the same 15 listeners, whom it draws 
 from typing import Any, Literal
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from podeval.analysis import Recording
 from podeval.analysis.defects import TimedDefect
@@ -47,6 +48,9 @@ PLCMOS_WINDOWS = 30
 WRITTEN_TWICE = 0.7
 """Share of a loop's words that the script has there, from which on it is the script that repeats them."""
 
+SAME_WORDS = 0.5
+"""Similarity of the words of a loop and of what it repeats, from which on they are the same."""
+
 _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clipped", "music": "unasked_music"}
 """By kind of fault the key that counts it."""
 
@@ -54,7 +58,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
 @metric(
     name="integrity",
     title="Integrity",
-    version="1.0",
+    version="1.1",
     dimension="audio.faults",
     about_zh="不论说了什么，录音本身是否完好。",
     dimension_zh="故障",
@@ -214,21 +218,23 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
 
 
 def _is_written_twice(recording: Recording, script: Script, span: Span, lag: float) -> bool:
-    """Whether a stretch and what is heard `lag` seconds before both stand in the script."""
+    """Whether a stretch and what is heard `lag` seconds before are the same words, and the script has both.
+
+    Where they are not the same words, the recogniser has run over the loop as if it were not there.
+    """
     try:
         alignment, _ = align_recording(recording, script)
     except CannotScore:
         return False
     pairs = list(zip(alignment.heard, alignment.partners, strict=True))
+    texts = []
     for start, end in ((span.start, span.end), (span.start - lag, span.end - lag)):
-        inside = [
-            partner is not None and alignment.written[partner].text == word.text
-            for word, partner in pairs
-            if start <= (word.start + word.end) / 2 <= end
-        ]
-        if not inside or float(np.mean(inside)) < WRITTEN_TWICE:
+        inside = [(word, partner) for word, partner in pairs if start <= (word.start + word.end) / 2 <= end]
+        written = [partner is not None and alignment.written[partner].text == word.text for word, partner in inside]
+        if not written or float(np.mean(written)) < WRITTEN_TWICE:
             return False
-    return True
+        texts.append([word.text for word, _ in inside])
+    return Levenshtein.normalized_similarity(*texts) >= SAME_WORDS
 
 
 def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:

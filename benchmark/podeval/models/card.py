@@ -15,6 +15,7 @@ PROFILES: tuple[Profile, ...] = ("embedded", "reference")
 
 JOBS = {
     "transcriber": "speech to words",
+    "second_transcriber": "speech to words, where the transcriber and a script disagree",
     "aligner": "when each of the words that are known to be said is said",
     "voice_activity": "speech or not",
     "speaker_encoder": "a voice to a vector",
@@ -52,7 +53,8 @@ class ModelCard:
     `options` are the choices that change its values; with id, revision and hashes they form its identity in a
     protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
     packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
-    no profile uses by default can still be chosen by name in the profiles of `variant_in`.
+    no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
+    its job in every language.
     """
 
     id: str
@@ -70,6 +72,7 @@ class ModelCard:
     hub: tuple[HubRepo, ...] = ()
     variant_in: tuple[Profile, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    languages: tuple[str, ...] = ()
     extra: str = "embedded"
 
     @property

@@ -66,6 +66,10 @@ class Transcriber(Protocol):
         """Return the code of the language that `transcribe` detects; empty where nothing is heard."""
 
 
+SecondTranscriber = Transcriber
+"""What is asked where a transcriber and a script disagree does the same."""
+
+
 class Aligner(Protocol):
     """Finds when words are said that are known to be."""
 

@@ -19,6 +19,8 @@ _WHISPER = (
 )
 _BERT = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
+_WHISPER_BASE = HubRepo("openai/whisper-base", "e37978b90ca9030d5170a5c07aadb050351a65bb", _WHISPER)
+
 
 def _make_hub_card(repo: HubRepo, *, extra: str = "reference", **facts: Any) -> ModelCard:
     """Create the card of a model that is one repo."""
@@ -39,7 +41,7 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
     _make_hub_card(
-        HubRepo("openai/whisper-base", "e37978b90ca9030d5170a5c07aadb050351a65bb", _WHISPER),
+        _WHISPER_BASE,
         job="transcriber",
         title="Whisper base",
         licence="Apache-2.0",
@@ -47,6 +49,18 @@ CARDS: tuple[ModelCard, ...] = (
         rate=16_000,
         profiles=(),
         variant_in=("reference",),
+        packages=("torch", "transformers"),
+        options={"num_beams": 1},
+        build="podeval.models.whisper_transformers:WhisperTransformers",
+    ),
+    _make_hub_card(
+        _WHISPER_BASE,
+        job="second_transcriber",
+        title="Whisper base",
+        licence="Apache-2.0",
+        megabytes=293,
+        rate=16_000,
+        profiles=("reference",),
         packages=("torch", "transformers"),
         options={"num_beams": 1},
         build="podeval.models.whisper_transformers:WhisperTransformers",

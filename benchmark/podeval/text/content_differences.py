@@ -27,6 +27,9 @@ BRIDGE = 2
 LONG = 4
 """Words of a difference that is long."""
 
+CLEAR_WORD = 4
+"""Letters of a word that nobody swallows."""
+
 NEARBY = 120
 """Words of the script before and after, among which a repeated stretch is looked for."""
 
@@ -44,6 +47,7 @@ class ContentDifference:
         last: the word after the last.
         start: the first of the heard words; of what is left out, the word it is missing before.
         end: the word after the last.
+        uncertain: a word for which none stands, but that may have been misheard as a part of what is beside it.
     """
 
     kind: ContentKind
@@ -51,6 +55,7 @@ class ContentDifference:
     last: int
     start: int
     end: int
+    uncertain: bool = False
 
     @property
     def words(self) -> int:
@@ -85,12 +90,12 @@ def _length(difference: Difference) -> int:
 def _classify(difference: Difference, alignment: ScriptAlignment) -> list[ContentDifference]:
     """What of a difference is of content: nothing, one stretch, or where other words are said two of them."""
     if _is_misheard(difference.first, difference.last, difference.start, difference.end, alignment):
-        return []
+        return _find_lost_words(difference.first, difference.last, difference.start, difference.end, alignment)
     first, last, start, end = _strip_alike(difference, alignment)
     missing, extra = last - first, end - start
     if missing and extra:
         if max(missing, extra) <= MISHEARD or _is_misheard(first, last, start, end, alignment):
-            return []
+            return _find_lost_words(first, last, start, end, alignment)
         if missing - extra > MISHEARD and extra <= MISHEARD:
             return [ContentDifference("omitted", first, last - extra, start, start)]
         if extra - missing > MISHEARD and missing <= MISHEARD:
@@ -99,6 +104,24 @@ def _classify(difference: Difference, alignment: ScriptAlignment) -> list[Conten
     if missing:
         return [ContentDifference("omitted", first, last, start, start)]
     return [_name_extra(alignment, last, start, end)] if extra else []
+
+
+def _find_lost_words(
+    first: int, last: int, start: int, end: int, alignment: ScriptAlignment
+) -> list[ContentDifference]:
+    """Words of the script that are in nothing that is heard in the place of more words: "here is what" and "heres"."""
+    if last - first <= end - start:
+        return []
+    heard = [word.text for word in alignment.heard[start:end]]
+    letters = "".join(heard)
+    lost = [
+        at
+        for at in range(first, last)
+        if len(alignment.written[at].text) >= CLEAR_WORD
+        and alignment.written[at].text not in letters
+        and not any(_is_alike(alignment.written[at].text, text) for text in heard)
+    ]
+    return [ContentDifference("omitted", at, at + 1, start, start, uncertain=True) for at in lost]
 
 
 def _is_misheard(first: int, last: int, start: int, end: int, alignment: ScriptAlignment) -> bool:
