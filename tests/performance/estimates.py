@@ -43,7 +43,7 @@ def main() -> None:
             self.told: list[tuple[float, Any]] = []
             self.began = time.monotonic()
             self.shares: dict[tuple[int, str], float] = {}
-            loaded = set(estimate._loaded)
+            loaded = set(estimate.loaded_works)
 
             def tell_and_keep(progress: Any) -> None:
                 self.told.append((time.monotonic() - self.began, progress))
@@ -91,13 +91,13 @@ def main() -> None:
             super().learn()
 
     engine.TimeEstimate = Recorded  # type: ignore[misc]
-    wait = estimate._Scoring.wait
+    wait = estimate.MetricScoring.wait
 
     def wait_and_note(scoring: Any, seconds: float) -> None:
         recorded[-1]["estimate"].note("wait", round(seconds, 2))
         wait(scoring, seconds)
 
-    estimate._Scoring.wait = wait_and_note  # type: ignore[method-assign]
+    estimate.MetricScoring.wait = wait_and_note  # type: ignore[method-assign]
     for path in options.recordings:
         count = len(recorded)
         began = time.monotonic()

@@ -85,7 +85,7 @@ _SURE = 0.3
 _SPAN = 2.0
 """How many times shorter or longer it may be while less is known."""
 
-_loaded: set[str] = set()
+loaded_works: set[str] = set()
 """The pieces of work that this process has done, so that nothing is loaded for them again."""
 
 
@@ -109,7 +109,7 @@ class ScoreProgress:
 
 
 @dataclass(eq=False)
-class _Scoring:
+class MetricScoring:
     """One metric that is being scored.
 
     Attributes:
@@ -181,7 +181,7 @@ class TimeEstimate:
     ) -> None:
         self._minutes, self._tell, self._clock = seconds / 60, tell, clock
         self._timings = timings or Timings(machine=f"{describe_machine()}, {profile}")
-        self._loaded = _loaded if loaded is None else loaded
+        self._loaded = loaded_works if loaded is None else loaded
         self._side_by_side = side_by_side
         self._slower = measure_contention(threads()) if slower is None else slower
         self._speed = measure_speed() if speed is None else speed
@@ -203,7 +203,7 @@ class TimeEstimate:
         """Models that were prepared for work that has not begun, and the seconds that it took for all."""
         self.complete: set[str] = set()
         """Titles of the pieces that were seen to their end."""
-        self._running: list[_Scoring] = []
+        self._running: list[MetricScoring] = []
         self._lock, self._telling = Lock(), Lock()
 
     def _guess(self, work: Work) -> Pace:
@@ -229,7 +229,7 @@ class TimeEstimate:
     def scoring(self, name: str) -> Iterator[None]:
         """Count what is reported while one metric is scored."""
         began = self._clock()
-        scoring = _Scoring(name, name, began, began)
+        scoring = MetricScoring(name, name, began, began)
         with self._lock:
             self._running.append(scoring)
         self._say(name)
@@ -260,7 +260,7 @@ class TimeEstimate:
         self._loaded.update(self._taken)
         self._timings.save()
 
-    def _hear(self, scoring: _Scoring, what: str, done: float, total: float) -> None:
+    def _hear(self, scoring: MetricScoring, what: str, done: float, total: float) -> None:
         with self._lock:
             if scoring.piece != what:
                 # Whatever is reported first was begun when the last was over.
@@ -272,7 +272,7 @@ class TimeEstimate:
             scoring.first = scoring.first or (scoring.share, scoring.last)
         self._say(what)
 
-    def _close_piece(self, scoring: _Scoring) -> None:
+    def _close_piece(self, scoring: MetricScoring) -> None:
         """Count the piece at hand as finished; one that nobody expected is a part of its metric's own work."""
         if scoring.piece != scoring.metric and scoring.piece in self._works:
             spent = max(0.0, scoring.last - scoring.began - scoring.heard)
