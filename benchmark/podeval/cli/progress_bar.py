@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from podeval.metrics.declaration import Metric
+    from podeval.runs.estimate import RunEstimate
+    from podeval.runs.run import RunRequest
     from podeval.scoring.estimate import ScoreProgress
 
 
@@ -134,10 +136,54 @@ def show_measure_progress(
         yield lambda number: show_progress(files[number].name)
         return
     with show_score_progress([str(file) for file in files]) as tell:
-        options = {"profile": profile, "has_turns": has_turns}
         yield lambda number: estimate_metric(
-            metric, files[number], lengths[number] or 0.0, partial(tell, number), **options
+            metric, files[number], lengths[number] or 0.0, partial(tell, number), profile=profile, has_turns=has_turns
         )
+
+
+class _RunSteps:
+    """Passes on how far the steps of a run are."""
+
+    def __init__(self, label: str, estimate: "RunEstimate", line: "_ScoreLine") -> None:
+        self._label, self._estimate, self._line = label, estimate, line
+        self._what = ""
+
+    def step(self, title: str, done: int, total: int) -> None:
+        """`done` of `total` pieces of the step are finished."""
+        self._what = f"{title} {done}/{total}"
+        self._line.tell(f"{self._label}: {self._what}", self._estimate.combine(title, done, total))
+
+    def look(self) -> None:
+        """Say what is left now, whether or not anything was finished."""
+        title = f"{self._label}: {self._what}" if self._what else self._label
+        self._line.tell(title, self._estimate.look(self._what))
+
+
+@contextmanager
+def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"]:
+    """Show how far a run is: one bar on a terminal, elsewhere a line every few seconds.
+
+    Args:
+        label: who is evaluated.
+        request: what is asked.
+
+    Raises:
+        BadInput: its items cannot be had.
+    """
+    from podeval.metrics import catalogue
+    from podeval.runs.estimate import RunEstimate, guess_minutes
+    from podeval.runs.run import read_items
+
+    uses = request.benchmark.metrics(request.track, request.split, request.profile)
+    metrics = [metric for use in uses if not (metric := catalogue.get(use.name)).asks]
+    minutes = [guess_minutes(item) for item in read_items(request).items]
+    estimate = RunEstimate(minutes, metrics, getattr(request.executor, "processes", 1), label)
+    with Steps(label) as steps, _ScoreLine(steps) as line:
+        run_steps = _RunSteps(label, estimate, line)
+        line.look_again = run_steps.look
+        run_steps.look()
+        yield run_steps
+    estimate.learn()
 
 
 class _ScoreLine(AbstractContextManager["_ScoreLine"]):
@@ -145,6 +191,8 @@ class _ScoreLine(AbstractContextManager["_ScoreLine"]):
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
+        self.look_again: Callable[[], None] = self._repeat
+        """Called now and then while nothing is heard."""
         self._last_line = time.monotonic()
         self._told: tuple[str, ScoreProgress, float] | None = None
         self._lock, self._over = Lock(), Event()
@@ -168,8 +216,11 @@ class _ScoreLine(AbstractContextManager["_ScoreLine"]):
 
     def _keep_saying(self) -> None:
         while not self._over.wait(_BETWEEN):
-            with self._lock:
-                self._say()
+            self.look_again()
+
+    def _repeat(self) -> None:
+        with self._lock:
+            self._say()
 
     def _say(self) -> None:
         if self._told is None:

@@ -15,6 +15,7 @@ __all__ = [
     "kept_works",
     "labels",
     "list_metrics",
+    "machine",
     "measure",
     "plots",
     "request",
@@ -23,4 +24,5 @@ __all__ = [
     "sources",
     "standing",
     "tables",
+    "timings",
 ]
