@@ -262,4 +262,8 @@ def test_of_two_metrics_at_once_the_rest_takes_half_as_long_but_no_less_than_the
 def test_what_else_runs_makes_it_slower_by_as_much(says: str, slower: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: says)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert machine.measure_contention(2) == pytest.approx(slower)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {1})
+    # On one core of the two, of which others have half as much.
+    assert machine.measure_contention(1) == pytest.approx(max(1.0, slower))

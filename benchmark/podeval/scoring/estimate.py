@@ -161,6 +161,7 @@ class TimeEstimate:
         clock: the time in seconds.
         slower: how many times as long everything takes because of what else runs; by default what the machine says.
         speed: how many times as long a core takes than was guessed; by default what the machine shows.
+        waiting: says at the end how much slower others made it; by default what the machine says.
     """
 
     def __init__(
@@ -178,6 +179,7 @@ class TimeEstimate:
         clock: Callable[[], float] = time.monotonic,
         slower: float | None = None,
         speed: float | None = None,
+        waiting: Waiting | None = None,
     ) -> None:
         self._minutes, self._tell, self._clock = seconds / 60, tell, clock
         self._timings = timings or Timings(machine=f"{describe_machine()}, {profile}")
@@ -185,7 +187,7 @@ class TimeEstimate:
         self._side_by_side = side_by_side
         self._slower = measure_contention(threads()) if slower is None else slower
         self._speed = measure_speed() if speed is None else speed
-        self._waiting = Waiting()
+        self._waiting = waiting or Waiting()
         self._cores = max(1, threads() // side_by_side)
         self._works = list_works(metrics := list(metrics), has_turns)
         self._titles = {metric.name: set(list_works([metric], has_turns)) - {metric.name} for metric in metrics}
@@ -199,8 +201,7 @@ class TimeEstimate:
         """Expected seconds of what is finished."""
         self._taken: dict[str, float] = {}
         """Seconds that pieces of work took."""
-        self._prepared, self._spent_preparing = 0, 0.0
-        """Models that were prepared for work that has not begun, and the seconds that it took for all."""
+        self._spent_preparing = 0.0
         self.complete: set[str] = set()
         """Titles of the pieces that were seen to their end."""
         self._running: list[MetricScoring] = []
@@ -266,7 +267,8 @@ class TimeEstimate:
                 # Whatever is reported first was begun when the last was over.
                 self._close_piece(scoring)
                 scoring.piece = what
-                self._settle_preparing(what)
+                # A model whose work begins needs no preparing any more.
+                self._whole -= self._preparing.pop(what, 0.0)
             scoring.last, scoring.heard = self._clock(), scoring.waited
             scoring.share = min(1.0, done / total) if total else 1.0
             scoring.first = scoring.first or (scoring.share, scoring.last)
@@ -286,17 +288,10 @@ class TimeEstimate:
             # Is done once on a machine, and nobody's own work.
             scoring.apart += scoring.last - scoring.began
             self._spent_preparing += scoring.last - scoring.began
-            self._prepared += 1
+            for title in self._titles[scoring.metric] & self._preparing.keys():
+                self._finished += self._preparing.pop(title)
+                break
         scoring.piece, scoring.began, scoring.share, scoring.first = scoring.metric, scoring.last, 0.0, None
-
-    def _settle_preparing(self, title: str) -> None:
-        """Count the preparing of a piece's model as finished, or as not needed, when the piece begins."""
-        expected = self._preparing.pop(title, 0.0)
-        if expected and self._prepared:
-            self._prepared -= 1
-            self._finished += expected
-        else:
-            self._whole -= expected
 
     def _settle(self, what: str, spent: float) -> None:
         """Count a piece of work as finished."""

@@ -66,7 +66,9 @@ def measure_contention(own: int) -> float:
         others = min(float(mean), int(running.partition("/")[0]) - 1)
     except (OSError, ValueError):
         return 1.0
-    return max(1.0, (others + own) / len(os.sched_getaffinity(0)))
+    # Where this process may use some of the cores, others are on all of them.
+    cores = len(os.sched_getaffinity(0))
+    return max(1.0, others / max(cores, os.cpu_count() or 1) + own / cores)
 
 
 class Waiting:
