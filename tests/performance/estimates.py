@@ -86,7 +86,8 @@ def main() -> None:
 
         def learn(self) -> None:
             recorded[-1]["took"] = round(time.monotonic() - self.began, 2)
-            recorded[-1]["measured_slower"] = round(self._waiting.measure() or self._slower, 3)
+            self._after = self._contention_after()
+            recorded[-1]["after"] = round(self._after, 3)
             recorded[-1]["taken"] = {name: round(seconds, 2) for name, seconds in self._taken.items()}
             super().learn()
 
@@ -115,7 +116,7 @@ def main() -> None:
         print(
             f"{path}: {entry['seconds']:.0f} s of audio took {entry['took']:.1f} s ({took:.1f} in all), "
             f"told at the start {first.left:.1f} {between or ''}: {first.left / entry['took']:.2f}; after a fifth "
-            f"{min(late):.2f} to {max(late):.2f}; slower {entry['slower']}, measured {entry['measured_slower']}"
+            f"{min(late):.2f} to {max(late):.2f}; slower {entry['slower']}, then {entry['after']}"
         )
     if options.record:
         before = json.loads(options.record.read_text()) if options.record.exists() else []

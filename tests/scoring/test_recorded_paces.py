@@ -16,12 +16,14 @@ import pytest
 from podeval.metrics import catalogue
 from podeval.progress import report, report_wait
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate
-from podeval.scoring.machine import Waiting
 from podeval.scoring.timings import Timings
 
 CASES: list[dict[str, Any]] = json.loads(
     gzip.decompress((Path(__file__).parent / "recorded_paces.json.gz").read_bytes())
 )
+FIRST = [n for n in range(len(CASES)) if n == 0 or CASES[n]["machine"] != CASES[n - 1]["machine"]]
+LATER = [n for n in range(len(CASES)) if n not in FIRST and CASES[n]["speech"]]
+"""Of recordings in which no speech is found most work falls away, which nobody knows before; others learn of them."""
 FACTOR = 2.0
 HARDLY = 3.0
 """Seconds about which nobody waits for an estimate."""
@@ -34,18 +36,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class Schedule(Waiting):
-    """How much slower others made it, as it was measured then."""
-
-    def __init__(self, slower: float) -> None:
-        super().__init__()
-        self._slower = slower
-
-    def measure(self) -> float:
-        """Return the factor."""
-        return self._slower
 
 
 def play(case: dict[str, Any], timings: Timings) -> list[tuple[float, ScoreProgress]]:
@@ -64,7 +54,7 @@ def play(case: dict[str, Any], timings: Timings) -> list[tuple[float, ScoreProgr
         clock=clock,
         slower=case["slower"],
         speed=1.0,
-        waiting=Schedule(case["measured_slower"]),
+        after=case["after"],
     )
     contexts: dict[int, contextvars.Context] = {}
     scorings: dict[int, AbstractContextManager[None]] = {}
@@ -106,7 +96,7 @@ def require_factor(told: list[tuple[float, ScoreProgress]], took: float, after: 
         assert within or low - HARDLY <= rest <= high + HARDLY, (at, progress, took)
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
+@pytest.mark.parametrize("number", FIRST)
 def test_with_nothing_learned_estimates_after_a_fifth_are_right_within_a_factor_of_two(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,11 +105,12 @@ def test_with_nothing_learned_estimates_after_a_fifth_are_right_within_a_factor_
     require_factor(play(case, Timings(tmp_path / "none.json", "here")), case["took"], 0.2)
 
 
-@pytest.mark.parametrize("number", range(1, len(CASES)))
+@pytest.mark.parametrize("number", LATER)
 def test_with_the_calls_before_learned_estimates_are_right_within_a_factor_of_two_from_the_beginning(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    timings = learn_from(CASES[:number], tmp_path / "timings.json", monkeypatch)
     case = CASES[number]
+    earlier = [one for one in CASES[:number] if one["machine"] == case["machine"]]
+    timings = learn_from(earlier, tmp_path / "timings.json", monkeypatch)
     monkeypatch.setenv("PODEVAL_THREADS", str(case["cores"] * case["side_by_side"]))
     require_factor(play(case, timings), case["took"], 0.0)

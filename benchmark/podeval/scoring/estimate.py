@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from podeval.models.threads import threads
 from podeval.progress import PREPARING, listen
-from podeval.scoring.machine import Waiting, describe_machine, measure_contention, measure_speed
+from podeval.scoring.machine import describe_machine, measure_contention, measure_speed
 from podeval.scoring.timings import Pace, Timings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Work:
 
 
 JOBS = {
-    "transcriber": Work("transcribing", 5.0, 2.0, spreads=True),
+    "transcriber": Work("transcribing", 4.0, 2.0, spreads=True),
     "speech_quality": Work("DNSMOS", 2.2, 0.5, spreads=True),
     "diarizer": Work("finding speech", 0.8, 1.0),
     "segmentation": Work("finding overlaps", 0.4),
@@ -73,6 +73,11 @@ METRICS = {"integrity": 1.5, "pace": 0.2, "content_errors": 0.5, "turn_taking": 
 OTHERS = 0.1
 OTHERS_LOADING = 0.2
 
+SHORTEST = {"pace": 40.0, "dialogue_naturalness": 8.0}
+"""Seconds below which metrics refuse a recording before any model is asked."""
+
+_WORDS_BY_SCRIPT, _OF_WORDS = frozenset({"sptd", "timbre_consistency", "integrity", "turn_taking"}), {"transcriber"}
+"""Metrics that have words transcribed only where a script says who speaks them."""
 _ONLY_WITH_MUSIC = frozenset({"separator"})
 _BESIDE_SCRIPT = frozenset({"diarizer"})
 """Jobs that are not done where a script says who speaks when."""
@@ -82,7 +87,7 @@ _SHOWS_ITS_PACE = 0.1
 """Share of a piece after which it is believed itself how long it takes."""
 _SURE = 0.3
 """Share of the work that has been timed, now or before, from which on one number is told and no range."""
-_SPAN = 2.0
+_SPAN = 3.0
 """How many times shorter or longer it may be while less is known."""
 
 loaded_works: set[str] = set()
@@ -161,7 +166,7 @@ class TimeEstimate:
         clock: the time in seconds.
         slower: how many times as long everything takes because of what else runs; by default what the machine says.
         speed: how many times as long a core takes than was guessed; by default what the machine shows.
-        waiting: says at the end how much slower others made it; by default what the machine says.
+        after: as `slower`, when everything is scored.
     """
 
     def __init__(
@@ -179,7 +184,7 @@ class TimeEstimate:
         clock: Callable[[], float] = time.monotonic,
         slower: float | None = None,
         speed: float | None = None,
-        waiting: Waiting | None = None,
+        after: float | None = None,
     ) -> None:
         self._minutes, self._tell, self._clock = seconds / 60, tell, clock
         self._timings = timings or Timings(machine=f"{describe_machine()}, {profile}")
@@ -187,21 +192,23 @@ class TimeEstimate:
         self._side_by_side = side_by_side
         self._slower = measure_contention(threads()) if slower is None else slower
         self._speed = measure_speed() if speed is None else speed
-        self._waiting = waiting or Waiting()
+        self._after = after
         self._cores = max(1, threads() // side_by_side)
-        self._works = list_works(metrics := list(metrics), has_turns)
-        self._titles = {metric.name: set(list_works([metric], has_turns)) - {metric.name} for metric in metrics}
+        self._works = list_works(metrics := list(metrics), has_turns, seconds)
+        self._titles = {
+            metric.name: set(list_works([metric], has_turns, seconds)) - {metric.name} for metric in metrics
+        }
         self._open = {title: self._expect(work, True) for title, work in self._works.items() if title not in kept}
         self._preparing = {title: seconds for title in self._open if (seconds := self._expect_preparing(title))}
         self._whole = sum(self._open.values()) + sum(self._preparing.values())
         self._again = {title: self._expect(self._works[title], False) for title in self._open}
-        known = (title for title in self._open if self._timings.knows(self._name(self._works[title])))
+        known = (title for title in self._open if self._knows(self._works[title]))
         self._timed_before = sum(self._open[title] for title in known)
         self._finished = 0.0
         """Expected seconds of what is finished."""
         self._taken: dict[str, float] = {}
         """Seconds that pieces of work took."""
-        self._spent_preparing = 0.0
+        self._spent_preparing = self._share = 0.0
         self.complete: set[str] = set()
         """Titles of the pieces that were seen to their end."""
         self._running: list[MetricScoring] = []
@@ -209,19 +216,31 @@ class TimeEstimate:
 
     def _guess(self, work: Work) -> Pace:
         cores = self._cores if work.spreads else 1
-        return Pace(work.loading * self._speed, work.seconds * self._speed / cores)
+        on_one = Pace(work.loading * self._speed, work.seconds * self._speed)
+        if cores > 1:
+            # What it took on one core says more than a guess.
+            on_one = self._timings.get(work.title, on_one)
+        return Pace(on_one.loading, on_one.per_minute / cores)
 
     def _expect(self, work: Work, may_load: bool) -> float:
         """How many seconds a piece of work will take in its thread."""
-        name, loads = self._name(work), may_load and work.title not in self._loaded
-        seconds = self._timings.get(name, self._guess(work)).expect(self._minutes, loads)
-        return seconds * self._slower
+        loads = may_load and work.title not in self._loaded
+        return self._timings.get(self._name(work), self._guess(work)).expect(self._minutes, loads) * self._slower
+
+    def _expect_loading(self, metric: str) -> float:
+        """How many seconds of what is left of a metric's work are loading and preparing."""
+        titles = [title for title in (*self._titles[metric], metric) if title in self._open]
+        loading = sum(self._open[title] - self._again[title] for title in titles)
+        return loading + sum(self._preparing.get(title, 0.0) for title in titles)
 
     def _expect_preparing(self, title: str) -> float:
         """How many seconds it takes until a model can be loaded that was never used on this machine."""
         work = self._works[title]
-        unknown = title not in self._loaded and not self._timings.knows(self._name(work))
+        unknown = title not in self._loaded and not self._knows(work)
         return work.preparing * self._speed * self._slower * unknown
+
+    def _knows(self, work: Work) -> bool:
+        return self._timings.knows(work.title) or self._timings.knows(self._name(work))
 
     def _name(self, work: Work) -> str:
         return f"{work.title} on {self._cores} cores" if work.spreads and self._cores > 1 else work.title
@@ -254,12 +273,15 @@ class TimeEstimate:
 
     def learn(self) -> None:
         """Keep how long everything took, for the next estimate."""
-        slower = self._waiting.measure() or self._slower
+        slower = (self._slower + self._contention_after()) / 2
         for title, seconds in self._taken.items():
             work, loads = self._works[title], title not in self._loaded
             self._timings.learn(self._name(work), seconds / slower, self._minutes, loads, self._guess(work))
         self._loaded.update(self._taken)
         self._timings.save()
+
+    def _contention_after(self) -> float:
+        return measure_contention(threads(), working=threads()) if self._after is None else self._after
 
     def _hear(self, scoring: MetricScoring, what: str, done: float, total: float) -> None:
         with self._lock:
@@ -314,6 +336,11 @@ class TimeEstimate:
             if scoring.share and scoring.piece in self._open:
                 finished += scoring.share * self._open[scoring.piece]
                 spent += now - scoring.began - scoring.waited
+            else:
+                # Nothing is heard while a model is loaded; the time passes all the same.
+                passed = max(0.0, now - scoring.began - scoring.waited)
+                finished += min(passed, self._expect_loading(scoring.metric))
+                spent += passed
         faith = _FAITH * self._whole
         rate = (spent + faith) / (finished + faith)
         left = (self._whole - finished) * rate
@@ -329,25 +356,29 @@ class TimeEstimate:
                 longest = max(longest, (1 - scoring.share) * expected * rate)
         longest = max([longest, *(rate * seconds for seconds in waiting.values())])
         left = max(longest, left / self._side_by_side, 0.0)
-        share = min(1.0, finished / self._whole)
+        share = self._share = max(self._share, min(1.0, finished / self._whole))
         sure = (self._timed_before + finished) / self._whole >= _SURE
         between = None if sure else (left / _SPAN, left * _SPAN)
         return ScoreProgress(what, share, left, between, sum(self._again.values()) / self._side_by_side * rate)
 
 
-def list_works(metrics: Iterable[Metric], has_turns: bool) -> dict[str, Work]:
+def list_works(metrics: Iterable[Metric], has_turns: bool, seconds: float = 600.0) -> dict[str, Work]:
     """Return the pieces of work of some metrics by title, as they are guessed.
 
     Args:
         metrics: to be scored.
         has_turns: whether a script says who speaks when.
+        seconds: the recording lasts.
     """
     unused = _ONLY_WITH_MUSIC | (_BESIDE_SCRIPT if has_turns else set())
     works: dict[str, Work] = {}
     for metric in metrics:
+        works[metric.name] = Work(metric.name, METRICS.get(metric.name, OTHERS), OTHERS_LOADING)
+        if seconds < SHORTEST.get(metric.name, 0.0):
+            continue
+        left_out = unused | (_OF_WORDS if metric.name in _WORDS_BY_SCRIPT and not has_turns else set())
         for job in metric.needs:
-            if job in JOBS and job not in unused:
+            if job in JOBS and job not in left_out:
                 works |= {work.title: work for work in (JOBS[job], *ALSO.get(job, ()))}
         works |= {work.title: work for work in STEPS.get(metric.name, ())}
-        works[metric.name] = Work(metric.name, METRICS.get(metric.name, OTHERS), OTHERS_LOADING)
     return works

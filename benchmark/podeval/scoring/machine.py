@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 _TRANSFORMS, _SAMPLES = 10, 1 << 16
+_MOMENTS, _PAUSE = 5, 0.004
 _REFERENCE = 0.0105
 """Seconds of one core of an AMD EPYC for the small work of `measure_speed`."""
 
@@ -51,49 +52,26 @@ def measure_speed() -> float:
     return min(20.0, max(0.2, fastest / _REFERENCE))
 
 
-def measure_contention(own: int) -> float:
+def measure_contention(own: int, working: int = 0) -> float:
     """Return how many times as long work of some threads takes because of the programs that run now; 1 if none does.
 
-    Of the programs that are running and the mean of the last minute the smaller counts: a mean remembers what is over,
-    and a moment may be an exception.
+    Of the programs that run at a few moments and the mean of the last minute the geometric mean counts: a mean
+    remembers what is over, and a moment may be an exception.
 
     Args:
         own: threads that are about to work.
+        working: threads of this process that have worked in the last minute.
     """
     try:
-        mean, *_, running, _ = Path("/proc/loadavg").read_text(encoding="ascii").split()
-        # This thread is running as well.
-        others = min(float(mean), int(running.partition("/")[0]) - 1)
+        moments = []
+        for _ in range(_MOMENTS):
+            mean, *_, running, _ = Path("/proc/loadavg").read_text(encoding="ascii").split()
+            # This thread is running as well.
+            moments.append(int(running.partition("/")[0]) - 1)
+            time.sleep(_PAUSE)
+        others = (max(0.0, float(mean) - working) * sum(moments) / _MOMENTS) ** 0.5
     except (OSError, ValueError):
         return 1.0
     # Where this process may use some of the cores, others are on all of them.
     cores = len(os.sched_getaffinity(0))
     return max(1.0, others / max(cores, os.cpu_count() or 1) + own / cores)
-
-
-class Waiting:
-    """How many times as long this process's threads have taken since now, because they waited for a core."""
-
-    def __init__(self) -> None:
-        self._before = _read_schedule()
-
-    def measure(self) -> float | None:
-        """Return the factor, at least 1; None where the system does not say it, or too little has been done."""
-        ran = waited = 0
-        for thread, (running, waiting) in _read_schedule().items():
-            before = self._before.get(thread, (0, 0))
-            ran += running - before[0]
-            waited += waiting - before[1]
-        return 1 + waited / ran if ran > 5e8 else None
-
-
-def _read_schedule() -> dict[str, tuple[int, int]]:
-    """Nanoseconds on a core and in wait of one, by thread."""
-    schedule = {}
-    for path in Path("/proc/self/task").glob("*/schedstat"):
-        try:
-            ran, waited, _ = path.read_text(encoding="ascii").split()
-            schedule[path.parent.name] = int(ran), int(waited)
-        except (OSError, ValueError):
-            continue
-    return schedule

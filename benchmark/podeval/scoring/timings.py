@@ -20,8 +20,8 @@ from podeval.store.files import find_user_folder, write_whole
 
 _KEPT = 0.7
 """How much times count after the next one."""
-_GUESSED = 0.005
-"""How much a guess counts beside one time."""
+_GUESSED_LOADING, _GUESSED_MINUTES = 0.005, 0.05
+"""How much a guess counts beside one time; loading depends on disks and memory and is guessed worse than work is."""
 _SHORTEST = 0.2
 """Seconds; times differ by their share of what was expected, and by no less than a share of this."""
 _UNITS = 5
@@ -63,8 +63,8 @@ class _Sums:
 
     def fit(self, guess: Pace) -> Pace:
         """Return the pace that fits the times and the guess best, neither part below zero."""
-        trust_loading = _GUESSED / max(_SHORTEST, guess.loading) ** 2
-        trust_minutes = _GUESSED / max(0.05, guess.per_minute) ** 2
+        trust_loading = _GUESSED_LOADING / max(_SHORTEST, guess.loading) ** 2
+        trust_minutes = _GUESSED_MINUTES / max(0.05, guess.per_minute) ** 2
         a, b, d = self.loads + trust_loading, self.crossed, self.minutes + trust_minutes
         x = self.loads_seconds + trust_loading * guess.loading
         y = self.minutes_seconds + trust_minutes * guess.per_minute
