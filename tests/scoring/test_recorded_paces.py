@@ -25,8 +25,8 @@ FIRST = [n for n in range(len(CASES)) if n == 0 or CASES[n]["machine"] != CASES[
 LATER = [n for n in range(len(CASES)) if n not in FIRST and CASES[n]["speech"]]
 """Of recordings in which no speech is found most work falls away, which nobody knows before; others learn of them."""
 FACTOR = 2.0
-HARDLY = 3.0
-"""Seconds about which nobody waits for an estimate."""
+HARDLY = 5.0
+"""Seconds between two lines that tell an estimate: a rest that is wrong by less is over when the next line is due."""
 
 
 class Clock:

@@ -76,7 +76,7 @@ class RunEstimate:
         works = list_works(metrics, True).values()
         loading = sum(work.loading + work.preparing for work in works) * speed
         self._guess = Pace(loading, sum(work.seconds for work in works) * speed / self._workers)
-        self._known = self._timings.knows(self._name)
+        self._known = self._timings.count(self._name) > 0
         pace = self._timings.get(self._name, self._guess)
         self._loading = pace.loading * self._slower
         self._each = pace.per_minute * self._minutes / max(1, self._count) * self._slower

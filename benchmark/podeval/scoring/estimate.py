@@ -81,11 +81,15 @@ _WORDS_BY_SCRIPT, _OF_WORDS = frozenset({"sptd", "timbre_consistency", "integrit
 _ONLY_WITH_MUSIC = frozenset({"separator"})
 _BESIDE_SCRIPT = frozenset({"diarizer"})
 """Jobs that are not done where a script says who speaks when."""
-_FAITH = 0.05
+_FAITH = 0.2
 """Share of the whole as which the expectation counts beside what was measured."""
+_OFTEN = 2
+"""Times after which it is known how long a piece of work takes; of the first nobody knows how much was loading."""
+_LIBRARIES_LOADED = 0.4
+"""Share of a model's loading that is left where the process has worked with others, whose libraries it shares."""
 _SHOWS_ITS_PACE = 0.1
 """Share of a piece after which it is believed itself how long it takes."""
-_SURE = 0.3
+_SURE = 0.5
 """Share of the work that has been timed, now or before, from which on one number is told and no range."""
 _SPAN = 3.0
 """How many times shorter or longer it may be while less is known."""
@@ -202,7 +206,7 @@ class TimeEstimate:
         self._preparing = {title: seconds for title in self._open if (seconds := self._expect_preparing(title))}
         self._whole = sum(self._open.values()) + sum(self._preparing.values())
         self._again = {title: self._expect(self._works[title], False) for title in self._open}
-        known = (title for title in self._open if self._knows(self._works[title]))
+        known = (title for title in self._open if self._count_times(self._works[title]) >= _OFTEN)
         self._timed_before = sum(self._open[title] for title in known)
         self._finished = 0.0
         """Expected seconds of what is finished."""
@@ -224,8 +228,12 @@ class TimeEstimate:
 
     def _expect(self, work: Work, may_load: bool) -> float:
         """How many seconds a piece of work will take in its thread."""
-        loads = may_load and work.title not in self._loaded
+        loads = self._loads(work.title) if may_load else 0.0
         return self._timings.get(self._name(work), self._guess(work)).expect(self._minutes, loads) * self._slower
+
+    def _loads(self, title: str) -> float:
+        """How much of a piece's loading is to be done in this process."""
+        return 0.0 if title in self._loaded else _LIBRARIES_LOADED if self._loaded else 1.0
 
     def _expect_loading(self, metric: str) -> float:
         """How many seconds of what is left of a metric's work are loading and preparing."""
@@ -236,11 +244,12 @@ class TimeEstimate:
     def _expect_preparing(self, title: str) -> float:
         """How many seconds it takes until a model can be loaded that was never used on this machine."""
         work = self._works[title]
-        unknown = title not in self._loaded and not self._knows(work)
+        unknown = title not in self._loaded and not self._count_times(work)
         return work.preparing * self._speed * self._slower * unknown
 
-    def _knows(self, work: Work) -> bool:
-        return self._timings.knows(work.title) or self._timings.knows(self._name(work))
+    def _count_times(self, work: Work) -> int:
+        """How often a piece of work was timed here, on any number of cores."""
+        return sum(self._timings.count(name) for name in {work.title, self._name(work)})
 
     def _name(self, work: Work) -> str:
         return f"{work.title} on {self._cores} cores" if work.spreads and self._cores > 1 else work.title
@@ -275,7 +284,7 @@ class TimeEstimate:
         """Keep how long everything took, for the next estimate."""
         slower = (self._slower + self._contention_after()) / 2
         for title, seconds in self._taken.items():
-            work, loads = self._works[title], title not in self._loaded
+            work, loads = self._works[title], self._loads(title)
             self._timings.learn(self._name(work), seconds / slower, self._minutes, loads, self._guess(work))
         self._loaded.update(self._taken)
         self._timings.save()

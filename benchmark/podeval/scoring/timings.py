@@ -24,7 +24,7 @@ _GUESSED_LOADING, _GUESSED_MINUTES = 0.005, 0.05
 """How much a guess counts beside one time; loading depends on disks and memory and is guessed worse than work is."""
 _SHORTEST = 0.2
 """Seconds; times differ by their share of what was expected, and by no less than a share of this."""
-_UNITS = 5
+_UNITS = 6
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Pace:
     loading: float
     per_minute: float
 
-    def expect(self, minutes: float, loads: bool) -> float:
-        """Return the seconds for some minutes of audio, with or without loading."""
+    def expect(self, minutes: float, loads: float) -> float:
+        """Return the seconds for some minutes of audio and a share of the loading."""
         return self.loading * loads + self.per_minute * minutes
 
 
@@ -53,13 +53,15 @@ class _Sums:
     minutes: float = 0.0
     loads_seconds: float = 0.0
     minutes_seconds: float = 0.0
+    times: float = 0.0
 
-    def add(self, seconds: float, minutes: float, loads: bool, weight: float) -> None:
-        self.loads = _KEPT * self.loads + weight * loads
+    def add(self, seconds: float, minutes: float, loads: float, weight: float) -> None:
+        self.loads = _KEPT * self.loads + weight * loads**2
         self.crossed = _KEPT * self.crossed + weight * loads * minutes
         self.minutes = _KEPT * self.minutes + weight * minutes**2
         self.loads_seconds = _KEPT * self.loads_seconds + weight * loads * seconds
         self.minutes_seconds = _KEPT * self.minutes_seconds + weight * minutes * seconds
+        self.times += 1
 
     def fit(self, guess: Pace) -> Pace:
         """Return the pace that fits the times and the guess best, neither part below zero."""
@@ -87,16 +89,16 @@ class Timings:
         self._machine = machine or describe_machine()
         self._sums = _read(self._path, self._machine)
 
-    def knows(self, name: str) -> bool:
-        """Whether a piece of work was timed here."""
-        return name in self._sums
+    def count(self, name: str) -> int:
+        """Return how often a piece of work was timed here."""
+        return int(self._sums[name].times) if name in self._sums else 0
 
     def get(self, name: str, guess: Pace) -> Pace:
         """Return what a piece of work takes; the guess where it was never done here."""
         return self._sums[name].fit(guess) if name in self._sums else guess
 
-    def learn(self, name: str, seconds: float, minutes: float, loads: bool, guess: Pace) -> None:
-        """Take up how long a piece of work took; `save` keeps it."""
+    def learn(self, name: str, seconds: float, minutes: float, loads: float, guess: Pace) -> None:
+        """Take up how long a piece of work took, with a share of its loading; `save` keeps it."""
         if seconds <= 0 or minutes <= 0:
             return
         expected = max(_SHORTEST, (seconds * self.get(name, guess).expect(minutes, loads)) ** 0.5)
