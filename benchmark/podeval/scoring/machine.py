@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -69,7 +70,7 @@ def measure_contention(own: int, working: int = 0) -> float:
             # This thread is running as well.
             moments.append(int(running.partition("/")[0]) - 1)
             time.sleep(_PAUSE)
-        others = (max(0.0, float(mean) - working) * sum(moments) / _MOMENTS) ** 0.5
+        others = math.sqrt(max(0.0, float(mean) - working) * max(0, sum(moments)) / _MOMENTS)
     except (OSError, ValueError):
         return 1.0
     # Where this process may use some of the cores, others are on all of them.
