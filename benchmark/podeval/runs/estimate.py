@@ -26,7 +26,9 @@ _AT_ONCE = 2.0
 """Seconds within which an item is finished that was measured before."""
 _FAITH = 0.3
 """How many items the expectation counts as beside those that are finished."""
-_SPAN = 2.0
+_SPAN = 3.0
+_OFTEN = 2
+"""Runs after which it is known what they take: of a single one nobody knows what else ran meanwhile."""
 
 
 def guess_minutes(item: Item) -> float:
@@ -76,7 +78,7 @@ class RunEstimate:
         works = list_works(metrics, True).values()
         loading = sum(work.loading + work.preparing for work in works) * speed
         self._guess = Pace(loading, sum(work.seconds for work in works) * speed / self._workers)
-        self._known = self._timings.count(self._name) > 0
+        self._known = self._timings.count(self._name) >= _OFTEN
         pace = self._timings.get(self._name, self._guess)
         self._loading = pace.loading * self._slower
         self._each = pace.per_minute * self._minutes / max(1, self._count) * self._slower
