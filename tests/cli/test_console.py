@@ -1,6 +1,7 @@
 """What the command line shows while it works."""
 
 import pytest
+import rich.progress  # noqa: F401  (takes the clock when it is imported, which must not be the test's)
 
 from podeval.cli import progress_bar
 

@@ -121,9 +121,9 @@ def test_without_a_terminal_how_far_it_is_is_said_every_few_seconds(
 ) -> None:
     clock = iter(range(10_000))
     monkeypatch.setattr(progress_bar.time, "monotonic", lambda: float(next(clock)))
-    with progress_bar.show_score_progress(1) as tell:
+    with progress_bar.show_score_progress(["episodes/one.wav"]) as tell:
         for step in range(40):
-            tell("episodes/one.wav", 0, ScoreProgress("transcribing", step / 40, 40.0 - step))
+            tell(0, ScoreProgress("transcribing", step / 40, 40.0 - step))
     lines = capsys.readouterr().err.splitlines()
     assert 5 <= len(lines) <= 15
     assert lines[0].startswith("one.wav · transcribing: ")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+from podeval import progress
 
 T = TypeVar("T")
 
@@ -27,8 +28,16 @@ class DerivedFacts:
             value: T = self._values[name]
             return value
 
-    def lock(self, name: str) -> AbstractContextManager[Any]:
-        """Return the lock of a name: one thread at a time is inside, as often as it likes."""
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold the lock of a name: one thread at a time is inside, as often as it likes; who waits reports it."""
         # `setdefault` is one step to all threads.
-        lock: AbstractContextManager[Any] = self._locks.setdefault(name, RLock())
-        return lock
+        lock = self._locks.setdefault(name, RLock())
+        if not lock.acquire(blocking=False):
+            began = time.monotonic()
+            lock.acquire()
+            progress.report_wait(time.monotonic() - began)
+        try:
+            yield
+        finally:
+            lock.release()

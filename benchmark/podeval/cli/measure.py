@@ -70,7 +70,7 @@ def measure(
 
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
-    from podeval.cli.progress_bar import show_progress
+    from podeval.cli.progress_bar import show_measure_progress
     from podeval.metrics import catalogue
     from podeval.metrics.compute import describe_protocol, score_items
     from podeval.metrics.inputs import inputs_from_files
@@ -98,26 +98,28 @@ def measure(
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
     results: list[Result] = []
-    for (file, inputs), short_name in zip(items, _name_files([file for file, _ in items], as_json), strict=True):
-        result: Result | PodevalError
-        try:
-            with show_progress(file.name):
-                (result,) = score_items(metric, [inputs.read()], chosen, client)
-        except PodevalError as error:
-            result = error
-        problem = f"error: {result}" if isinstance(result, PodevalError) else ""
-        if isinstance(result, PodevalError):
-            worst = 2
-            result = Unscored(str(result), "system" if isinstance(result, BadInput) else "ours")
-        worst = max(worst, int(isinstance(result, Unscored)))
-        results.append(result)
-        if as_json:
-            line = {"file": str(file), **result.to_json(), "protocol": protocol}
-            if not timeline or not line.get("timeline"):
-                line.pop("timeline", None)
-            emit(line, allow_nan=False)
-        else:
-            print(f"{short_name}: {problem or _describe_result(metric, result)}", flush=True)
+    short_names = _name_files([file for file, _ in items], as_json)
+    with show_measure_progress(metric, [file for file, _ in items], profile, bool(text)) as measuring:
+        for number, ((file, inputs), short_name) in enumerate(zip(items, short_names, strict=True)):
+            result: Result | PodevalError
+            try:
+                with measuring(number):
+                    (result,) = score_items(metric, [inputs.read()], chosen, client)
+            except PodevalError as error:
+                result = error
+            problem = f"error: {result}" if isinstance(result, PodevalError) else ""
+            if isinstance(result, PodevalError):
+                worst = 2
+                result = Unscored(str(result), "system" if isinstance(result, BadInput) else "ours")
+            worst = max(worst, int(isinstance(result, Unscored)))
+            results.append(result)
+            if as_json:
+                line = {"file": str(file), **result.to_json(), "protocol": protocol}
+                if not timeline or not line.get("timeline"):
+                    line.pop("timeline", None)
+                emit(line, allow_nan=False)
+            else:
+                print(f"{short_name}: {problem or _describe_result(metric, result)}", flush=True)
     if not as_json:
         _print_means(metric, results)
         print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)

@@ -3,8 +3,11 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -13,13 +16,18 @@ from podeval.text.terminal_safe import Printable, make_console, make_printable
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from podeval.metrics.declaration import Metric
+    from podeval.runs.estimate import RunEstimate
+    from podeval.runs.run import RunRequest
     from podeval.scoring.estimate import ScoreProgress
 
 
-_TELLING = 0.05
-"""Share of the work that has to be done before it tells how long the rest takes."""
 _PAUSE = 5.0
 """Seconds between two lines about progress where there is no terminal."""
+_BETWEEN = 1.0
+"""Seconds after which a line is looked at again of which nothing was heard."""
+_MINUTES = 180.0
+"""Seconds from which on minutes are said."""
 
 
 class Steps(AbstractContextManager["Steps"]):
@@ -40,7 +48,7 @@ class Steps(AbstractContextManager["Steps"]):
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._began: dict[str, float] = {}
+        self._began: dict[str, tuple[float, int]] = {}
         self._said = -_PAUSE
         self._tasks: dict[str, TaskID] = {}
 
@@ -68,52 +76,181 @@ class Steps(AbstractContextManager["Steps"]):
         self._bars.update(self._tasks[title], completed=done, total=total)
         now = time.monotonic()
         # Each step has a pace of its own: what others took says nothing of how long this one will take.
-        spent = now - self._began.setdefault(title, now)
+        began, first = self._began.setdefault(title, (now, done))
         if not self._console.is_terminal and now - self._said >= _PAUSE:
             self._said = now
-            left = _left_text(spent / done * (total - done)) if 0 < done < total and spent else ""
+            # What was done before the first report says nothing of the time it took.
+            known = first < done < total and now > began
+            left = _left_text((now - began) / (done - first) * (total - done)) if known else ""
             self.say(f"{self._label}: {title} {done}/{total}{left}")
 
     def say(self, line: str) -> None:
         """Print a line beside the bars."""
         self._console.print(make_printable(line))
 
-    def show_share(self, title: str, share: float, left: float | None) -> None:
+    def show_share(self, title: str, share: float, left: str) -> None:
         """Show one bar for all the work, with what is being done now."""
         if not self._tasks:
             self._tasks[""] = self._bars.add_task("", total=100)
-        text = make_printable(title) + _left_text(left)
+        text = make_printable(title + left)
         self._bars.update(self._tasks[""], completed=round(100 * share), description=text)
 
 
 @contextmanager
-def show_score_progress(count: int) -> Iterator[Callable[[str, int, "ScoreProgress"], None]]:
+def show_score_progress(files: Sequence[str]) -> Iterator[Callable[[int, "ScoreProgress"], None]]:
     """Show how far the scoring of some recordings is: one bar on a terminal, elsewhere a line every few seconds.
 
     Args:
-        count: how many recordings there are.
+        files: the recordings; with the number of one it is told how far that one is.
     """
-    with Steps("scoring") as steps:
-        began = last_line = time.monotonic()
+    from podeval.scoring.estimate_many import ManyEstimate, read_length
 
-        def tell(file: str, number: int, how_far: "ScoreProgress") -> None:
-            nonlocal last_line
-            share = (number + how_far.done) / count
-            spent = time.monotonic() - began
-            left = how_far.left if count == 1 else None if share < _TELLING else spent / share * (1 - share)
+    count = len(files)
+    together = ManyEstimate([read_length(file) or 60.0 for file in files])
+    with Steps("scoring") as steps, _ScoreLine(steps) as line:
+
+        def tell(number: int, how_far: "ScoreProgress") -> None:
             of_many = f"{number + 1} of {count} · " if count > 1 else ""
-            title = f"{of_many}{os.path.basename(file) or file} · {how_far.what}"
-            if steps.on_terminal:
-                steps.show_share(title, share, left)
-            elif time.monotonic() - last_line >= _PAUSE:
-                last_line = time.monotonic()
-                steps.say(f"{title}: {share:.0%}{_left_text(left)}")
+            file = os.path.basename(files[number]) or files[number]
+            line.tell(f"{of_many}{file} · {how_far.what}", together.combine(number, how_far))
 
         yield tell
 
 
+@contextmanager
+def show_measure_progress(
+    metric: "Metric", files: Sequence[Path], profile: str, has_turns: bool
+) -> Iterator[Callable[[int], AbstractContextManager[None]]]:
+    """Show how far the measuring of files is; inside, each is measured in the block of its number.
+
+    Args:
+        metric: that is measured.
+        files: what it is measured on.
+        profile: whose models.
+        has_turns: whether a script says who speaks when.
+    """
+    from podeval.scoring.estimate_many import estimate_metric, read_length
+
+    lengths = [read_length(file) if "recording" in metric.inputs and not metric.asks else None for file in files]
+    if any(length is None for length in lengths):
+        yield lambda number: show_progress(files[number].name)
+        return
+    with show_score_progress([str(file) for file in files]) as tell:
+        yield lambda number: estimate_metric(
+            metric, files[number], lengths[number] or 0.0, partial(tell, number), profile=profile, has_turns=has_turns
+        )
+
+
+class _RunSteps:
+    """Passes on how far the steps of a run are."""
+
+    def __init__(self, label: str, estimate: "RunEstimate", line: "_ScoreLine") -> None:
+        self._label, self._estimate, self._line = label, estimate, line
+        self._what = ""
+
+    def step(self, title: str, done: int, total: int) -> None:
+        """`done` of `total` pieces of the step are finished."""
+        self._what = f"{title} {done}/{total}"
+        self._line.tell(f"{self._label}: {self._what}", self._estimate.combine(title, done, total))
+
+    def look(self) -> None:
+        """Say what is left now, whether or not anything was finished."""
+        title = f"{self._label}: {self._what}" if self._what else self._label
+        self._line.tell(title, self._estimate.look(self._what))
+
+
+@contextmanager
+def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"]:
+    """Show how far a run is: one bar on a terminal, elsewhere a line every few seconds.
+
+    Args:
+        label: who is evaluated.
+        request: what is asked.
+
+    Raises:
+        BadInput: its items cannot be had.
+    """
+    from podeval.metrics import catalogue
+    from podeval.runs.estimate import RunEstimate, guess_minutes
+    from podeval.runs.run import read_items
+
+    uses = request.benchmark.metrics(request.track, request.split, request.profile)
+    metrics = [metric for use in uses if not (metric := catalogue.get(use.name)).asks]
+    minutes = [guess_minutes(item) for item in read_items(request).items]
+    estimate = RunEstimate(minutes, metrics, getattr(request.executor, "processes", 1), label)
+    with Steps(label) as steps, _ScoreLine(steps) as line:
+        run_steps = _RunSteps(label, estimate, line)
+        line.look_again = run_steps.look
+        run_steps.look()
+        yield run_steps
+    estimate.learn()
+
+
+class _ScoreLine(AbstractContextManager["_ScoreLine"]):
+    """Says how far scoring is, also while nothing is heard of it, as when a model is loaded."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self.look_again: Callable[[], None] = self._repeat
+        """Called now and then while nothing is heard."""
+        self._last_line = time.monotonic()
+        self._told: tuple[str, ScoreProgress, float] | None = None
+        self._lock, self._over = Lock(), Event()
+        self._thread = Thread(target=self._keep_saying, daemon=True)
+
+    def __enter__(self) -> "_ScoreLine":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def tell(self, title: str, progress: "ScoreProgress") -> None:
+        """Take up how far it is."""
+        with self._lock:
+            self._told = title, progress, time.monotonic()
+            self._say()
+
+    def _keep_saying(self) -> None:
+        while not self._over.wait(_BETWEEN):
+            self.look_again()
+
+    def _repeat(self) -> None:
+        with self._lock:
+            self._say()
+
+    def _say(self) -> None:
+        if self._told is None:
+            return
+        title, progress, at = self._told
+        now = time.monotonic()
+        left = _describe_left(progress, now - at)
+        if self._steps.on_terminal:
+            self._steps.show_share(title, progress.done, left)
+        elif now - self._last_line >= _PAUSE:
+            self._last_line = now
+            self._steps.say(f"{title}: {progress.done:.0%}{left}")
+
+
+def _describe_left(progress: "ScoreProgress", since: float) -> str:
+    """Say how long it still takes, some seconds after that was estimated; a range where little is known."""
+    if progress.left is None:
+        return ""
+    if progress.between is None:
+        return _left_text(progress.left - since)
+    low, high = (max(1.0, seconds - since) for seconds in progress.between)
+    if high >= _MINUTES:
+        return f", about {max(1, round(low / 60))} to {max(2, round(high / 60))} min left"
+    return f", about {round(low)} to {max(2, round(high))} s left"
+
+
 def _left_text(left: float | None) -> str:
-    return "" if left is None else f", about {max(1, round(left))} s left"
+    if left is None:
+        return ""
+    return f", about {round(left / 60)} min left" if left >= _MINUTES else f", about {max(1, round(left))} s left"
 
 
 @contextmanager

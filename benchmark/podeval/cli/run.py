@@ -31,9 +31,8 @@ from podeval.cli.own_systems import (
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
-    from podeval.cli.progress_bar import Steps
     from podeval.runs.own_system import OwnSystem
-    from podeval.runs.run import RunRequest
+    from podeval.runs.run import RunProgress, RunRequest
     from podeval.runs.run_folder import RunSummary
     from podeval.systems.speech import SpeakingSystem
 
@@ -324,15 +323,17 @@ def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> boo
     return complete
 
 
-def _repeat(title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRequest, Steps], RunSummary]") -> bool:
+def _repeat(
+    title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRequest, RunProgress], RunSummary]"
+) -> bool:
     """Run a system with each seed, and say what is unscored; whether nothing is."""
-    from podeval.cli.progress_bar import Steps
+    from podeval.cli.progress_bar import show_run_progress
     from podeval.runs.reliability import write_reliability
 
     complete = True
     for number in range(seeds):
         name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
-        with Steps(name) as steps:
+        with show_run_progress(name, request) as steps:
             more = request.repeats or number > 0
             summary = run(replace(request, seed=request.seed + number, repeats=more), steps)
         complete = _tell_unscored(name, summary) and complete

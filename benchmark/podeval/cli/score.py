@@ -108,10 +108,10 @@ def _score_files(
 
     scored: list[Scores] = []
     errors: dict[str, str] = {}
-    with show_score_progress(len(names)) as tell:
+    with show_score_progress(names) as tell:
         for number, (name, request) in enumerate(zip(names, requests, strict=True)):
             try:
-                scored.append(api.score_one(name, request, partial(tell, name, number)))
+                scored.append(api.score_one(name, request, partial(tell, number)))
                 line = scored[-1].to_json()
             except BadInput as refusal:
                 errors[name] = str(refusal)

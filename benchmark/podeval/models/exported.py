@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval import progress
 from podeval.errors import PodevalError
 from podeval.models.threads import run_ahead, threads
 from podeval.store.files import find_user_folder, write_whole
@@ -94,7 +95,9 @@ def _read_or_export(
         kept = path.read_bytes()
         if hashlib.sha256(kept[_DIGEST:]).digest() == kept[:_DIGEST]:
             return kept[_DIGEST:]
+    progress.report(progress.PREPARING, 0, 1)
     network = _export(*build(), varying)
+    progress.report(progress.PREPARING, 1, 1)
     # A full or read-only disk costs the file, never the result.
     with contextlib.suppress(PodevalError):
         write_whole(path, hashlib.sha256(network).digest() + network)

@@ -73,6 +73,11 @@ class Workers(AbstractContextManager["Workers"]):
         self._processes = processes
         self._pool: ProcessPoolExecutor | None = None
 
+    @property
+    def processes(self) -> int:
+        """How many work at once."""
+        return self._processes
+
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None where the process died twice on it.
 

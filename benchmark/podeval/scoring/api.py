@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from podeval.metrics.declaration import INPUTS
 from podeval.metrics.inputs import TEXT_SUFFIXES
 from podeval.scoring.engine import score_source
 from podeval.scoring.estimate import ScoreProgress
+from podeval.scoring.estimate_many import ManyEstimate, read_length
 from podeval.scoring.listing import MetricEntry, MetricListing
 from podeval.scoring.request import ScoreRequest, plan_metrics, read_request, read_words
 from podeval.scoring.scores import Scores, ScoreTable
@@ -96,9 +98,15 @@ def score_one(source: Any, request: ScoreRequest, tell: Tell = lambda _: None) -
 def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest], tell: Tell = lambda _: None) -> ScoreTable:
     """Score recordings one after the other; those that cannot be read are errors of the table."""
     scored, errors = [], {}
+    together = ManyEstimate([read_length(source) or 60.0 for source in sources])
+
+    def tell_of(number: int, progress: ScoreProgress) -> None:
+        what = f"{number + 1} of {len(sources)}, {progress.what}" if len(sources) > 1 else progress.what
+        tell(replace(together.combine(number, progress), what=what))
+
     for number, (source, request) in enumerate(zip(sources, requests, strict=True)):
         try:
-            scored.append(score_one(source, request, _part_of(tell, number, len(sources))))
+            scored.append(score_one(source, request, partial(tell_of, number)))
         except BadInput as refusal:
             errors[_name_of(source, number)] = str(refusal)
     return ScoreTable(tuple(scored), errors)
@@ -159,17 +167,6 @@ def _is_list_of_texts(text: Any, count: int) -> bool:
     if len(text) != count:
         raise BadInput(f"there are {count} recordings and {len(text)} texts; give one text, or one for each recording")
     return True
-
-
-def _part_of(tell: Tell, number: int, count: int) -> Tell:
-    """Tell of one recording among several."""
-
-    def tell_part(progress: ScoreProgress) -> None:
-        left = None if progress.left is None else progress.left * (count - number) if number == 0 else progress.left
-        what = f"{number + 1} of {count}, {progress.what}" if count > 1 else progress.what
-        tell(ScoreProgress(what, (number + progress.done) / count, left))
-
-    return tell_part
 
 
 def _name_of(source: Any, number: int) -> str:

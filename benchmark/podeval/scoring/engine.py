@@ -20,7 +20,8 @@ from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.score import Result, Unscored, result_from_json
 from podeval.models.threads import count_threads
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
-from podeval.scoring.estimate import ScoreProgress, TimeEstimate
+from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
+from podeval.scoring.kept_works import KeptWorks
 from podeval.scoring.request import MetricPlan, ScoreRequest
 from podeval.scoring.results import RecordingFacts
 from podeval.scoring.scores import Scores
@@ -110,12 +111,22 @@ def _score_missing(
         side_by_side.require_success()
         tell(progress)
 
-    estimate = TimeEstimate(metrics, seconds, request.has_turns, tell_unless_stopped, side_by_side=count)
+    kept = KeptWorks(session.content, request.profile)
+    estimate = TimeEstimate(
+        metrics,
+        seconds,
+        request.has_turns,
+        tell_unless_stopped,
+        side_by_side=count,
+        profile=request.profile,
+        kept=kept.choose(list_works(metrics, request.has_turns)),
+    )
     session.open(metrics)
     # Products of matrices are too small for a second thread, and their last digit shall not depend on what runs beside.
     with limit_to_one_thread():
         side_by_side.run()
     estimate.learn()
+    kept.note(estimate.complete)
     return results
 
 
@@ -133,7 +144,7 @@ class _Session:
     """The scoring of one recording: what is kept of it, and its inputs, opened when they are needed."""
 
     def __init__(self, source: AudioSource, request: ScoreRequest) -> None:
-        self._source, self._request = source, request
+        self._source, self._request, self.content = source, request, source.content
         self._identity = request.identity()
         words = request.script
         self._inputs = MetricInputs(
