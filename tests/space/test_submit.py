@@ -565,6 +565,31 @@ def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
         assert any(reason in each["message"] for each in told["reasons"]), told["reasons"]
 
 
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ("It will be run as VITS:", "Real-Pod, topics: 51 scripts", "at most 2 hours", "at most 3.00 USD")),
+        ("zh", ("将作为 VITS 运行：", "51 份脚本", "最多运行 2小时", "最多花费 3.00 美元")),
+    ],
+)
+def test_as_what_for_how_long_and_for_how_much_a_repo_would_run_is_said_as_it_is_filled_in(
+    site_of: Build, hub_client: Any, monkeypatch: pytest.MonkeyPatch, language: str, sentences: tuple[str, ...]
+) -> None:
+    from huggingface_hub import HfApi
+
+    from podeval.runs.hf_jobs import HfJobs
+
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit", language)
+    jobs = HfJobs(f"docker.io/lab/podeval@sha256:{'0' * 64}", "a10g-large", "lab", api=HfApi(token="hf_secret"))
+    monkeypatch.setattr(form, "_jobs", lambda: jobs)
+    repo = model(hub_client)["source"]["repo"]
+    at = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
+    values = [repo if path == "model:source.repo" else "" for path in at]
+    asking = Asking("alice", language)
+    answer = form.fill(asking, "model", [], {}, *values)[0]
+    assert [each for each in sentences if each not in answer] == [], answer
+
+
 def test_scripts_and_notebook_are_had_by_their_addresses_and_no_others(as_person: People) -> None:
     client = as_person()
     kit = client.get("/submit/scripts/real_pod/topics.zip")
@@ -613,22 +638,22 @@ def test_only_who_may_submit_uploads_as_much_as_recordings_take(
     assert send("carol", 5_000).status_code == 503, "the disk keeps room for the database"
 
 
-def tab_method(app: Any, name: str) -> Any:
-    """The part of a tab, in English, that has an event's method of this name."""
+def tab_method(app: Any, name: str, language: str = "en") -> Any:
+    """The part of a tab that has an event's method of this name."""
     from gradio_routes import GradioGate
 
     (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
-    functions = gate.apps["en"].get_blocks().fns.values()
+    functions = gate.apps[language].get_blocks().fns.values()
     return next(one.fn.__self__ for one in functions if getattr(one.fn, "__qualname__", "") == name)
 
 
 class Asking:
     """What Gradio hands an event: the browser's request, which says who somebody is."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, language: str = "en") -> None:
         from starlette.requests import Request
 
-        headers = [(b"x-person", name.encode())] if name else []
+        headers = [(b"accept-language", language.encode()), *([(b"x-person", name.encode())] if name else [])]
         address = {"path": "/", "query_string": b"", "client": ("127.0.0.1", 1), "server": ("localhost", 80)}
         self.request = Request({"type": "http", "method": "POST", "scheme": "http", "headers": headers, **address})
 
