@@ -90,7 +90,7 @@ def test_uploads_are_bounded_while_they_come_and_what_breaks_off_does_not_stay_o
 
 def test_gradios_page_asks_after_an_upload_that_was_refused_and_is_answered(client: TestClient) -> None:
     for prefix in ("", "/zh"):
-        answer = client.get(f"{prefix}/gradio_api/upload_progress?upload_id=never")
+        answer = client.get(f"{prefix}/gradio_api/upload_progress?upload_id=never{prefix[1:]}")
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
         assert answer.text == 'data: {"msg": "done"}\n\n'
 
@@ -115,7 +115,7 @@ def test_a_strangers_too_large_file_is_not_sent_and_the_sentence_stays_until_the
     page = context.new_page()
     page.set_default_timeout(30_000)
     uploads: list[str] = []
-    page.on("request", lambda r: uploads.append(r.url) if "/upload" in r.url else None)
+    page.on("request", lambda r: uploads.append(r.url) if "/upload?" in r.url else None)
     page.goto(f"{address}score")
     page.wait_for_selector("#score-audio input[type=file]", state="attached")
     large = tmp_path / "large.wav"
@@ -169,7 +169,42 @@ def test_a_microphone_is_recorded_and_measured_without_an_error_in_the_console(
         box.set_checked(False)
     page.locator("#score-recording-metrics input[name=loudness]").check()
     page.click("#score-measure")
-    page.wait_for_selector("#score-values a[download]")
+    page.wait_for_selector("#score-values a[download]", timeout=300_000)
     picture(page, f"score-microphone-{width}")
     assert wrong == []
     browser.close()
+
+
+def test_a_box_gets_a_copy_of_its_own_of_what_is_compiled_and_none_while_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import compiled_pitch
+
+    begun: list[str] = []
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiled_pitch, "_begin", lambda: begun.append("begun"))
+    box, other = tmp_path / "box", tmp_path / "other"
+    for folder in (box, other):
+        folder.mkdir()
+    assert compiled_pitch.copy_compiled(box) == {}
+    assert begun == ["begun"], "it is made for the next"
+    compiled = compiled_pitch._folder()
+    if compiled is None:
+        pytest.skip("librosa is not installed")
+    compiled.mkdir(parents=True)
+    (compiled / "pitch.nbc").write_bytes(b"ours")
+    assert compiled_pitch.copy_compiled(box) == {"NUMBA_CACHE_DIR": str(box / "numba")}
+    (box / "numba" / "pitch.nbc").write_bytes(b"a stranger's")
+    (box / "numba" / "more.nbc").write_bytes(b"a stranger's")
+    compiled_pitch.copy_compiled(other)
+    assert [path.read_bytes() for path in (other / "numba").iterdir()] == [b"ours"], "nothing reaches another box"
+
+
+def test_the_metrics_that_follow_pitch_are_those_that_ask_a_recording_for_it() -> None:
+    from compiled_pitch import METRICS, needs_pitch
+
+    from podeval.metrics import catalogue
+
+    assert set(METRICS) <= set(catalogue.NAMES)
+    assert needs_pitch(["loudness", METRICS[0]])
+    assert not needs_pitch(["loudness"])
