@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Mapping
 
 PREFIXES = {"en": "", "zh": "/zh"}
@@ -16,6 +17,8 @@ LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
 """From the head of an upload to its last byte."""
 ARCHIVE_SECONDS = 3600.0
+BROKEN_OFF_SECONDS = 600.0
+"""After so long without another byte, what is still coming has broken off."""
 UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
 LEAST_FREE = 2**30
 """Bytes of the disk that uploads leave free."""
@@ -42,6 +45,20 @@ def largest(path: str) -> int:
     return LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_CALL
 
 
+def clear_broken_off(folder: str) -> None:
+    """Delete what was left of uploads that broke off, which Gradio keeps for good: files beside its folders.
+
+    Args:
+        folder: of uploads.
+    """
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):
+                is_file = entry.is_file(follow_symlinks=False)
+                if is_file and time.time() - entry.stat(follow_symlinks=False).st_mtime > BROKEN_OFF_SECONDS:
+                    os.unlink(entry.path)
+
+
 def is_full(coming: int = 0) -> bool:
     """Whether as much was uploaded as may lie here, or the disk has no room for what is coming.
 
@@ -51,6 +68,7 @@ def is_full(coming: int = 0) -> bool:
     import gradio.utils
 
     held, folder_of_uploads = 0, gradio.utils.get_upload_folder()
+    clear_broken_off(folder_of_uploads)
     with contextlib.suppress(FileNotFoundError):
         if shutil.disk_usage(folder_of_uploads).free < coming + LEAST_FREE:
             return True

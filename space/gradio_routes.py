@@ -108,6 +108,8 @@ class GradioGate:
                 await _refuse(403, "this file is not for readers")(scope, receive, send)
                 return
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
+        elif part == f"{API}/upload_progress":
+            await app(scope, receive, _Finishing(send))
         elif part == f"{API}/upload":
             answer_with = send if cookie else self._add_cookie(send)
             await app(scope, receive, _Issuing(answer_with, self._issued, holders[0]))
@@ -168,6 +170,26 @@ class GradioGate:
             await send(message)
 
         return send_with_cookie
+
+
+class _Finishing:
+    """Sends on how far an upload is; of one that never began, as it was refused, that it is done.
+
+    Gradio answers 404 to its own page then, which every browser logs as an error.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._unknown = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 404:
+            self._unknown = True
+            headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+            message = {"type": "http.response.start", "status": 200, "headers": headers}
+        elif message["type"] == "http.response.body" and self._unknown:
+            message = {"type": "http.response.body", "body": b'data: {"msg": "done"}\n\n'}
+        await self._send(message)
 
 
 class _Issuing:

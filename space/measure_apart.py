@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compiled_pitch import copy_compiled, needs_pitch
+
 from podeval.audio import transcode
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
@@ -155,6 +157,7 @@ def score_apart(copy: Path, name: str, text: str, speakers: int, metrics: Sequen
         "PODEVAL_THREADS": threads,
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
+        **(copy_compiled(out) if needs_pitch(metrics) else {}),
     }
     command = sandbox.python("podeval.scoring.isolated", str(job))
     session, start = ScoreSession(), 0

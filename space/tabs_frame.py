@@ -56,7 +56,9 @@ class TabsFrame:
         head, header = self._site.frame(request)
         language = self._site.language(request)
         largest = LARGEST_ARCHIVE if find_recordings_sender(self._site, request) else LARGEST_UPLOAD
-        page = _select(page, tab, request.query_params.get("metric", ""), largest)
+        texts = self._site.texts[language]
+        told = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
+        page = _select(page, tab, request.query_params.get("metric", ""), largest, told)
         page = _replace(page, 'lang="en"', f'lang="{language}"')
         page = _replace(page, "</head>", f"{head}</head>")
         start = page.index(">", page.index("<body")) + 1
@@ -81,16 +83,16 @@ class TabsFrame:
         return self._site.render_text(request, "board_early.html", view=Markup(view)) if whole else ""
 
 
-def _select(page: str, tab: str, metric: str, largest: int) -> str:
+def _select(page: str, tab: str, metric: str, largest: int, too_large: dict[str, str]) -> str:
     """The page whose tabs begin with one, whose Score tab begins with a metric where it offers it, and whose reader may
-    upload so many bytes.
+    upload so many bytes, with what is said by tab of a file that has more.
     """
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])
     components = {part["props"].get("elem_id"): part["props"] for part in config["components"]}
     components[TABS_ID]["selected"] = tab
-    config["max_file_size"] = largest
+    config["max_file_size"], config["too_large"] = largest, too_large
     for part in VISITOR_INPUTS:
         offered = components.get(f"score-{part}-metrics", {"choices": []})
         if metric in [name for _, name in offered["choices"]]:

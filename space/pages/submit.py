@@ -309,11 +309,15 @@ def verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None)
     except BadDocument as error:
         return {"runs_as": "", "reasons": refusals(error), "dollars": None, "runs": [], "kits": []}
     preparation: dict[str, Any] = {"runs_as": judged.runs_as, "dollars": None, "runs": [], "seconds": None}
+    preparation["most_seconds"] = None
     preparation["reasons"] = [asdict(each) for each in judged.reasons]
     preparation["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
     if judged.runs_as:
         preparation |= preview(desk, document, {"parameters": 0})
-        preparation["dollars"] = estimate(document, jobs).total if jobs is not None else None
+        if jobs is not None:
+            cost = estimate(document, jobs)
+            preparation["dollars"] = cost.total
+            preparation["most_seconds"] = 60.0 * jobs.minutes * jobs.attempts * len(cost.runs)
     return preparation
 
 

@@ -30,14 +30,22 @@ addEventListener("keydown", (event) => {
   if (step && at >= 0) button(TABS.at((at + step) % TABS.length)).focus();
 });
 
+const problem = () => document.querySelector(`#${shown}-problem [role], #${shown}-recordings [role]`);
+for (const kind of ["change", "drop"]) {
+  addEventListener(kind, (event) => { if (event.target.type === "file" || kind === "drop") problem()?.replaceChildren(); }, true);
+}
+
 // Gradio decides on dark by itself; parts follow it.
 const dress = () => { document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light"; };
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
 new MutationObserver(() => {
-  // What Gradio says of an upload passes; here it stays.
-  const [toast, place] = [".toast-body.error [class*=-text]", `#${shown}-problem [role]`].map((one) => document.querySelector(one));
-  if (toast && place && place.textContent !== toast.textContent) place.textContent = toast.textContent;
+  // What Gradio says of an upload passes; here it stays, and what is too large is said in our words.
+  for (const toast of document.querySelectorAll(".toast-body.error [class*=-text]")) {
+    const told = /^File\(s\) exceed|HTTP 413/.test(toast.textContent) && window.gradio_config.too_large?.[shown];
+    if (told && toast.textContent !== told) toast.textContent = told;
+    if (problem() && problem().textContent !== toast.textContent) problem().textContent = toast.textContent;
+  }
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) Object.assign(main, { id: "content", tabIndex: -1 });
   dress();

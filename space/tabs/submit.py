@@ -82,14 +82,15 @@ class SubmitTab:
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
         my_table = submissions_table(texts, texts["own"], "submit-own", ("cost_column", "last_line"))
         form_inputs = [kind, tracks, *self._fields]
+        # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
+        written = gr.JSON(value={}, visible=False, elem_id="submit-written")
         kind.change(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
-        filled = [answer, tracks, *self._fields]
-        self._fill.click(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
-        self._repo.submit(self.fill, form_inputs, filled, trigger_mode="once", **EVENT)
+        known, filled = [kind, tracks, written, *self._fields], [answer, tracks, written, *self._fields]
+        gr.on([self._fill.click, self._repo.submit], self.fill, known, filled, trigger_mode="once", **EVENT)
         check.click(self.check, form_inputs, answer, trigger_mode="once", **EVENT)
         sent = send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
         self._recordings.connect(tracks)
-        keep_draft(app, DRAFT, form_inputs)
+        keep_draft(app, DRAFT, known)
         forget_draft(sent, DRAFT, answer, 'href="/submissions/')
         for event in (tab.select, app.load):
             event(self.own, None, my_table, **{**EVENT, "show_progress": "hidden"})
@@ -159,8 +160,16 @@ class SubmitTab:
             source["folder"] = token
         return document
 
-    def fill(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
-        """The fields of a model as the Hub knows it by its repo; those that were filled in stay."""
+    def fill(self, request: gr.Request, kind: Any, tracks: Any, written: Any, *given: Any) -> list[Any]:
+        """The fields of a model as the Hub knows it by its repo; what a visitor entered stays.
+
+        Args:
+            request: of the visitor.
+            kind: of source.
+            tracks: that are chosen.
+            written: by path, what the form was filled in with before, of another repo perhaps.
+            given: values of the fields.
+        """
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
         try:
             self._site.limit(web_request(request), CHECK_RATE, "submit check")
@@ -169,18 +178,31 @@ class SubmitTab:
             chosen = self.document(kind, tracks, given)["benchmarks"]
             judged = verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
         except (PodevalError, NotSignedIn) as error:
-            return [self._say(request, error), gr.skip(), *[gr.skip()] * len(self._fields)]
+            return [self._say(request, error), gr.skip(), gr.skip(), *[gr.skip()] * len(self._fields)]
         answer = self._answer(request, verdict=judged)
-        updates = []
-        for group, field, value in zip(self._groups, self._declared, given, strict=True):
-            draft_value = value_at(draft, field) if group in (SYSTEM, "model") else None
-            again = field.path.endswith(("revision", "source.repo"))
-            keeps = draft_value is None or (value not in ("", None, False) and not again)
-            updates.append(gr.skip() if keeps else draft_value)
         first = tracks or [
             f"{entered['name']}.{track}" for entered in draft["benchmarks"] for track in entered["tracks"]
         ]
-        return [answer, first, *updates]
+        return [answer, first, *self._merge(draft, written if isinstance(written, dict) else {}, given)]
+
+    def _merge(self, draft: dict[str, Any], written: dict[str, Any], given: tuple[Any, ...]) -> list[Any]:
+        """What is written from a draft now, by path, and the update of each field by it."""
+        now, updates = {}, []
+        for group, field, value in zip(self._groups, self._declared, given, strict=True):
+            drafted = value_at(draft, field) if group in (SYSTEM, "model") else None
+            was = written.get(field.path) if group in (SYSTEM, "model") else None
+            if drafted is None and was is None:
+                updates.append(gr.skip())
+                continue
+            blank: Any = {"flag": False, "choice": next(iter(field.choices), "")}.get(field.looks, "")
+            # The repo and its commit belong together, and are as the Hub writes them.
+            follows = field.path in ("source.repo", "source.revision")
+            if follows or value in ("", None, blank if was is None else was):
+                updates.append(blank if drafted is None else drafted)
+                now[field.path] = drafted
+            else:
+                updates.append(gr.skip())
+        return [now, *updates]
 
     def _jobs(self) -> HfJobs | None:
         """The machines of the Hub on which models are run here, if they are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -361,6 +362,26 @@ def test_ratings_follow_the_votes_and_no_spreadsheet_runs_their_names(as_person:
     excluded = ann.get("/arena/ratings?dimension=%3Cscript%3Ealert(1)%3C/script%3E")
     assert excluded.status_code == 200
     assert "<script>alert" not in excluded.text
+
+
+def test_ratings_link_to_systems_and_their_samples(as_person: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas as pd
+
+    from podeval.leaderboard.runs_folder import RunsFolder
+
+    ann = as_person("hf:ann")
+    for _ in range(6):
+        assert ann.post("/arena/votes", json=ballot(battle_of(ann))).status_code == 200
+    document = settled(ann, lambda found: sum(_votes(found)) == 6)
+    first = next(iter(document["protocols"]["excerpts"]["dimensions"].values()))
+    system = str(first["systems"][0]["system"])
+    assert "#listen" not in ann.get("/arena/ratings").text, "what is on no board has no page"
+    monkeypatch.setattr(RunsFolder, "board", lambda self: pd.DataFrame({"system": [system]}))
+    page = ann.get("/arena/ratings").text
+    assert page.count("#listen") == 1
+    link = re.search(r'<a class="small" href="([^"]+)#listen" aria-label="samples: ', page)
+    assert link
+    assert f'<a href="{link[1]}">' in page
 
 
 def test_excluded_votes_leave_the_ratings_and_are_told(as_person: Client) -> None:

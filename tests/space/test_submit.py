@@ -503,6 +503,43 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     context.close()
 
 
+def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_visitor_typed(
+    site_of: Build, hub_client: Any
+) -> None:
+    model(hub_client)
+    card = FIXTURES.model_files()["README.md"].replace(b"apache-2.0", b"mit").replace(b"language: en", b"language: de")
+    hub_client.repos.publish("models", "bob/other-voice", FIXTURES.model_files(**{"README.md": card}))
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
+    paths = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
+    values: dict[str, Any] = dict.fromkeys(paths, "") | {
+        f"{group}:{field.path}": field.choices[0] if field.choices else False
+        for group, field in zip(form._groups, form._declared, strict=True)
+        if field.looks in ("choice", "flag")
+    }
+
+    def fill_in(repo: str, written: Any) -> Any:
+        values["model:source.repo"] = repo
+        _, _, now, *updates = form.fill(Asking("alice"), "model", [], written, *values.values())
+        # What an event skips is a mapping of Gradio's; every value of a field is a text or a flag.
+        values.update({path: new for path, new in zip(paths, updates, strict=True) if isinstance(new, str | bool)})
+        return now
+
+    now = fill_in("alice/tiny-voice", {})
+    assert (values["system:system.id"], values["system:system.open"]) == ("tiny_voice", True)
+    first = {**values}
+    values["system:system.name"], values["system:system.open"] = "My own name", False
+    now = fill_in("bob/other-voice", now)
+    assert {name: values[f"system:system.{name}"] for name in ("id", "licence", "languages", "organisation")} == {
+        "id": "other_voice", "licence": "mit", "languages": "de", "organisation": "bob",
+    }  # fmt: skip
+    assert values["model:source.revision"] != first["model:source.revision"]
+    assert (values["system:system.name"], values["system:system.open"]) == ("My own name", False), "the visitor's own"
+    fill_in("alice/tiny-voice", now)
+    assert (values["system:system.id"], values["system:system.name"]) == ("tiny_voice", "My own name")
+    # A browser sends what it likes as the values that were written.
+    assert fill_in("alice/tiny-voice", ["x"])["source.repo"] == "alice/tiny-voice"
+
+
 @pytest.mark.parametrize(
     ("changes", "runs_as", "reason"),
     [
@@ -526,6 +563,31 @@ def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
         assert told["reasons"] == []
     else:
         assert any(reason in each["message"] for each in told["reasons"]), told["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ("It will be run as VITS:", "Real-Pod, topics: 51 scripts", "at most 2 hours", "at most 3.00 USD")),
+        ("zh", ("将作为 VITS 运行：", "51 份脚本", "最多运行 2小时", "最多花费 3.00 美元")),
+    ],
+)
+def test_as_what_for_how_long_and_for_how_much_a_repo_would_run_is_said_as_it_is_filled_in(
+    site_of: Build, hub_client: Any, monkeypatch: pytest.MonkeyPatch, language: str, sentences: tuple[str, ...]
+) -> None:
+    from huggingface_hub import HfApi
+
+    from podeval.runs.hf_jobs import HfJobs
+
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit", language)
+    jobs = HfJobs(f"docker.io/lab/podeval@sha256:{'0' * 64}", "a10g-large", "lab", api=HfApi(token="hf_secret"))
+    monkeypatch.setattr(form, "_jobs", lambda: jobs)
+    repo = model(hub_client)["source"]["repo"]
+    at = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
+    values = [repo if path == "model:source.repo" else "" for path in at]
+    asking = Asking("alice", language)
+    answer = form.fill(asking, "model", [], {}, *values)[0]
+    assert [each for each in sentences if each not in answer] == [], answer
 
 
 def test_scripts_and_notebook_are_had_by_their_addresses_and_no_others(as_person: People) -> None:
@@ -576,13 +638,22 @@ def test_only_who_may_submit_uploads_as_much_as_recordings_take(
     assert send("carol", 5_000).status_code == 503, "the disk keeps room for the database"
 
 
+def tab_method(app: Any, name: str, language: str = "en") -> Any:
+    """The part of a tab that has an event's method of this name."""
+    from gradio_routes import GradioGate
+
+    (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
+    functions = gate.apps[language].get_blocks().fns.values()
+    return next(one.fn.__self__ for one in functions if getattr(one.fn, "__qualname__", "") == name)
+
+
 class Asking:
     """What Gradio hands an event: the browser's request, which says who somebody is."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, language: str = "en") -> None:
         from starlette.requests import Request
 
-        headers = [(b"x-person", name.encode())] if name else []
+        headers = [(b"accept-language", language.encode()), *([(b"x-person", name.encode())] if name else [])]
         address = {"path": "/", "query_string": b"", "client": ("127.0.0.1", 1), "server": ("localhost", 80)}
         self.request = Request({"type": "http", "method": "POST", "scheme": "http", "headers": headers, **address})
 
@@ -590,15 +661,9 @@ class Asking:
 def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_and_put_on_the_board(
     site_of: Build, tiny: ModuleType, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gradio_routes import GradioGate
-
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "held"))
-    (gate,) = (route.app for route in site_of(tabs=True).routes if isinstance(getattr(route, "app", None), GradioGate))
-    names = {
-        function.fn.__qualname__: function.fn for function in gate.apps["en"].get_blocks().fns.values() if function.fn
-    }
-    form = names["SubmitTab.submit"].__self__
-    part = names["RecordingsUpload.receive"].__self__
+    site = site_of(tabs=True)
+    form, part = tab_method(site, "SubmitTab.submit"), tab_method(site, "RecordingsUpload.receive")
 
     def upload(who: str, files: list[str]) -> str:
         path = tmp_path / "held" / "x" / "tones.zip"
@@ -645,6 +710,12 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "Cost so far: 0.00 USD" in page
     (mine,) = form.own(Asking("alice"))
     assert mine[-2:] == ["0.00 USD", "ten/demo: all 10 items are made and measured"]
+
+
+def wait_for_value(page: Any, field: str, value: str) -> None:
+    """Wait until a field of the system has a value."""
+    place = f"#system-system-{field} input, #system-system-{field} textarea"
+    page.wait_for_function("([place, value]) => document.querySelector(place)?.value === value", arg=[place, value])
 
 
 def hear_and_vote(page: Any, number: int) -> None:
@@ -695,11 +766,15 @@ def test_somebody_hears_votes_replays_and_submits_what_runs_what_does_not_and_re
         page.click("#submit-fill")
         page.wait_for_selector("#verdict:has-text('It will be run as VITS')")
         assert "51 scripts" in page.inner_text("#verdict")
+        wait_for_value(page, "id", "tiny_voice")
+        page.locator("#system-system-name").locator("input, textarea").fill("Typed by hand")
         looked_at(page, "story-runs")
         page.set_viewport_size({"width": 1280, "height": 900})
         repo.fill("https://huggingface.co/alice/own-code")
         page.click("#submit-fill")
         page.wait_for_selector("#verdict:has-text('cannot be run as a model')")
+        wait_for_value(page, "id", "own_code")
+        wait_for_value(page, "name", "Typed by hand")
         assert page.locator("#verdict a[href='/submit/scripts/real_pod/topics.zip']").count() == 1
         assert page.locator("#verdict a[href='/submit/outputs/real_pod/topics.ipynb']").count() == 1
         looked_at(page, "story-runs-not")

@@ -14,12 +14,15 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.errors import BadInput
+from podeval.operations.backup import back_up, verify
+from podeval.operations.restore import restore
 from podeval.store.database import Database
 from podeval.submissions import uploads as uploads_module
 from podeval.submissions.fetch_model import fetch
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
 from podeval.submissions.recordings_zip import RECORDINGS, ZipLimits, unpack
+from podeval.submissions.restoring import RestoredTakedowns
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter
 from podeval.submissions.takedown import take_down
@@ -267,6 +270,47 @@ def test_what_is_refused_or_taken_down_is_removed_at_once(
     row = desk.submit(outputs_document(folder=upload.token), ALICE, document_folder=uploads.folder)
     take_down(queue, row.id, "ada", tmp_path / "runs", "stolen", datetime.now(UTC))
     assert files_in(uploads) == []
+
+
+def test_uploads_go_into_a_backup_and_back_and_what_was_taken_down_since_stays_away(
+    desk: SubmissionService, queue: Queue, uploads: Uploads, tmp_path: Path, outputs_document: Any
+) -> None:
+    upload = uploads.take(whole(tmp_path), "alice", queue)
+    document = outputs_document(folder=upload.token)
+    row = desk.submit(document, ALICE, document_folder=uploads.folder)
+    (tmp_path / "one.zip").write_bytes(ONE)
+    waiting = uploads.take(tmp_path / "one.zip", "bob", queue)
+    (uploads.folder / "incoming-u1" / "out").mkdir(parents=True)
+    (uploads.folder / "incoming-u1" / "out" / "half.flac").write_bytes(TONE)
+    made = back_up(tmp_path / "backup.tar", tmp_path / "podeval.db", tmp_path / "runs")
+    assert made.uploads == 2
+    assert verify(tmp_path / "backup.tar").uploads == 2
+    bare = back_up(tmp_path / "bare.tar", tmp_path / "podeval.db", tmp_path / "runs", with_audio=False)
+    assert (bare.uploads, bare.audio) == (0, False)
+
+    elsewhere = tmp_path / "elsewhere"
+    restore(tmp_path / "backup.tar", elsewhere / "podeval.db", elsewhere)
+    with Database(elsewhere / "podeval.db") as opened:
+        again, there = Queue(opened), Uploads(elsewhere)
+        assert files_in(there) == sorted(
+            f"{token}{end}" for token in (upload.token, waiting.token) for end in ("", ".json")
+        )
+        assert there.folder.stat().st_mode & 0o077 == 0, "what was not submitted is nobody's but the board's"
+        assert there.waiting("bob", again) == waiting
+        restored = again.get(row.id)
+        assert restored.place == str(there.folder)
+        copied, _ = fetch(document, restored.pinned, tmp_path / "work", restored.place)
+        assert len(list(copied.rglob("*.flac"))) == 51
+        assert there.clear(again) == []
+
+    take_down(queue, row.id, "ada", tmp_path / "runs", "stolen", datetime.now(UTC))
+    takedowns = RestoredTakedowns(tmp_path / "backup.tar", tmp_path / "podeval.db")
+    restore(tmp_path / "backup.tar", elsewhere / "podeval.db", elsewhere, force=True, settle=takedowns.repeat)
+    assert files_in(Uploads(elsewhere)) == [waiting.token, f"{waiting.token}.json"]
+    assert list(elsewhere.rglob(upload.token)) != [], "what a restore replaces is kept beside it"
+    with Database(elsewhere / "podeval.db") as opened:
+        take_down(Queue(opened), row.id, "ada", elsewhere, "stolen", datetime.now(UTC))
+    assert list(elsewhere.rglob(upload.token)) == []
 
 
 def test_a_process_that_writes_more_than_it_may_leaves_nothing(

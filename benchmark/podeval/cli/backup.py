@@ -168,6 +168,6 @@ def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:
     votes, submissions = contents.rows.get("votes", 0), contents.rows.get("submissions", 0)
     audio = "with" if contents.audio else "without"
     print(
-        f"{path} {outcome}: {votes} votes, {submissions} submissions, {contents.runs} runs {audio} recordings; "
-        f"{contents.files} files, {contents.bytes / 1e6:.1f} MB, of {contents.made_at}"
+        f"{path} {outcome}: {votes} votes, {submissions} submissions, {contents.runs} runs {audio} recordings, "
+        f"{contents.uploads} uploads; {contents.files} files, {contents.bytes / 1e6:.1f} MB, of {contents.made_at}"
     )

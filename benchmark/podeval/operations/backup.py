@@ -1,4 +1,4 @@
-"""Back up everything that cannot be made again: judgements, submissions, runs, and the recordings of the arena.
+"""Back up everything that cannot be made again: judgements, submissions, uploads, runs, recordings of the arena.
 
 The site and the workers go on meanwhile. The database is copied first, in one consistent state; then the runs, derived
 files before the files they derive from, so that nothing in the backup refers to what is not in it. A restored backup is
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.operations.backup_database import count_rows, snapshot
 from podeval.operations.backup_files import BackupReader, BackupWriter
-from podeval.runs.run_folder import SUPERSEDED
+from podeval.runs.run_folder import SUPERSEDED, UPLOADS
 from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
 
@@ -43,6 +44,8 @@ class Backup:
     """Kind of the original database, `sqlite` or `postgresql`."""
     rows: dict[str, int]
     runs: int
+    uploads: int
+    """Uploads of recordings, submitted or not."""
     files: int
     bytes: int
     secret: bool
@@ -64,7 +67,8 @@ def back_up(
         runs: the folder of runs, if there is one.
         with_secret: include the secret that pseudonyms are made with: with it and the database, one can tell which
             pseudonym is whose. Without it, keep it elsewhere.
-        with_audio: include recordings; without them, restored runs can be read and not measured again.
+        with_audio: include recordings; without them, restored runs can be read and not measured again, and what
+            people uploaded is not there.
 
     Raises:
         BadInput: there is no such database or folder, the target exists, or its name does not end as a backup's does.
@@ -88,7 +92,8 @@ def back_up(
         if secret is not None:
             writer.add(SECRET, io.BytesIO(secret), len(secret))
         if runs is not None:
-            for path in _list_files(runs.resolve(), with_audio):
+            uploads = _list_uploads(runs.resolve()) if with_audio else ()
+            for path in chain(_list_files(runs.resolve(), with_audio), uploads):
                 _add_file(writer, f"{RUNS}/{path.relative_to(runs.resolve()).as_posix()}", path)
         if with_audio:
             _add_sounds(writer, manifest, list_sounds(copy), runs.resolve() if runs else None)
@@ -135,6 +140,7 @@ def read_contents(reader: BackupReader) -> Backup:
             database=manifest["kind"],
             rows=dict(manifest["rows"]),
             runs=sum(name.startswith(f"{RUNS}/") and name.endswith("/run.json") for name in files),
+            uploads=sum(name.startswith(f"{RUNS}/{UPLOADS}/") and name.count("/") == 2 for name in files),
             files=len(files),
             bytes=sum(entry["bytes"] for entry in files.values()),
             secret=SECRET in files,
@@ -172,6 +178,15 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
             for path in (Path(folder) / name for name in sorted(names) if not name.startswith(".")):
                 if kind(path) == number and path.is_file() and not _NO_RUN.search(path.name):
                     yield path
+
+
+def _list_uploads(runs: Path) -> Iterator[Path]:
+    """Yield the files of what was uploaded and unpacked: of each upload the file about it, then its recordings."""
+    for about in sorted((runs / UPLOADS).glob("u*.json")):
+        recordings = about.with_suffix("")
+        if recordings.is_dir():
+            yield about
+            yield from (path for path in sorted(recordings.rglob("*")) if path.is_file())
 
 
 def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:

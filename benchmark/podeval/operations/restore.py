@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from podeval.errors import BadInput
 from podeval.operations.backup import (
@@ -27,9 +27,10 @@ from podeval.operations.backup import (
 )
 from podeval.operations.backup_database import put_back
 from podeval.operations.backup_files import BackupReader
-from podeval.runs.run_folder import REPLACED
+from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, parse_address
 from podeval.store.files import write_whole
+from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput
 
 Settle = Callable[[Path, Path], None]
@@ -93,6 +94,7 @@ def restore(
             settle(unpacked / DATABASE, unpacked / RUNS)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
+            _point_to_uploads(unpacked / DATABASE, reader.manifest, runs)
             # Move the database, the runs and the secret into place.
             done = put_back(unpacked / DATABASE, database, force=force)
             kept = [done.kept] if done.kept else []
@@ -144,6 +146,20 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
             turns = [{**turn, "audio": locate(turn["audio"])} if turn.get("audio") else turn for turn in item.turns]
             if turns != item.turns:
                 item.turns = turns
+
+    with Database(copy) as opened:
+        opened.write(work)
+
+
+def _point_to_uploads(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
+    """Change the folder of the submissions of uploaded recordings to its future place, which others do not read."""
+    before, now = str(Path(manifest["runs"], UPLOADS)), str(runs.resolve() / UPLOADS)
+    uploads = copy.parent / RUNS / UPLOADS
+    if uploads.is_dir():
+        uploads.chmod(0o700)
+
+    def work(session: Any) -> None:
+        session.execute(update(SubmissionRow).where(SubmissionRow.place == before).values(place=now))
 
     with Database(copy) as opened:
         opened.write(work)

@@ -36,6 +36,9 @@ SUPERSEDED = ".superseded"
 SEEDS = "seeds"
 """Folder in a run's own with its repeats by seed."""
 
+UPLOADS = ".uploads"
+"""Folder beside the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
+
 REPLACED = ".before-restore-"
 """Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
 

@@ -29,7 +29,7 @@ from podeval.judges.exchange_records import Records
 from podeval.metrics.judge_use import default_records
 from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import REPLACED, SUPERSEDED, RunFolder
+from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, RunFolder
 from podeval.store.copies import find_list_folder, read_copies
 from podeval.store.files import lock_folder, read_lines, write_json, write_whole
 from podeval.store.submission_tables import HubJob, SubmissionRow
@@ -49,7 +49,7 @@ from podeval.submissions.service import OPERATOR, withdraw
 from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.submission_log import delete_log
 from podeval.submissions.taken_down import TakenDown, keep_takedown
-from podeval.submissions.upload_folders import delete_upload
+from podeval.submissions.upload_folders import delete_upload, is_upload
 from podeval.systems.submission import Submission
 
 REASON = "taken down"
@@ -157,7 +157,9 @@ def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Pat
         tell(sentence)
     delete_other_recordings(board, content)
     delete_facts(content.contents)
-    delete_upload(row.place, str(row.document["source"].get("folder") or ""))
+    if is_upload(row.place):
+        for place in (row.place, *(str(folder / UPLOADS) for folder in _boards(board))):
+            delete_upload(place, str(row.document["source"].get("folder") or ""))
     deleted = 0
     for folder in _boards(board):
         _delete_judged(content, folder)

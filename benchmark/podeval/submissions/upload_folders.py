@@ -4,8 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-FOLDER = ".uploads"
-"""Folder beside the runs; a name that the board, backups and readers pass over."""
+from podeval.runs.run_folder import UPLOADS
 
 TOKEN = re.compile(r"u[0-9a-f]{24}")
 """The name of an upload in it."""
@@ -13,7 +12,7 @@ TOKEN = re.compile(r"u[0-9a-f]{24}")
 
 def is_upload(document_folder: str) -> bool:
     """Tell whether the folder beside a document is that of a board's uploads."""
-    return Path(document_folder).name == FOLDER
+    return Path(document_folder).name == UPLOADS
 
 
 def delete_upload(document_folder: str, token: str) -> None:

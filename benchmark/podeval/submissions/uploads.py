@@ -20,6 +20,7 @@ from sqlalchemy import select
 
 from podeval import benchmarks
 from podeval.errors import BadInput
+from podeval.runs.run_folder import UPLOADS
 from podeval.store.files import sync_folder, write_json, writing
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
@@ -29,7 +30,7 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.recordings_zip import RECORDINGS, REPORT, ZipLimits
 from podeval.submissions.supplied_outputs import list_files
-from podeval.submissions.upload_folders import FOLDER, TOKEN, delete_upload
+from podeval.submissions.upload_folders import TOKEN, delete_upload
 
 WAITING = timedelta(days=1)
 """Time for which an upload is kept that is not submitted."""
@@ -83,7 +84,7 @@ class Uploads:
     def __init__(
         self, runs: Path, limits: ZipLimits | None = None, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self.folder = (runs / FOLDER).resolve()
+        self.folder = (runs / UPLOADS).resolve()
         self.limits = limits or ZipLimits()
         self._clock = clock
         self._unpacking = threading.Lock()

@@ -1,0 +1,210 @@
+"""What visitors send to the Score tab: bounded while it comes, refused in our words, and recorded by a microphone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+import soundfile
+from starlette.testclient import TestClient
+
+pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from accessibility import picture
+
+pytestmark = pytest.mark.space
+
+
+@pytest.fixture
+def tone(tmp_path: Path) -> Path:
+    """Six seconds."""
+    soundfile.write(tmp_path / "tone.wav", 0.1 * np.sin(np.arange(6 * 16_000) / 20), 16_000)
+    return tmp_path / "tone.wav"
+
+
+@pytest.fixture
+def client(board_app: ModuleType, tmp_path: Path) -> TestClient:
+    return TestClient(board_app.build(tmp_path / "runs"), base_url="http://localhost", client=("127.0.0.1", 50_000))
+
+
+def send_by_hand(address: str, head: str, body: bytes = b"", *, breaks_off: bool = False) -> bytes:
+    """What the server answers to an upload of which every byte is ours; nothing where it is broken off."""
+    host, port = urlsplit(address).netloc.split(":")
+    kind = "Content-Type: multipart/form-data; boundary=x\r\n"
+    request = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {host}\r\n{kind}{head}\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(request.encode() + body)
+        if breaks_off:
+            return b""
+        return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+@pytest.mark.long
+def test_uploads_are_bounded_while_they_come_and_what_breaks_off_does_not_stay_on_the_disk(
+    serving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import gradio_addresses
+    import site_app
+
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "held"))
+    monkeypatch.setattr(site_app, "find_recordings_sender", lambda site, request: "")
+    address = serving(tmp_path / "runs")
+    held = tmp_path / "held"
+    most = gradio_addresses.LARGEST_UPLOAD
+    part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.wav"\r\n\r\n'
+
+    def files() -> list[Path]:
+        return [path for path in held.rglob("*") if path.is_file()]
+
+    assert b" 413 " in send_by_hand(address, f"Content-Length: {most + 1}"), "refused before a byte of it is sent"
+    assert b" 413 " in send_by_hand(address, "Transfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n")
+    assert b" 413 " in send_by_hand(address, "Content-Length: 99999999999999999999")
+    assert files() == []
+    whole = part + b"sound\r\n--x--\r\n"
+    assert b" 200 " in send_by_hand(address, f"Content-Length: {len(whole)}", whole + b"y" * 100_000)
+    assert [path.stat().st_size for path in files()] == [5], "what comes after the length is not kept"
+
+    send_by_hand(address, f"Content-Length: {most}", part + b"z" * 2**20, breaks_off=True)
+    deadline = time.monotonic() + 20
+    while len(files()) < 2 and time.monotonic() < deadline:
+        threading.Event().wait(0.05)
+    (left,) = (path for path in files() if path.parent == held)
+    os.utime(left, (0, 0))
+    monkeypatch.setattr(gradio_addresses, "MOST_HELD", 1_000)
+    assert b" 200 " in send_by_hand(address, f"Content-Length: {len(whole)}", whole), "its room is free again"
+    assert not left.exists()
+    monkeypatch.setattr(gradio_addresses, "LEAST_FREE", 2**60)
+    assert b" 503 " in send_by_hand(address, f"Content-Length: {len(whole)}", whole), "the disk keeps room"
+
+
+def test_gradios_page_asks_after_an_upload_that_was_refused_and_is_answered(client: TestClient) -> None:
+    for prefix in ("", "/zh"):
+        answer = client.get(f"{prefix}/gradio_api/upload_progress?upload_id=never{prefix[1:]}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
+        assert answer.text == 'data: {"msg": "done"}\n\n'
+
+
+@pytest.mark.long
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("language", "width", "sentence"),
+    [("en-US", 1280, "This file is larger than 20 MB"), ("zh-CN", 390, "此文件超过 20 MB")],
+)
+def test_a_strangers_too_large_file_is_not_sent_and_the_sentence_stays_until_the_next(
+    serving: Any, chromium: Any, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    language: str, width: int, sentence: str,
+) -> None:  # fmt: skip
+    import site_app
+    import tabs_frame
+
+    for module in (site_app, tabs_frame):
+        monkeypatch.setattr(module, "find_recordings_sender", lambda site, request: "")
+    address = serving(tmp_path / "runs")
+    context = chromium.new_context(viewport={"width": width, "height": 800}, locale=language)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    uploads: list[str] = []
+    page.on("request", lambda r: uploads.append(r.url) if "/upload?" in r.url else None)
+    page.goto(f"{address}score")
+    page.wait_for_selector("#score-audio input[type=file]", state="attached")
+    large = tmp_path / "large.wav"
+    with large.open("wb") as file:
+        file.truncate(21 * 2**20)
+    place = page.locator("#score-problem [role=alert]").filter(has_text=sentence)
+    for _ in range(20):
+        page.set_input_files("#score-audio input[type=file]", str(large))
+        with contextlib.suppress(Exception):
+            place.wait_for(timeout=3_000)
+            break
+    assert uploads == []
+    page.locator(".toast-body").first.wait_for()
+    assert "File(s)" not in page.inner_text("body"), "in our words alone"
+    page.locator(".toast-body button").first.click()
+    page.wait_for_selector(".toast-body", state="detached")
+    assert place.is_visible(), "what passes is said where it stays"
+    picture(page, f"score-too-large-{width}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_input_files("#score-audio input[type=file]", str(tone))
+    page.wait_for_function("document.body.innerText.includes('0:06')")
+    assert place.count() == 0
+    context.close()
+
+
+@pytest.mark.long
+@pytest.mark.browser
+@pytest.mark.parametrize(("language", "width"), [("en-US", 1280), ("zh-CN", 390)])
+def test_a_microphone_is_recorded_and_measured_without_an_error_in_the_console(
+    serving: Any, chromium: Any, tmp_path: Path, language: str, width: int
+) -> None:
+    address = serving(tmp_path / "runs")
+    heard = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--no-sandbox"]
+    browser = chromium.browser_type.launch(executable_path="/usr/bin/chromium", args=heard)
+    context = browser.new_context(viewport={"width": width, "height": 900}, permissions=["microphone"], locale=language)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong: list[str] = []
+    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("response", lambda r: wrong.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    page.goto(f"{address}score")
+    page.locator("#score-audio button.icon").nth(1).click()
+    page.locator("#score-audio button.record-button").click()
+    page.wait_for_function("document.querySelector('#score-audio').innerText.includes('0:03')")
+    page.locator("#score-audio button.stop-button").click()
+    page.wait_for_selector("#score-audio button.play-pause-button")
+    page.locator("#score-choices button").first.click()
+    page.wait_for_selector("#score-recording-metrics input >> visible=true")
+    for box in page.locator("#score-recording-metrics").get_by_role("checkbox").all():
+        box.set_checked(False)
+    page.locator("#score-recording-metrics input[name=loudness]").check()
+    page.click("#score-measure")
+    page.wait_for_selector("#score-values a[download]", timeout=300_000)
+    picture(page, f"score-microphone-{width}")
+    assert wrong == []
+    browser.close()
+
+
+def test_a_box_gets_a_copy_of_its_own_of_what_is_compiled_and_none_while_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import compiled_pitch
+
+    begun: list[str] = []
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiled_pitch, "_begin", lambda: begun.append("begun"))
+    box, other = tmp_path / "box", tmp_path / "other"
+    for folder in (box, other):
+        folder.mkdir()
+    assert compiled_pitch.copy_compiled(box) == {}
+    assert begun == ["begun"], "it is made for the next"
+    compiled = compiled_pitch._folder()
+    if compiled is None:
+        pytest.skip("librosa is not installed")
+    compiled.mkdir(parents=True)
+    (compiled / "pitch.nbc").write_bytes(b"ours")
+    assert compiled_pitch.copy_compiled(box) == {"NUMBA_CACHE_DIR": str(box / "numba")}
+    (box / "numba" / "pitch.nbc").write_bytes(b"a stranger's")
+    (box / "numba" / "more.nbc").write_bytes(b"a stranger's")
+    compiled_pitch.copy_compiled(other)
+    assert [path.read_bytes() for path in (other / "numba").iterdir()] == [b"ours"], "nothing reaches another box"
+
+
+def test_the_metrics_that_follow_pitch_are_those_that_ask_a_recording_for_it() -> None:
+    from compiled_pitch import METRICS, needs_pitch
+
+    from podeval.metrics import catalogue
+
+    assert set(METRICS) <= set(catalogue.NAMES)
+    assert needs_pitch(["loudness", METRICS[0]])
+    assert not needs_pitch(["loudness"])
