@@ -119,7 +119,11 @@ def answer_errors(app: FastAPI, site: Site) -> None:
             page.headers.update(headers)
             return page
         code = sentence.code if isinstance(sentence, CodedSentence) else ""
-        return JSONResponse({"error": sentence, "reason": reason, "code": code}, status, headers)
+        content = {"error": sentence, "reason": reason, "code": code}
+        if (said := site.translate(request, sentence, reason)) != sentence:
+            # The same in the language of the page whose script asked.
+            content["sentence"] = said
+        return JSONResponse(content, status, headers)
 
     @app.exception_handler(NotSignedIn)
     async def answer_not_signed_in(request: Request, _: NotSignedIn) -> Response:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from leading_systems import leading_systems
 from markupsafe import Markup
+from part_routes import PART
 from player_data import PlayerSide
 from thread_limits import Full, ThreadPool, WaitingRoom
 from website import Site, as_script_data
@@ -25,6 +26,7 @@ from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_scores import Reading, ScoreCache
 from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
+from podeval.sentences import write_sentence
 
 AT_ONCE = 12
 """Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""
@@ -57,14 +59,16 @@ def router(site: Site) -> APIRouter:
         board = folder.board()
         every_text = site.texts[site.language(request)]
         texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
-        leading = not (a or b)
+        layout = "part.html" if PART in request.headers else ""
+        leading = not (a or b) and not layout
         if leading:
             a, b = (*leading_systems(folder, 2), "", "")[:2]
         chosen = {"a": a, "b": b, "benchmark": benchmark}
 
-        def ask_for_two() -> HTMLResponse:
+        def ask_for_two(refusal: str = "") -> HTMLResponse:
             systems = sides(board) if len(board) else []
-            return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
+            empty: dict[str, Any] = {"found": None, "places": (), "layout": layout, "refusal": refusal}
+            return site.render(request, "compare.html", systems=systems, chosen=chosen, **empty)
 
         if board.empty or not (a and b):
             return ask_for_two()
@@ -73,7 +77,9 @@ def router(site: Site) -> APIRouter:
         except UnknownSystem as error:
             if leading:
                 return ask_for_two()
-            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
+            if layout:
+                return ask_for_two(site.translate(request, error.sentence))
+            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         shared = comparison.item(item) if item else _first_heard(comparison)
         if item and shared is None:
             raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
@@ -104,6 +110,8 @@ def router(site: Site) -> APIRouter:
             scores=_scores(shared, comparison, texts) if shared else [],
             deck=deck,
             level=level,
+            layout=layout,
+            refusal="",
             link=link,
             script_data=Markup(as_script_data(player_data.script_data(deck, texts))),
         )
@@ -115,14 +123,14 @@ def router(site: Site) -> APIRouter:
     def send_copy(system: str, where: str, item: str, part: int, beside: str) -> Response:
         copy = recordings.file(*_outputs(shelf, system, where, item, part, beside))
         if copy is None:
-            raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
         return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
     @in_turn
     def send_peaks(system: str, where: str, item: str, part: int, beside: str) -> Response:
         magnitudes = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
         if magnitudes is None:
-            raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
         return JSONResponse({"peaks": magnitudes}, headers=_KEEP)
 
     async def answer_in_turn(

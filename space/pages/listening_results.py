@@ -19,6 +19,7 @@ from podeval.listening import session_results, tidy_marks, webmushra
 from podeval.listening.box_plots import box_plots
 from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, summarise
+from podeval.sentences import write_sentence
 
 
 class ListenerStanding(BaseModel):
@@ -116,7 +117,7 @@ def router(site: Site) -> APIRouter:
         person = operator(request)
         sessions = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
         if not sessions:
-            raise ArenaRefused(refusal.UNKNOWN, "nobody of that name came to this test")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-listener"))
         listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 

@@ -34,7 +34,13 @@ addEventListener("keydown", (event) => {
 const dress = () => { document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light"; };
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
+// What Gradio has in English alone, by its beginning, and what is said in its place.
+const words = JSON.parse(document.getElementById("gradio-words")?.textContent ?? "[]");
 new MutationObserver(() => {
+  for (const said of document.querySelectorAll(".toast-body [class*=-title], .toast-body [class*=-text]")) {
+    const [, own] = words.find(([begins]) => said.textContent.trim().startsWith(begins)) ?? [];
+    if (own) said.textContent = own;
+  }
   // What Gradio says of an upload passes; here it stays.
   const [toast, place] = [".toast-body.error [class*=-text]", `#${shown}-problem [role]`].map((one) => document.querySelector(one));
   if (toast && place && place.textContent !== toast.textContent) place.textContent = toast.textContent;
