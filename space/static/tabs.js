@@ -39,7 +39,8 @@ const words = JSON.parse(document.getElementById("gradio-words")?.textContent ??
 new MutationObserver(() => {
   for (const said of document.querySelectorAll(".toast-body [class*=-title], .toast-body [class*=-text]")) {
     const [, own] = words.find(([begins]) => said.textContent.trim().startsWith(begins)) ?? [];
-    if (own) said.textContent = own;
+    // The very node, which Gradio may write to again.
+    if (own) ([...said.childNodes].find((each) => each.nodeType === 3 && each.data.trim()) ?? said).textContent = own;
   }
   // What Gradio says of an upload passes; here it stays.
   const [toast, place] = [".toast-body.error [class*=-text]", `#${shown}-problem [role]`].map((one) => document.querySelector(one));
@@ -48,4 +49,4 @@ new MutationObserver(() => {
   if (main) Object.assign(main, { id: "content", tabIndex: -1 });
   dress();
   for (const head of document.querySelectorAll(".virtual-table-viewport th:first-child:not([tabindex='0'])")) head.tabIndex = 0;
-}).observe(document.body, { childList: true, subtree: true });
+}).observe(document.body, { childList: true, characterData: true, subtree: true });

@@ -124,7 +124,7 @@ def test_gradio_speaks_the_language_of_the_page_also_when_its_server_is_away(
     page = visit.page
     page.goto(f"{restarted.address}/queue?lang=zh")
     page.wait_for_selector("#queue-refresh")
-    assert page.evaluate("[navigator.language, document.documentElement.lang]") == ["zh-CN", "zh"]
+    assert page.evaluate("[navigator.language, document.documentElement.lang]") == ["zh-CN", "zh-CN"]
     page.locator("#tab-score-button").click()
     page.get_by_text("拖放").first.wait_for()
     page.locator("#tab-queue-button").click()
@@ -132,8 +132,7 @@ def test_gradio_speaks_the_language_of_the_page_also_when_its_server_is_away(
     page.click("#queue-refresh")
     page.get_by_text("与服务器的连接已中断").wait_for()
     said = page.locator(".toast-wrap").inner_text()
-    assert "连接中断" in said
-    assert "onnection" not in said
+    assert not [letter for letter in said if letter.isascii() and letter.isalpha()], said
     with page.expect_navigation(timeout=30_000):
         restarted.start()
     page.wait_for_selector("#queue-refresh")
