@@ -40,9 +40,9 @@ def translate_reason(reason: str, texts: dict[str, Any]) -> str:
         reason: as it was kept.
         texts: of the language, as for `translate`.
     """
-    said = translate(reason, texts)[0]
-    if said != reason:
-        return said
+    whole = translate(reason, texts)[0]
+    if whole != reason:
+        return whole
     lines = (line.partition(": ") for line in reason.split("\n"))
     return "\n".join(
         f"{rule}{between}{translate(message, texts)[0]}"

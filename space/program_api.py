@@ -175,8 +175,8 @@ class ProgramApi:
             task: text-to-speech, podcast, script-writer or speech-to-speech; empty for what the repo's card says.
             document: a whole submission document, in place of a repo.
         """
-        asked = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
-        return self._checks.check(web_request(request), document, **asked)
+        arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
+        return self._checks.check(web_request(request), document, **arguments)
 
     def queue(self, request: gr.Request, state: str = "") -> list[dict[str, Any]]:
         """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.

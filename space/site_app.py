@@ -120,9 +120,9 @@ def answer_errors(app: FastAPI, site: Site) -> None:
             return page
         code = sentence.code if isinstance(sentence, CodedSentence) else ""
         content = {"error": sentence, "reason": reason, "code": code}
-        if (said := site.translate(request, sentence, reason)) != sentence:
+        if (translation := site.translate(request, sentence, reason)) != sentence:
             # The same in the language of the page whose script asked.
-            content["sentence"] = said
+            content["sentence"] = translation
         return JSONResponse(content, status, headers)
 
     @app.exception_handler(NotSignedIn)

@@ -178,8 +178,8 @@ class Site:
         """
         header = self._content(request, "tabs_header.html", tabs=(), frozen=self.services.frozen())
         language = self.language(request)
-        english, own = (self.texts[code]["site"]["gradio"] for code in ("en", language))
-        words = [[begins, own[name]] for name, begins in english.items()]
+        english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", language))
+        words = [[begins, translated[name]] for name, begins in english.items()]
         return self._content(request, "tabs_head.html", gradio_words=Markup(as_script_data(words))), header
 
     def keep_language(self, request: Request, answer: Response) -> None:

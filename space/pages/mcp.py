@@ -42,8 +42,8 @@ def router(site: Site) -> APIRouter:
     checks = SubmissionCheck(site)
 
     def check(repo: str, benchmark: str, track: str, task: str) -> dict[str, Any]:
-        asked = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
-        return checks.check(asking.get(), None, **asked)
+        arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
+        return checks.check(asking.get(), None, **arguments)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
