@@ -82,11 +82,7 @@ export function begin(place) {
   async function start(side, seconds) {
     if (!side.there || seconds >= side.length) return;
     if (Math.abs(side.sound.currentTime - seconds) > CLOSE) side.sound.currentTime = seconds;
-    try {
-      await side.sound.play();
-    } catch (error) {
-      if (error.name === "NotSupportedError") complain(side);
-    }
+    await side.sound.play().catch((error) => { if (error.name === "NotSupportedError") complain(side); });
   }
 
   function play() {
@@ -100,11 +96,7 @@ export function begin(place) {
   function pause() {
     wanted = false;
     const here = at();
-    for (const side of sides) {
-      if (!side.there) continue;
-      side.sound.pause();
-      side.sound.playbackRate = 1;
-    }
+    for (const side of sides) if (side.there) Object.assign(side.sound, { playbackRate: 1 }).pause();
     if (other().there && here <= other().length) other().sound.currentTime = here;
     show();
   }
@@ -218,8 +210,7 @@ export function begin(place) {
   }
 
   function ready() {
-    const waiting = sides.filter((side) => side.there && side.sound.readyState < 1);
-    if (waiting.length) return;
+    if (sides.some((side) => side.there && side.sound.readyState < 1)) return;
     deck.dataset.state = "ready";
     said.textContent = texts.ready;
     if (wanted) for (const side of sides) start(side, at());
