@@ -44,7 +44,11 @@ class ErrorAnswers:
             page.headers.update(headers)
             return page
         code = sentence.code if isinstance(sentence, CodedSentence) else ""
-        return JSONResponse({"error": sentence, "reason": reason, "code": code}, status, headers)
+        content = {"error": sentence, "reason": reason, "code": code}
+        if (translation := self.site.translate(request, sentence, reason)) != sentence:
+            # The same in the language of the page whose script asked.
+            content["sentence"] = translation
+        return JSONResponse(content, status, headers)
 
     async def answer_not_signed_in(self, request: Request, _: NotSignedIn) -> Response:
         """Ask a person to sign in, where anybody can."""

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from podeval.errors import CodedSentence
+from podeval.sentences import recognise_sentence
+from podeval.submissions.rules import RULES
+
+_LONGEST_NESTED = 600
+_OF_STATES = ("state", "before", "after")
+"""Parameters that are the state of a submission."""
 
 
 def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[str, bool]:
     """Translate a refusal; returns it as a page says it, and whether that is all of it.
 
     Args:
-        sentence: as the engine says it; one with a code is found by it, however it is worded.
+        sentence: as the engine says it; one with a code is found by it, however it is worded, one without by its words.
         texts: of the language: `sentences`, by code, with `{name}` for each parameter, and `reasons`, what is said by
             the reason where no sentence has the code. Without sentences, the engine's own stand as they are.
         reason: in a word.
@@ -19,12 +25,38 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
     templates = texts.get("sentences") or {}
     if not templates:
         return sentence, True
-    if isinstance(sentence, CodedSentence) and sentence.code in templates:
-        # What fills a place may be a sentence of the engine too.
-        values = {
-            name: translate(value, texts)[0] if isinstance(value, str) else value
-            for name, value in sentence.parameters.items()
-        }
-        return str(templates[sentence.code]).format(**values), True
+    coded = sentence if isinstance(sentence, CodedSentence) and sentence.code else recognise_sentence(sentence)
+    if coded is not None and coded.code in templates:
+        values = {name: _translate_value(name, value, texts) for name, value in coded.parameters.items()}
+        return str(templates[coded.code]).format(**values), True
     general = (texts.get("reasons") or {}).get(reason)
     return (str(general), False) if general else (sentence, True)
+
+
+def translate_reason(reason: str, texts: dict[str, Any]) -> str:
+    """A reason that was kept with a submission, as a page says it: one sentence, or a line for each broken rule.
+
+    Args:
+        reason: as it was kept.
+        texts: of the language, as for `translate`.
+    """
+    whole = translate(reason, texts)[0]
+    if whole != reason:
+        return whole
+    lines = (line.partition(": ") for line in reason.split("\n"))
+    return "\n".join(
+        f"{rule}{between}{translate(message, texts)[0]}"
+        if rule.strip() in RULES
+        else translate(f"{rule}{between}{message}", texts)[0]
+        for rule, between, message in lines
+    )
+
+
+def _translate_value(name: str, value: Any, texts: dict[str, Any]) -> Any:
+    """What stands in a place of a sentence, which may be a sentence of the engine or a state too."""
+    if not isinstance(value, str):
+        return value
+    if name in _OF_STATES:
+        return (texts.get("states") or {}).get(value, value)
+    # Strangers' words may stand here, nested as deep as they are long.
+    return translate_reason(value, texts) if len(value) <= _LONGEST_NESTED else value

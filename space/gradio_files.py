@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.sentences import write_sentence
 
 COOKIE = "podeval_files"
 MOST = 10_000
@@ -100,5 +101,5 @@ def uploaded_path(file: Any) -> Path:
 
     path = Path(str(file.get("path") if isinstance(file, dict) else "")).resolve()
     if not path.is_relative_to(Path(get_upload_folder()).resolve()) or not path.is_file():
-        raise BadInput("upload the file first, and name it as the upload's answer does")
+        raise BadInput(write_sentence("upload-first"))
     return path

@@ -25,6 +25,7 @@ from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.models import weights
 from podeval.scoring.isolated import LINES, REPORT, ScoreJob
+from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
 
 SECONDS = 300
@@ -94,7 +95,7 @@ def decode_apart(path: Path) -> Path:
         BadInput: it is not audio, too long, or took too much.
     """
     if read_container_and_seconds(path)[1] > SECONDS:
-        raise BadInput(f"the recording is longer than {SECONDS} s; choose a part of it")
+        raise BadInput(write_sentence("recording-too-long", most=SECONDS))
     folder = Path(tempfile.mkdtemp(prefix="podeval-try-"))
     try:
         source, out = folder / f"recording{path.suffix}", folder / "out"
@@ -132,7 +133,7 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
         raise BadInput(report_data.refused.replace("recording", name, 1))
     copy = out / f"recording.{'wav' if str(report_data.file).endswith('.wav') else 'flac'}"
     if copy.is_symlink() or not copy.is_file():
-        raise BadInput(f"{name} cannot be decoded here; export it again")
+        raise BadInput(write_sentence("recording-not-decoded", file=name))
     return copy.rename(out.parent / copy.name)
 
 

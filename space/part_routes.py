@@ -14,6 +14,8 @@ HERE = Path(__file__).parent
 PART = "x-podeval-part"
 """Header of a request of a component for its content, without the page around it."""
 PARTS_STYLES = ("site.css", "board.css", "arena.css", "submit.css", "score.css")
+OF_ONE_PART = {"compare.css": "board-compare"}
+"""Styles whose rules hold in one part alone, by its element id."""
 
 
 @cache
@@ -21,7 +23,10 @@ def parts_style() -> str:
     """The rules of documents as they hold within parts of tabs, and there alone."""
     rules = "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
     # Gradio's own rules name a class and an attribute: these weigh more.
-    return f".podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
+    text = f".podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
+    for name, part in OF_ONE_PART.items():
+        text += f"#{part} .podeval-part {{\n{(HERE / 'static' / name).read_text(encoding='utf-8')}\n}}\n"
+    return text
 
 
 class PartRoute(APIRoute):

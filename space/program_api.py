@@ -14,7 +14,8 @@ from auth import NotSignedIn
 from gradio_files import uploaded_path
 from measure_apart import decoded, score_apart
 from pages.mcp import arena_document
-from pages.submit import check_document, public_rows, submitter
+from pages.submit import public_rows
+from submission_check import SubmissionCheck
 from tabs import script
 from tabs.measuring import list_offered, measure_item
 from web_request import web_request
@@ -26,10 +27,9 @@ from podeval.leaderboard import table
 from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
 from podeval.metrics.inputs import MetricInputs
-from podeval.submissions.document_draft import draft_document
+from podeval.sentences import write_sentence
 
 RATE = "60/minute"
-CHECK_RATE = "20/minute"
 MOST_ROWS = 5_000
 QUICK = ("loudness", "dnsmos")
 """What a recording is measured with where a program names no metric."""
@@ -44,6 +44,7 @@ class ProgramApi:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        self._checks = SubmissionCheck(site)
 
     def add(self, measuring: bool) -> None:
         """Add the endpoints to the app that is being built; `/score` only where visitors may measure."""
@@ -90,10 +91,16 @@ class ProgramApi:
         settled = resolve_view(wish, index)
         if missed := settled.missed_wishes(wish):
             name, value = next(iter(missed.items()))
-            raise BadInput(f"there is no {name} {value[:80]!r} here; there are {', '.join(_choices(settled, name))}")
+            raise BadInput(
+                write_sentence(
+                    "no-such-value", what=name, value=f"{value[:80]!r}", choices=", ".join(_choices(settled, name))
+                )
+            )
         if metric and metric not in {column.metric for column in settled.columns}:
             measured = sorted({column.metric for column in settled.columns})
-            raise BadInput(f"there is no metric {metric[:80]!r} here; there are {', '.join(measured)}")
+            raise BadInput(
+                write_sentence("no-such-metric-here", metric=f"{metric[:80]!r}", choices=", ".join(measured))
+            )
         frame = table.tidy(settled)
         frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
         better = {(each.name, key.name): key.better for each in catalogue.all_metrics() for key in each.keys}
@@ -158,6 +165,7 @@ class ProgramApi:
 
         Gives `passed`, `refusals` (each rule that is not kept, what it asks, what was found), `preview` (what would
         run, and how long), and `document`, the submission as it was read: change it and give it in place of a repo.
+        A model is looked over for everybody, outputs for who is signed in.
 
         Args:
             request: of the program.
@@ -167,13 +175,8 @@ class ProgramApi:
             task: text-to-speech, podcast, script-writer or speech-to-speech; empty for what the repo's card says.
             document: a whole submission document, in place of a repo.
         """
-        self._limit(request, CHECK_RATE, "submit check")
-        desk = self._site.services.desk
-        if desk is None:
-            raise BadInput("this board takes no submissions")
-        who = submitter(self._site.require_person(web_request(request)))
-        draft = document or draft_document(repo, benchmark=benchmark, track=track, task=task, api=desk.gate.api)
-        return {**check_document(desk, draft, who), "document": draft}
+        arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
+        return self._checks.check(web_request(request), document, **arguments)
 
     def queue(self, request: gr.Request, state: str = "") -> list[dict[str, Any]]:
         """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.
@@ -251,7 +254,7 @@ def _check_names(names: list[str], part: str) -> list[str]:
     """
     offered = _offered(part)
     if wrong := [name for name in names if name not in offered]:
-        raise BadInput(f"{wrong[0][:60]!r} is not measured here from this; there are {', '.join(offered)}")
+        raise BadInput(write_sentence("metric-not-measured", metric=f"{wrong[0][:60]!r}", choices=", ".join(offered)))
     return names
 
 

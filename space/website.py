@@ -27,6 +27,7 @@ from gradio_addresses import TABS
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
 from local_formats import FORMATS
+from markupsafe import Markup
 from rate_limit import RateLimit
 from request_guard import origin_of
 from services import Services
@@ -176,7 +177,10 @@ class Site:
             StoreUnusable: the database does not say what is frozen.
         """
         header = self._content(request, "tabs_header.html", tabs=(), frozen=self.services.frozen())
-        return self._content(request, "tabs_head.html"), header
+        language = self.language(request)
+        english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", language))
+        words = [[begins, translated[name]] for name, begins in english.items()]
+        return self._content(request, "tabs_head.html", gradio_words=Markup(as_script_data(words))), header
 
     def keep_language(self, request: Request, answer: Response) -> None:
         """Remember the language that an address asks for."""
@@ -197,6 +201,16 @@ class Site:
         text = text if text.endswith((".", "。", "!", "?")) else f"{text}."
         text, original = text[:1].upper() + text[1:], "" if whole else sentence
         return self._render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
+
+    def translate(self, request: Request, sentence: str, reason: str = "") -> str:
+        """A refusal in the reader's language, as far as it is known there.
+
+        Args:
+            request: of the reader.
+            sentence: as the engine says it.
+            reason: in a word.
+        """
+        return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
 
     def origin(self, request: Request) -> str:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""

@@ -22,6 +22,7 @@ from podeval.errors import BadInput
 from podeval.leaderboard import reported_elsewhere, table
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import BoardView, ResolvedView, resolve_view
+from podeval.sentences import write_sentence
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -128,14 +129,12 @@ def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
     """The view of an address, which a file has to be of: nobody would see that it is of another."""
     index = folder.index()
     if index.empty:
-        raise BadInput("nothing has been measured here yet")
+        raise BadInput(write_sentence("nothing-measured"))
     wish = _view(request)
     settled = resolve_view(wish, index)
     if missed := settled.missed_wishes(wish):
         name, value = next(iter(missed.items()))
-        raise ArenaRefused(
-            refusal.UNKNOWN, f"there is no {name} {value[:80]!r} here; the board's page shows what there is"
-        )
+        raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what=name, value=f"{value[:80]!r}"))
     return settled
 
 

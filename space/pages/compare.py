@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from leading_systems import leading_systems
 from links import changed_address
 from markupsafe import Markup
+from part_routes import PART
 from player_data import PlayerSide
 from thread_limits import Full, ThreadPool, WaitingRoom
 from website import Site, as_script_data
@@ -27,6 +28,7 @@ from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_scores import Reading, ScoreCache
 from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
+from podeval.sentences import write_sentence
 
 AT_ONCE = 12
 """Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""
@@ -64,18 +66,21 @@ class ComparePage:
         board = self.folder.board()
         every_text = self.site.texts[self.site.language(request)]
         texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
-        leading = not (a or b)
+        layout = "part.html" if PART in request.headers else ""
+        leading = not (a or b) and not layout
         if leading:
             a, b = (*leading_systems(self.folder, 2), "", "")[:2]
         chosen = {"a": a, "b": b, "benchmark": benchmark}
         if board.empty or not (a and b):
-            return self._ask_for_two(request, board, chosen)
+            return self._ask_for_two(request, board, chosen, layout)
         try:
             comparison = compare(board, self.shelf, a, b, benchmark)
         except UnknownSystem as error:
             if leading:
                 return self._ask_for_two(request, board, chosen)
-            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
+            if layout:
+                return self._ask_for_two(request, board, chosen, layout, self.site.translate(request, error.sentence))
+            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         shared = comparison.item(item) if item else _first_heard(comparison)
         if item and shared is None:
             raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
@@ -90,14 +95,19 @@ class ComparePage:
             level=level,
             shared=shared,
             deck=deck,
+            layout=layout,
+            refusal="",
             link=partial(changed_address, "/compare", query),
             script_data=Markup(as_script_data(player_data.script_data(deck, texts))),
             **_content(comparison, column, shared, texts),
         )
 
-    def _ask_for_two(self, request: Request, board: pd.DataFrame, chosen: dict[str, str]) -> HTMLResponse:
+    def _ask_for_two(
+        self, request: Request, board: pd.DataFrame, chosen: dict[str, str], layout: str = "", refusal: str = ""
+    ) -> HTMLResponse:
         systems = sides(board) if len(board) else []
-        return self.site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
+        empty: dict[str, Any] = {"found": None, "places": (), "layout": layout, "refusal": refusal}
+        return self.site.render(request, "compare.html", systems=systems, chosen=chosen, **empty)
 
     def _deck(
         self, comparison: SystemComparison, shared: Shared, texts: dict[str, Any], part: int, level: bool
@@ -110,13 +120,13 @@ class ComparePage:
     def _send_copy(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
         copy = self.recordings.file(*_outputs(self.shelf, system, where, item, part, beside))
         if copy is None:
-            raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
         return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
     def _send_peaks(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
         magnitudes = self.recordings.peaks(*_outputs(self.shelf, system, where, item, part, beside))
         if magnitudes is None:
-            raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
         return JSONResponse({"peaks": magnitudes}, headers=_KEEP)
 
     async def _answer_in_turn(

@@ -19,6 +19,7 @@ from podeval.listening import session_results, tidy_marks, webmushra
 from podeval.listening.box_plots import box_plots
 from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, summarise
+from podeval.sentences import write_sentence
 
 
 class ListenerStanding(BaseModel):
@@ -118,7 +119,7 @@ class ResultsRoutes:
             came.session for came in session_results.sessions(self.database, test) if came.listener == sent.listener
         ]
         if not sessions:
-            raise ArenaRefused(refusal.UNKNOWN, "nobody of that name came to this test")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-listener"))
         self.listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 

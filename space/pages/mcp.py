@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
+from submission_check import SubmissionCheck
 from website import Site
 
 from podeval import __version__
@@ -36,10 +38,16 @@ Name = Annotated[str, Field(max_length=200)]
 def router(site: Site) -> APIRouter:
     """The route; its server lives as long as the app."""
     running: dict[str, Any] = {}
+    asking: ContextVar[Request] = ContextVar("asking")
+    checks = SubmissionCheck(site)
+
+    def check(repo: str, benchmark: str, track: str, task: str) -> dict[str, Any]:
+        arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
+        return checks.check(asking.get(), None, **arguments)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = tools(Questions(site.results), lambda dimension: arena_document(site, dimension))
+        server = tools(Questions(site.results), lambda dimension: arena_document(site, dimension), check)
         app = server.streamable_http_app(
             streamable_http_path="/mcp",
             json_response=True,
@@ -58,6 +66,7 @@ def router(site: Site) -> APIRouter:
     @routes.api_route("/mcp", methods=["GET", "POST", "DELETE"])
     async def answer(request: Request) -> Response:
         site.limit(request, RATE)
+        asking.set(request)
         if "app" not in running:
             return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
         return _Handed(running["app"])
@@ -79,12 +88,17 @@ def arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
     return document
 
 
-def tools(questions: Questions, ratings: Callable[[str], dict[str, Any]]) -> Any:
+def tools(
+    questions: Questions,
+    ratings: Callable[[str], dict[str, Any]],
+    check: Callable[[str, str, str, str], dict[str, Any]],
+) -> Any:
     """A server of the Model Context Protocol with the read-only tools.
 
     Args:
         questions: about the board.
         ratings: gives those of the arena, of one dimension or all.
+        check: looks a repo over for a benchmark, a track and a task.
     """
     from mcp.server.mcpserver import MCPServer
     from mcp_types import ToolAnnotations
@@ -94,6 +108,7 @@ def tools(questions: Questions, ratings: Callable[[str], dict[str, Any]]) -> Any
         subscriptions=False,
     )  # fmt: skip
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+    asking_hub = reading.model_copy(update={"open_world_hint": True})
 
     def search_systems(query: Query = "", benchmark: Name = "") -> list[SystemFound]:
         return questions.systems(query, benchmark)
@@ -123,6 +138,9 @@ def tools(questions: Questions, ratings: Callable[[str], dict[str, Any]]) -> Any
     def arena_ratings(dimension: Name = "") -> dict[str, Any]:
         return ratings(dimension)
 
+    def submit_check(repo: Name, benchmark: Name = "real_pod", track: Name = "", task: Name = "") -> dict[str, Any]:
+        return check(repo, benchmark, track, task)
+
     about: dict[Callable[..., Any], str] = {
         search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",
         leaderboard: "The numbers of one benchmark under one profile: value, 95 % interval, rank range, scored and "
@@ -133,9 +151,12 @@ def tools(questions: Questions, ratings: Callable[[str], dict[str, Any]]) -> Any
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
         arena_ratings: "Ratings by public votes, by protocol (excerpts, whole) and dimension: each system "
         "with rating, 95 % interval, rank range, number of battles, wins; without a dimension all, and `pooled`.",
+        submit_check: "Look a model repo of the Hub over as submitting it would, and queue nothing: `passed`, "
+        "`refusals` (each rule that is not kept, what to change), `preview` (what would run), `document`.",
     }
     for function, description in about.items():
-        server.add_tool(_explain_errors(function), description=description, annotations=reading)
+        hints = asking_hub if function is submit_check else reading
+        server.add_tool(_explain_errors(function), description=description, annotations=hints)
     return server
 
 

@@ -27,7 +27,7 @@ def router(site: Site) -> APIRouter:
         try:
             report = read.report(*find_report(read.folder.board(), name))
         except UnknownReport as error:
-            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
+            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         return site.render(
             request,
             "report.html",

@@ -9,6 +9,7 @@ from website import Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import CodedSentence
+from podeval.sentences import write_sentence
 
 RATE = "60/minute"
 _GONE = CodedSentence("this report is gone: reports are kept for an hour; measure again", code="report-gone")
@@ -22,7 +23,7 @@ def router(site: Site) -> APIRouter:
     def example(request: Request, name: str) -> Response:
         site.limit(request, RATE, "examples")
         if name not in score_examples.NAMES:
-            raise ArenaRefused(refusal.UNKNOWN, "there is no such example")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
         content, _, _ = score_examples.read_example(name)
         return Response(content, media_type="audio/flac", headers={"Cache-Control": "max-age=86400"})
 

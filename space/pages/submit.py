@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from auth import Person, public_address
+from error_messages import translate_reason
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from part_routes import PartRoute
@@ -16,10 +18,11 @@ from website import Site
 from podeval import arena, benchmarks
 from podeval.arena import refusal
 from podeval.benchmarks.benchmark import Item
-from podeval.errors import BadInput
+from podeval.errors import BadInput, CodedSentence
 from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard.build import build
 from podeval.runs.hf_jobs import HfJobs
+from podeval.sentences import write_sentence
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
 from podeval.submissions.benchmark_entries import RunEntry, entries
@@ -126,6 +129,7 @@ class SubmissionRoutes:
             history=describe_steps(self.queue.history(id)),
             hub=self._hub_of(id),
             work=describe_log(self.log.lines(id)),
+            say=partial(translate_reason, texts=self.site.texts[self.site.language(request)]["refused"]),
             mine=person is not None and may(person, row),
         )
 
@@ -141,7 +145,7 @@ class SubmissionRoutes:
         person = self._owner(request, id)
         row, last = self.queue.get(id), self.queue.history(id)[-1]
         if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
-            raise arena.ArenaRefused(refusal.FOREIGN, "an operator of this board cancelled it; ask them")
+            raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("cancelled-by-operator"))
         return JSONResponse({"id": id, "state": self.queue.retry(id, submitter(person).name).state})
 
     def withdraw(self, request: Request, id: str) -> JSONResponse:
@@ -164,7 +168,7 @@ class SubmissionRoutes:
         """What was submitted, newest first: who, what, in which state, and why it did not go on."""
         self.site.limit(request, RATE)
         if state and state not in STATES:
-            raise BadInput(f"there is no such state; there are {', '.join(STATES)}")
+            raise BadInput(write_sentence("no-such-state", choices=", ".join(STATES)))
         rows = self.queue.all(owner=owner or None, states=(state,) if state else ())
         return SubmissionsPage(total=len(rows), rows=self._listed(rows[offset : offset + limit]))
 
@@ -191,7 +195,7 @@ class SubmissionRoutes:
     def _owner(self, request: Request, id: str) -> Person:
         person = self.site.require_person(request)
         if not may(person, self._known(id)):
-            raise arena.ArenaRefused(refusal.FOREIGN, "this submission is someone else's")
+            raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("submission-of-another"))
         return person
 
 
@@ -226,7 +230,7 @@ def submitter(person: Person) -> Submitter:
     if person.identity == "local":
         return OPERATOR
     if person.name.casefold() in _OURS:
-        raise arena.ArenaRefused(refusal.FOREIGN, f"nobody can submit under the name {person.name} here")
+        raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("name-is-ours", name=person.name))
     if not person.identity.startswith("hf:"):
         # Names of another provider are not names on the Hub: nobody proves with them that a repo is theirs.
         return Submitter(f"{person.name} ({person.identity.rpartition(':')[0].partition('://')[2]})")
@@ -287,9 +291,7 @@ def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEnt
     for entry, items in list_spoken(desk.gate.data):
         if (entry.benchmark, entry.split) == (benchmark, split):
             return entry, items
-    raise arena.ArenaRefused(
-        refusal.UNKNOWN, "there are no scripts of this name here; the form links to those there are"
-    )
+    raise arena.ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-scripts"))
 
 
 def verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
@@ -334,20 +336,20 @@ def read(plain: dict[str, Any]) -> Submission:
     except (RecursionError, UnicodeError, ValueError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput("the form holds text that is no Unicode, or is nested too deeply; correct it") from None
+        raise BadInput(write_sentence("form-not-unicode")) from None
     return document
 
 
 def refusals(error: BadDocument | SubmissionRefused) -> list[dict[str, str]]:
     """Every rule that is not kept: its name, what it asks, what was found; mistakes of the document by their field."""
     if isinstance(error, BadDocument):
-        return [
-            {"rule": "document", "asks": RULES["document"], "field": problem.field, "message": problem.message}
-            for problem in error.problems
-        ]
-    return [
-        {"rule": each.rule, "asks": RULES[each.rule], "field": "", "message": each.message} for each in error.refusals
-    ]
+        return [_describe_refusal("document", problem.message, problem.field) for problem in error.problems]
+    return [_describe_refusal(each.rule, each.message) for each in error.refusals]
+
+
+def _describe_refusal(rule: str, message: str, field: str = "") -> dict[str, str]:
+    code = message.code if isinstance(message, CodedSentence) else ""
+    return {"rule": rule, "asks": RULES[rule], "field": field, "message": message, "code": code}
 
 
 def preview(desk: SubmissionService, document: Submission, pinned: dict[str, Any]) -> dict[str, Any]:

@@ -101,7 +101,7 @@ class SystemPage:
         try:
             description = about(board, self.read.folder.systems(), system)
         except UnknownReport as error:
-            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
+            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         places = places_of(board, system)
         position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
         if where and position is None:

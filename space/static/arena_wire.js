@@ -25,7 +25,7 @@ async function ask(address, options) {
   }
   if (answer.ok) return content;
   if (!content || typeof content.error !== "string") throw new NoAnswer();
-  throw new Refusal(answer.status, content.reason ?? "", content.error, Number(answer.headers.get("Retry-After")) || 0);
+  throw new Refusal(answer.status, content.reason ?? "", content.sentence ?? content.error, Number(answer.headers.get("Retry-After")) || 0);
 }
 
 export const get = (address) => ask(address, {});

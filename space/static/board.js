@@ -16,7 +16,8 @@ async function show(target, how) {
   try {
     const answer = await fetch(target, { headers: { "X-Podeval-Part": wide.matches ? "wide view" : "view" }, signal: own.signal });
     const content = await answer.text();
-    if (!answer.ok) throw new Error(answer.status === 429 ? content : problem.dataset.failed);
+    const refusal = answer.status === 429 ? JSON.parse(content) : {};
+    if (!answer.ok) throw new Error(refusal.sentence ?? refusal.error ?? problem.dataset.failed);
     if (own.signal.aborted) return;
     replace(content);
     failed = null;
@@ -28,7 +29,7 @@ async function show(target, how) {
   } catch (error) {
     if (error.name === "AbortError") return;
     failed = [target, how];
-    problem.firstElementChild.textContent = error instanceof TypeError ? problem.dataset.offline : sentence(error);
+    problem.firstElementChild.textContent = error instanceof TypeError ? problem.dataset.offline : error.message;
     problem.hidden = false;
   } finally {
     clearTimeout(slow);
@@ -36,14 +37,6 @@ async function show(target, how) {
       view.removeAttribute("aria-busy");
       loading.textContent = "";
     }
-  }
-}
-
-function sentence(error) {
-  try {
-    return JSON.parse(error.message).error;
-  } catch {
-    return error.message;
   }
 }
 
@@ -64,12 +57,12 @@ function replace(content) {
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
-function fold(button) {
-  if (!button) return;
+function toggle(button) {
   const open = button.getAttribute("aria-expanded") !== "true";
   button.setAttribute("aria-expanded", String(open));
-  document.getElementById("controls").hidden = !open;
+  return open;
 }
+const fold = (button) => { if (button) document.getElementById("controls").hidden = !toggle(button); };
 
 // One sample at a time, which stops when another begins, when the view changes, or when it is over.
 let sound = null;
@@ -106,9 +99,7 @@ function copy(button) {
   const link = document.getElementById("link");
   link.select();
   const written = navigator.clipboard ? navigator.clipboard.writeText(link.value) : Promise.reject();
-  written.catch(() => document.execCommand("copy")).then(() => {
-    button.textContent = button.dataset.copied;
-  });
+  written.catch(() => document.execCommand("copy")).then(() => { button.textContent = button.dataset.copied; });
 }
 
 function click(event, trigger) {
@@ -135,9 +126,7 @@ export function start(element, props, trigger, watch) {
   wide.addEventListener("change", () => current && show(current, "stay"));
   document.addEventListener("podeval:tab", stop);
   document.getElementById("fold-choices")?.addEventListener("click", (event) => {
-    const open = event.currentTarget.getAttribute("aria-expanded") !== "true";
-    event.currentTarget.setAttribute("aria-expanded", String(open));
-    document.documentElement.dataset.choices = open ? "open" : "";
+    document.documentElement.dataset.choices = toggle(event.currentTarget) ? "open" : "";
   });
   watch("value", () => show(`/?${props.value.query}`, props.value.how));
   addEventListener("popstate", () => {

@@ -39,15 +39,23 @@ for (const kind of ["change", "drop"]) {
 const dress = () => { document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light"; };
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
+// What Gradio has in English alone, by its beginning, and what is said in its place.
+const words = JSON.parse(document.getElementById("gradio-words")?.textContent ?? "[]");
 new MutationObserver(() => {
-  // What Gradio says of an upload passes; here it stays, and what is too large is said in our words.
+  // What is too large is said in our words; and what Gradio says of an upload passes, but stays here.
   for (const toast of document.querySelectorAll(".toast-body.error [class*=-text]")) {
     const told = /^File\(s\) exceed|HTTP 413/.test(toast.textContent) && window.gradio_config.too_large?.[shown];
     if (told && toast.textContent !== told) toast.textContent = told;
-    if (problem() && problem().textContent !== toast.textContent) problem().textContent = toast.textContent;
   }
+  for (const said of document.querySelectorAll(".toast-body [class*=-title], .toast-body [class*=-text]")) {
+    const [, own] = words.find(([begins]) => said.textContent.trim().startsWith(begins)) ?? [];
+    // The very node, which Gradio may write to again.
+    if (own) ([...said.childNodes].find((each) => each.nodeType === 3 && each.data.trim()) ?? said).textContent = own;
+  }
+  const toast = document.querySelector(".toast-body.error [class*=-text]");
+  if (toast && problem() && problem().textContent !== toast.textContent) problem().textContent = toast.textContent;
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) Object.assign(main, { id: "content", tabIndex: -1 });
   dress();
   for (const head of document.querySelectorAll(".virtual-table-viewport th:first-child:not([tabindex='0'])")) head.tabIndex = 0;
-}).observe(document.body, { childList: true, subtree: true });
+}).observe(document.body, { childList: true, characterData: true, subtree: true });

@@ -20,6 +20,7 @@ from website import Site
 
 from podeval.errors import PodevalError
 from podeval.leaderboard.view import FACTS, ResolvedView, resolve_view
+from tabs import comparison
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -46,6 +47,7 @@ class LeaderboardTab:
 
     def __init__(self, site: Site, language: str) -> None:
         self._site = site
+        self._language = language
         self._words = Words(site.texts[language]["board"], language)
         self.fields: dict[str, Any] = {}
 
@@ -59,6 +61,7 @@ class LeaderboardTab:
             self.fields["plot"] = gr.Radio([], label=self._words["plots"], elem_id="f-plot", scale=3)
             self.fields["of"] = _dropdown(self._words["of"], "of")
         part("board-plots")
+        comparison.build(self._site, self._language, app)
         every = list(self.fields.values())
         app.load(self.arrive, where, every, js=_WHERE, **EVENT)
         view.select(self.follow, None, every, **EVENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from error_messages import translate_reason
 from local_formats import write_moment, write_span
 from pages.submit import queue_parts
 from web_request import web_request
@@ -42,7 +43,7 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
             sentence = evaluation.sentence(texts) if evaluation else ""
         except PodevalError:
             return [gr.skip()] * (1 + len(tables))
-        return [sentence, *(table_rows(parts[name], texts, language) for name in PARTS)]
+        return [sentence, *(table_rows(parts[name], site.texts[language], language) for name in PARTS)]
 
     for event in (tab.select, app.load, again.click):
         event(refresh, None, [who_works, *tables], **EVENT)
@@ -69,14 +70,15 @@ def submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[
     )
 
 
-def table_rows(rows: list[dict[str, Any]], texts: dict[str, Any], language: str) -> list[list[str]]:
+def table_rows(rows: list[dict[str, Any]], every_text: dict[str, Any], language: str) -> list[list[str]]:
     """Submissions as the table shows them.
 
     Args:
         rows: as `describe_publicly` gives them.
-        texts: of submissions.
+        every_text: of the language, by page.
         language: of the texts.
     """
+    texts, refused = every_text["submit"], every_text["refused"]
     return [
         [
             f"[{row['id']}](/submissions/{row['id']})",
@@ -86,10 +88,16 @@ def table_rows(rows: list[dict[str, Any]], texts: dict[str, Any], language: str)
             f"{row['owner']} ({texts['proven']})" if row["owner_proven"] else row["owner"],
             texts["kinds_short"].get(row["kind"], row["kind"]),
             write_moment(row["state_at"], language),
-            row["reason"][:400] if row["waits_for_operator"] or row["state"] in _ENDED_BADLY else "",
+            _shorten_reason(row, refused),
         ]
         for row in rows
     ]
+
+
+def _shorten_reason(row: dict[str, Any], refused: dict[str, Any]) -> str:
+    """Why a submission does not go on, in the reader's language; empty where it does."""
+    stands = row["waits_for_operator"] or row["state"] in _ENDED_BADLY
+    return translate_reason(row["reason"], refused)[:400] if stands else ""
 
 
 _ENDED_BADLY = ("refused", "failed", "cancelled", "withdrawn")

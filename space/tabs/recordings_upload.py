@@ -16,6 +16,7 @@ from web_request import find_recordings_sender, web_request
 from website import UNRECORDED, Site, TooMany
 
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
+from podeval.sentences import write_sentence
 from podeval.store.files import DiskFull
 from podeval.submissions.benchmark_entries import RunEntry, expected_names, outputs_folder, runs_of_tracks
 from podeval.submissions.scripts_kit import list_spoken
@@ -81,7 +82,7 @@ class RecordingsUpload:
             person = self._site.require_person(web_request(request))
             self._site.limit(web_request(request), RATE, "recordings")
             if not find_recordings_sender(self._site, web_request(request)):
-                raise BadInput("no recordings are taken here at present")
+                raise BadInput(write_sentence("takes-no-recordings"))
             upload = self.uploads.take(path, submitter(person).name, self._desk.queue)
             return self._describe(request, upload, tracks), None
         except (PodevalError, NotSignedIn) as error:

@@ -252,7 +252,7 @@ class SubmitTab:
         ledger, log = Ledger(database, 0.0), SubmissionLog(database)
         rows = rows[:MOST_OWN]
         extra = [(f"{sum_cost(ledger.of(row.id))['spent']:.2f} USD", describe_last(log.lines(row.id))) for row in rows]
-        cells = table_rows(public_rows(self._desk.queue, rows), self._texts, self._language)
+        cells = table_rows(public_rows(self._desk.queue, rows), self._site.texts[self._language], self._language)
         return [[*line, *more] for line, more in zip(cells, extra, strict=True)]
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
@@ -261,6 +261,8 @@ class SubmitTab:
         order = {path: number for number, path in enumerate(names)}
         if "refusals" in told:
             told["refusals"] = sorted(told["refusals"], key=lambda each: order.get(each["field"], len(order)))
+        for each in (*told.get("refusals", ()), *(told.get("verdict") or {}).get("reasons", ())):
+            each["message"] = translate(each["message"], self._refused)[0]
         empty: dict[str, Any] = {
             "sentence": "",
             "refusals": [],

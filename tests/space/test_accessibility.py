@@ -23,37 +23,21 @@ from fixture_runs import write_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
-WIDTHS = {"phone": (360, 740), "desktop": (1280, 900)}
+WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
+"""The widths that pages are promised for, 390 px and 1280 px."""
 Look = tuple[str, str, tuple[str, ...]]
 # The rest of what axe-core asks does not see colours.
 LOOKS: list[Look] = [("phone", "light", ()), ("desktop", "dark", ("color-contrast",))]
-ALL_LOOKS: list[Look] = [(width, *look) for width in WIDTHS for look in (("light", ()), ("dark", ("color-contrast",)))]
-OWN = (
-    "/",
-    "/score",
-    "/about",
-    "/method",
-    "/judges",
-    "/api/docs",
-    "/admin",
-    "/compare?a=piper&b=hibari",
-    "/report/piper",
-    "/system?system=piper",
-    "/nothing/here",
-)
-TABS = ("/", "/score", "/about", "/arena", "/submit", "/queue")
+ALL_LOOKS: list[Look] = [(width, scheme, ()) for width in WIDTHS for scheme in ("light", "dark")]
+TABS = ("/", "/arena", "/score", "/submit", "/queue", "/about")
 """Of Gradio's page, which goes on asking whether its server is there."""
-# What readers do on these is tested in a browser, with our own check of the same rules.
-CHECKED_WHERE_USED = (
-    "/arena",
-    "/arena/ratings",
-    "/submit",
-    "/queue",
-    "/compare",
-    "/listening",
-    "/listen/mushra",
-    "/listening/panel",
+DOCUMENTS = (
+    *("/method", "/judges", "/api/docs", "/admin", "/cards"),
+    *("/compare", "/compare?a=piper&b=hibari", "/report/piper", "/system?system=piper", "/nothing/here"),
+    *("/arena/ratings", "/listening", "/listen/mushra", "/listening/panel", "/submissions/{id}"),
 )
+CHEAP = "/"
+"""The one address that is looked at in every run of the tests; the whole grid takes minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +65,23 @@ def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], s
         vote = arena.vote(arena.voter("hf:ann"), Ballot(id="ballot-of-ann-1", token=view.token, outcome="a", **heard))
         arena.exclude(vote.vote, "a test", "ada")
     return serving(runs).rstrip("/")
+
+
+@pytest.fixture(scope="module")
+def submitted(tmp_path_factory: pytest.TempPathFactory, filled: str) -> str:
+    """The id of a submission that the site shows, refused for a reason that its page says."""
+    from test_database_away import DOCUMENT
+
+    from podeval.sentences import write_sentence
+    from podeval.store.database import Database
+    from podeval.submissions.queue import Queue
+
+    with Database(next(tmp_path_factory.getbasetemp().glob("axe*/runs/podeval.db"))) as database:
+        queue = Queue(database)
+        row = queue.receive(DOCUMENT, owner="operator", quotas=False)
+        reason = f"licence: {write_sentence('card-without-licence', repo='ann/x')}"
+        queue.move(row.id, "received", "refused", by="gate", reason=reason, rule="licence")
+        return str(row.id)
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +129,23 @@ def looked_over(page: Any, looks: list[Look]) -> dict[str, list[str]]:
     return wrong
 
 
-@pytest.mark.parametrize("looks", [LOOKS, pytest.param(ALL_LOOKS, marks=pytest.mark.long)], ids=["two", "all"])
-@pytest.mark.parametrize(
-    "address", [*OWN, *(pytest.param(address, marks=pytest.mark.long) for address in CHECKED_WHERE_USED)]
-)
-def test_own_pages_have_no_serious_violation(page: Any, filled: str, address: str, looks: list[Look]) -> None:
+GRID = [
+    pytest.param(CHEAP, LOOKS, "en", id="cheap"),
+    *(
+        pytest.param(address, ALL_LOOKS, language, marks=pytest.mark.long)
+        for language in ("en", "zh")
+        for address in (*TABS, *DOCUMENTS)
+    ),
+]
+
+
+@pytest.mark.parametrize(("address", "looks", "language"), GRID)
+def test_own_pages_have_no_serious_violation(
+    page: Any, filled: str, submitted: str, address: str, looks: list[Look], language: str
+) -> None:
     page.open_requests = 0
-    page.goto(f"{filled}{address}")
+    address = address.format(id=submitted)
+    page.goto(f"{filled}{address}{'&' if '?' in address else '?'}lang={language}")
     if address in TABS:
         page.wait_for_selector("[role=tab][aria-selected=true]")
         page.wait_for_load_state("load")

@@ -6,10 +6,11 @@ import re
 import statistics
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from accessibility import picture, violations
+from accessibility import picture, serious, violations
 from compare_fixture import HOSTILE, filled, own_pages, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
@@ -157,3 +158,58 @@ def test_a_report_prints_on_white_pages_without_what_is_for_the_screen(chromium:
     assert page.evaluate("window.hacked") is None
     assert reader.wrong == []
     reader.context.close()
+
+
+def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_chinese(
+    chromium: Any, serving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    site = str(serving(filled(tmp_path / "runs", HOSTILE)))
+    reader = Reader(chromium, 390, "dark")
+    page = reader.page
+    page.goto(f"{site}?lang=zh")
+    page.wait_for_function("document.querySelector('#f-board input')?.value")
+    for letter in "ab":
+        page.focus(f"#f-compare-{letter} input")
+        page.wait_for_selector("[role=option]")
+        for key in ("ArrowDown", "ArrowDown", "Enter")[letter == "a" :]:
+            page.keyboard.press(key)
+        page.wait_for_function(f"document.querySelector('#f-compare-{letter} input').value")
+        page.keyboard.press("Tab")
+    part = page.locator("#board-compare")
+    part.locator("#deck[data-state=ready]").wait_for()
+    names = part.locator(".names li").all_inner_texts()
+    assert len(set(names)) == 2
+    part.locator("#play").focus()
+    page.keyboard.press("b")
+    until(page, "document.querySelector('#board-compare #deck').dataset.heard === 'b'")
+    page.locator("#f-compare-a input").focus()
+    page.keyboard.press("Escape")
+    page.locator("#tab-leaderboard-button").focus()
+    page.keyboard.press("a")
+    assert part.locator("#deck").get_attribute("data-heard") == "b", "keys are those of what has the focus"
+    part.locator("#play").focus()
+    page.keyboard.press("Space")
+    until(page, "[...document.querySelectorAll('#board-compare audio')].some((sound) => !sound.paused)")
+    # Another item, by the same route, in the same place; what played before is silent.
+    page.evaluate("window.before = [...document.querySelectorAll('#board-compare audio')]")
+    part.locator("tbody a[href*='item=']").last.focus()
+    page.keyboard.press("Enter")
+    until(page, "!window.before[0].isConnected && window.before.every((sound) => sound.paused)")
+    part.locator("#deck[data-state=ready]").wait_for()
+    assert page.url.rstrip("/").endswith("?lang=zh"), "the tab stays where it is"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert serious(page) == []
+    assert page.evaluate("window.hacked") is None
+    assert reader.wrong == []
+    reader.context.close()
+
+
+def test_what_cannot_be_compared_is_said_in_the_tab(address: str) -> None:
+    import httpx
+
+    headers = {"X-Podeval-Part": "1", "Cookie": "lang=zh"}
+    answer = httpx.get(f"{address}/compare?a=hibari&b=hibari", headers=headers)
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/html")
+    assert "系统不能与自身比较" in answer.text
+    assert "<html" not in answer.text

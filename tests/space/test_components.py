@@ -40,12 +40,16 @@ def test_every_event_is_private_but_the_named_interface_of_the_first_language(
     assert len(english) - len(NAMED) == len(chinese) > 10
 
 
-def test_the_blind_player_and_the_dense_table_are_components_filled_by_scripts_over_the_sites_routes(
+def test_the_blind_player_the_dense_table_and_the_comparison_are_components_filled_by_scripts_over_the_sites_routes(
     board_app: ModuleType, tmp_path: Path
 ) -> None:
     for app in apps_of(board_app.build(tmp_path)):
         parts = {block.elem_id: block for block in app.blocks.values() if isinstance(block, gr.HTML)}
-        for name, script in {"arena-part": "arena.js", "board-view": "board.js"}.items():
+        for name, script in {
+            "arena-part": "arena.js",
+            "board-view": "board.js",
+            "board-compare": "compare_part.js",
+        }.items():
             filled = parts[name]
             assert filled.js_on_load, name
             assert filled.props["script"] == f"/own/{script}"

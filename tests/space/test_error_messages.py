@@ -14,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podeval.errors import CodedSentence
+from podeval.sentences import LONGEST, SENTENCES, recognise_sentence, write_sentence
 from podeval.text.message_catalogue import read_texts
 
 pytestmark = pytest.mark.space
@@ -44,11 +45,20 @@ def coded_calls() -> dict[str, list[set[str]]]:
         for path in sorted((CHECKOUT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_bytes())):
                 if isinstance(node, ast.Call):
+                    if getattr(node.func, "id", "") == "write_sentence" and isinstance(node.args[0], ast.Constant):
+                        code = str(node.args[0].value)
+                        codes.setdefault(code, []).append(places_of(SENTENCES[code]))
+                        continue
                     keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
                     code = keywords.pop("code", None)
                     if isinstance(code, ast.Constant) and isinstance(code.value, str) and code.value:
                         codes.setdefault(code.value, []).append(names_of(node, keywords))
     return codes
+
+
+def places_of(template: str) -> set[str]:
+    """The names of the places of a sentence."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
 
 
 def names_of(call: ast.Call, keywords: dict[str, ast.expr]) -> set[str]:
@@ -60,13 +70,81 @@ def names_of(call: ast.Call, keywords: dict[str, ast.expr]) -> set[str]:
 
 
 def test_every_translation_is_of_a_code_that_is_raised_and_every_code_is_translated(texts: dict[str, Any]) -> None:
-    assert set(texts["sentences"]) == set(coded_calls())
+    assert set(texts["sentences"]) == set(coded_calls()) | set(SENTENCES)
+    assert len(SENTENCES) > 200
 
 
 def test_a_translation_says_what_every_place_that_raises_it_gives(texts: dict[str, Any]) -> None:
     for code, places in coded_calls().items():
-        names = {name for _, name, _, _ in Formatter().parse(texts["sentences"][code]) if name is not None}
+        names = places_of(texts["sentences"][code])
         assert all(names == given for given in places), f"{code}: {names} are said, {places} are given"
+
+
+TO_PAGES = (
+    *("arena/service.py", "arena/voting.py", "arena/matchmaking.py", "arena/open_battles.py"),
+    *(
+        "arena/audio_tokens.py",
+        "arena/battle_audio.py",
+        "listening/sessions.py",
+        "listening/listener_pages.py",
+        "listening/headphones.py",
+    ),
+    *("submissions/gate.py", "submissions/supplied_outputs.py", "submissions/service.py", "submissions/quotas.py"),
+    *("submissions/queue.py", "submissions/states.py", "submissions/uploads.py", "submissions/recordings_zip.py"),
+    *("submissions/content_marks.py", "submissions/fetch_model.py", "submissions/run_verdict.py"),
+    *("submissions/document_draft.py", "leaderboard/compare.py"),
+)
+"""Modules of the engine whose refusals pages show."""
+REFUSALS = ("ArenaRefused", "BadInput", "Refusal", "UnknownSystem", "Unusable")
+OF_OPERATORS = {"the Hub does not know you; run `hf auth login`"}
+"""Said on the command line alone."""
+
+
+def test_nothing_is_refused_towards_a_page_in_words_without_a_code() -> None:
+    files = [path for pattern in TO_PAGES for path in sorted((CHECKOUT / "benchmark/podeval").glob(pattern))]
+    files += [path for folder in ("pages", "tabs") for path in sorted((CHECKOUT / "space" / folder).glob("*.py"))]
+    wrong, seen = [], 0
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if not isinstance(node, ast.Call) or any(keyword.arg == "code" for keyword in node.keywords):
+                continue
+            if getattr(node.func, "id", getattr(node.func, "attr", "")) not in REFUSALS:
+                continue
+            seen += 1
+            words = [part.value if isinstance(part, ast.Constant) else ast.unparse(part) for part in node.args
+                     if isinstance(part, ast.JoinedStr | ast.Constant)]  # fmt: skip
+            wrong += [f"{path.name}: {word}" for word in words if " " in str(word) and word not in OF_OPERATORS]
+    assert seen > 100
+    assert not wrong
+
+
+def test_a_sentence_that_was_kept_as_text_is_recognised_by_its_words() -> None:
+    for code, template in SENTENCES.items():
+        sentence = write_sentence(code, **{name: f"<{name}>" for name in places_of(template)})
+        match = recognise_sentence(str(sentence))
+        assert match is not None
+        assert (match.code, dict(match.parameters)) == (code, dict(sentence.parameters))
+    assert recognise_sentence("nobody has said this") is None
+    assert recognise_sentence("a is gated" + " is gated" * LONGEST) is None, "longer than anything that is said"
+
+
+def test_a_refusal_that_was_kept_is_said_line_by_line_and_strangers_words_stay(
+    board_app: object, texts: dict[str, Any]
+) -> None:
+    from error_messages import translate_reason
+
+    missing = write_sentence("no-such-repo", kind="model", repo="ann/x")
+    kept = f"licence: {write_sentence('card-without-licence', repo='ann/x')}\n"
+    kept += f"base: {write_sentence('base-unusable', repo='ann/x', problem=missing)}"
+    assert translate_reason(kept, texts) == (
+        "licence: ann/x 的卡片没有写明许可证；请在开头加上 `license: …`\n"
+        "base: 基础模型 ann/x 无法使用：没有 model 仓库 ann/x，或它是私有的"
+    )
+    assert translate_reason("s1 is queued, so there is nothing to cancel", texts) == "s1 状态为 等待中，无可取消"
+    assert translate_reason("oh: <b>${x}</b>", texts) == "oh: <b>${x}</b>"
+    assert translate_reason(kept, {}) == kept, "in English as it is"
+    nested = "x" + " is gated" * 60
+    assert translate_reason(nested, texts).startswith("x")
 
 
 def test_rewording_a_sentence_does_not_lose_its_translation(board_app: object, texts: dict[str, Any]) -> None:

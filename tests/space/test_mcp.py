@@ -27,6 +27,7 @@ TOOLS = {
     "explain_metric",
     "list_benchmarks",
     "arena_ratings",
+    "submit_check",
 }
 Answer = TypeVar("Answer")
 

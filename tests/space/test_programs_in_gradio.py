@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from fixture_runs import write_runs
 
 from podeval.arena import Arena, Ballot
 from podeval.arena.ranking import Rankings
+from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.tables import Battle
 
@@ -131,9 +133,11 @@ def test_the_best_system_for_wer_in_english_a_check_of_a_repo_and_the_battles_of
     assert {system: battles_of(ratings, system) for system in met} == dict.fromkeys(met, 1)
 
 
-def test_the_same_two_questions_are_answered_by_the_tools_for_language_models(address: str, met: set[str]) -> None:
-    """What a check of a repo needs, somebody who is signed in, the tools do not have: they only read."""
+def test_the_same_three_questions_are_answered_by_the_tools_for_language_models(
+    address: str, hub_client: Any, met: set[str]
+) -> None:
     from test_mcp import asked, called
+    from walkthrough import REPO, TESTS, module_at
 
     async def work(client: Any) -> Any:
         return await client.list_tools()
@@ -149,6 +153,11 @@ def test_the_same_two_questions_are_answered_by_the_tools_for_language_models(ad
     )
     best = next(row for row in numbers["numbers"] if row["key"] == "wer" and row["rank_best"] == 1)
     assert (best["system"], best["better"]) == (BEST_IN_ENGLISH, "lower")
+    hub_client.repos.publish("models", REPO, module_at(TESTS / "submissions/conftest.py").model_files())
+    checked = called(address, tool("model repo", "queue nothing"), repo=REPO)
+    assert (checked["passed"], checked["refusals"]) == (True, [])
+    refused = called(address, tool("model repo", "queue nothing"), repo=REPO, task="podcast", track="write")
+    assert refused["refusals"][0]["code"] == "task-does-not-fit"
     ratings = called(address, tool("ratings by public votes", "number of battles"))
     assert {system: battles_of(ratings, system) for system in met} == dict.fromkeys(met, 1)
 
@@ -161,3 +170,58 @@ def test_a_refusal_is_a_sentence_for_the_program(program: Program) -> None:
         program.ask("numbers of one benchmark", board="nope")
     with pytest.raises(AppError, match=r"'nope nope' is no repo of the Hub; write owner/name"):
         program.ask("model repo", "queue nothing", repo="nope nope")
+
+
+def test_who_is_not_signed_in_has_a_model_repo_looked_over_as_anybody_sees_it_and_nothing_else(
+    board_app: ModuleType, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import submission_check
+    from auth import SignIn
+    from services import open_services
+    from submission_check import SubmissionCheck
+    from walkthrough import REPO, TESTS, module_at
+    from website import Site, TooMany
+
+    hub_client.repos.publish("models", REPO, module_at(TESTS / "submissions/conftest.py").model_files())
+    monkeypatch.setenv("HF_TOKEN", "hf_of_this_board")
+    asked: list[str | None] = []
+    answer = hub_client.repos.answer
+
+    def note_token(method: str, target: str, headers: Any, body: bytes) -> Any:
+        asked.append(headers.get("authorization"))
+        return answer(method, target, headers, body)
+
+    monkeypatch.setattr(hub_client.repos, "answer", note_token)
+    site = Site(open_services(write_runs(tmp_path / "runs"), None), SignIn(mode="oidc"))
+    checks, request = SubmissionCheck(site), make_request()
+    repo = {"repo": REPO, "benchmark": "real_pod", "track": "", "task": ""}
+    checked = checks.check(request, None, **repo)
+    assert checked["passed"] is True, checked
+    assert asked
+    assert set(asked) == {None}, "this board's token stays here"
+    assert site.services.desk is not None
+    assert site.services.desk.queue.all() == []
+    again = checks.check(request, checked["document"], **repo)
+    assert again["passed"] is True
+
+    outputs = {"source": {"kind": "outputs", "folder": "../../etc"}}
+    with pytest.raises(BadInput) as refused:
+        checks.check(request, outputs, **repo)
+    assert refused.value.code == "sign-in-to-check"
+    monkeypatch.setattr(submission_check, "VISITORS_RATE", "3/hour")
+    checks.check(make_request("192.0.2.9"), None, **repo)
+    with pytest.raises(TooMany):
+        checks.check(make_request("192.0.2.10"), None, **repo)
+    monkeypatch.setattr(submission_check, "VISITOR_RATE", "1/minute")
+    monkeypatch.setattr(submission_check, "VISITORS_RATE", "30/hour")
+    with pytest.raises(TooMany):
+        checks.check(request, None, **repo)
+
+
+def make_request(host: str = "192.0.2.1") -> Any:
+    """A request from an address, of nobody in particular."""
+    from starlette.requests import Request
+
+    scope = {"type": "http", "method": "POST", "path": "/gradio_api/call/submit_check", "headers": [], "session": {}}
+    scope |= {"query_string": b"", "client": (host, 4000), "server": ("board.example", 443), "scheme": "https"}
+    return Request(scope)

@@ -118,6 +118,26 @@ def test_what_is_typed_outlives_a_server_that_went_away_and_is_handed_in_once(
     assert row.document["system"]["name"] == NAME
 
 
+def test_gradio_speaks_the_language_of_the_page_also_when_its_server_is_away(
+    restarted: RestartedSite, visit: Any
+) -> None:
+    page = visit.page
+    page.goto(f"{restarted.address}/queue?lang=zh")
+    page.wait_for_selector("#queue-refresh")
+    assert page.evaluate("[navigator.language, document.documentElement.lang]") == ["zh-CN", "zh-CN"]
+    page.locator("#tab-score-button").click()
+    page.get_by_text("拖放").first.wait_for()
+    page.locator("#tab-queue-button").click()
+    restarted.stop()
+    page.click("#queue-refresh")
+    page.get_by_text("与服务器的连接已中断").wait_for()
+    said = page.locator(".toast-wrap").inner_text()
+    assert not [letter for letter in said if letter.isascii() and letter.isalpha()], said
+    with page.expect_navigation(timeout=30_000):
+        restarted.start()
+    page.wait_for_selector("#queue-refresh")
+
+
 @pytest.mark.long
 def test_what_was_taken_while_its_answer_was_lost_is_not_taken_twice_and_then_forgotten(
     restarted: RestartedSite, visit: Any

@@ -20,6 +20,7 @@ OF_THE_ENGINE = (
         "board/groups/",
         "refused/reasons/",
         "refused/sentences/",
+        "refused/states/",
     ),
     *("report/defect_heard/", "submit/asks/", "submit/helps/", "submit/tracks/"),
 )

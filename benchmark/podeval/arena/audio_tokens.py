@@ -15,6 +15,7 @@ from sqlalchemy.orm import aliased
 from podeval.arena import refusal
 from podeval.arena.protocols import EXCERPTS
 from podeval.arena.refusal import ArenaRefused
+from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle
@@ -92,11 +93,11 @@ class AudioTokens:
         """
         parts = self._secret.verify("audio", name)
         if parts is None or len(parts) != 3:
-            raise ArenaRefused(refusal.FORGED, "this is not the name of audio in this arena")
+            raise ArenaRefused(refusal.FORGED, write_sentence("not-a-name-of-audio"))
         battle, side, extent = parts
         row = self._read_row(battle)
         if self._clock() > row.expires_at + PLAYED_AFTER:
-            raise ArenaRefused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
+            raise ArenaRefused(refusal.EXPIRED, write_sentence("battle-over"))
         return self._find_turn(row.item, int(side)) if extent == "turn" else _find_side(row, side, extent)
 
     def forget(self) -> None:
@@ -109,7 +110,7 @@ class AudioTokens:
         with self._database.reading(one_state=False) as session:
             row = session.execute(_SOUNDS_OF_BATTLE, {"battle": battle}).one_or_none()
         if row is None:
-            raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-unknown"))
         return row
 
     def _find_turn(self, item: str, number: int) -> Audio:
@@ -119,7 +120,7 @@ class AudioTokens:
 
 def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
     if not (row.audio_a and row.audio_b):
-        raise ArenaRefused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
+        raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-recording-taken-down"))
     (start_a, end_a), (start_b, end_b) = row.excerpt["a"], row.excerpt["b"]
     first = Audio(row.audio_a, float(start_a), float(end_a), row.sha256_a, row.output_a)
     second = Audio(row.audio_b, float(start_b), float(end_b), row.sha256_b, row.output_b)

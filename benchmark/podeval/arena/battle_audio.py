@@ -12,6 +12,7 @@ from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.service import Arena
 from podeval.errors import PodevalError
+from podeval.sentences import write_sentence
 
 Found = TypeVar("Found")
 
@@ -76,11 +77,11 @@ class BattleAudio:
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
                     self._arena.retire(side.output, "its file is not what was taken in")
-            raise ArenaRefused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one") from error
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
             # What went wrong names the file, which names the system: it is for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)
-            raise ArenaRefused(refusal.UNKNOWN, "this recording cannot be played at present; skip this pair") from error
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gain(self, audio: Audio) -> float:
         target = self._arena.settings.loudness

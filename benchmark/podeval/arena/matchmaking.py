@@ -20,6 +20,7 @@ from podeval.arena.quick_ratings import strengths
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_table import dimensions_of
+from podeval.sentences import write_sentence
 from podeval.store.operator_settings import closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
@@ -141,11 +142,9 @@ class Matchmaker:
         }
         protocol, avoided, possible = _find_open(fields, (avoided, judged))
         if not possible and not dimensions_of(session):
-            raise ArenaRefused(NOTHING_YET, "there is nothing to compare here yet; come back later")
+            raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))
         if not possible:
-            raise ArenaRefused(
-                NOTHING_LEFT, "you have judged every comparison there is at present; thank you, come back later"
-            )
+            raise ArenaRefused(NOTHING_LEFT, write_sentence("all-judged"))
         chosen = protocol, pick_dimension(possible, seed=seed)
         with self._lock:
             # Others count battles while this one looks through them.

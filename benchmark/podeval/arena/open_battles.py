@@ -10,6 +10,7 @@ from podeval.arena import refusal
 from podeval.arena.matchmaking import time_open
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
+from podeval.sentences import write_sentence
 from podeval.store.tables import Battle, Erasure, Vote
 
 # Statements that every battle asks are made once: making one takes longer than asking it.
@@ -61,9 +62,9 @@ def keep_battle(session: Session, battle: Battle, now: datetime, settings: Arena
     same = {"low": battle.low, "high": battle.high, "item": battle.item, "purpose": battle.purpose}
     standing = session.execute(_STANDING_OF_VOTER, {**about, **same}).one()
     if standing.erased:
-        raise ArenaRefused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
+        raise ArenaRefused(refusal.UNKNOWN, write_sentence("voter-forgotten"))
     if standing.this_hour >= settings.most_an_hour:
-        raise ArenaRefused(refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later")
+        raise ArenaRefused(refusal.TOO_MANY, write_sentence("too-much-listening"))
     if (too_many := standing.unjudged + 1 - settings.most_open) > 0:
         for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
             lapsing.expires_at = now - timedelta(microseconds=1)

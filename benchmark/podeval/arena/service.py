@@ -25,6 +25,7 @@ from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.vote_table import dimensions_of, rating_table
 from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
+from podeval.sentences import write_sentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
@@ -149,7 +150,10 @@ class Arena:
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(refusal.CLOSED, reason)
         if protocol not in (None, *PROTOCOLS):
-            raise ArenaRefused(refusal.INVALID, f"{protocol!r:.40} is no protocol; there are {', '.join(PROTOCOLS)}")
+            raise ArenaRefused(
+                refusal.INVALID,
+                write_sentence("no-such-protocol", value=f"{protocol!r:.40}", choices=", ".join(PROTOCOLS)),
+            )
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
@@ -182,13 +186,13 @@ class Arena:
         with self.database.reading() as session:
             battle = session.get(Battle, battle_id)
             if battle is None:
-                raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+                raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-unknown"))
             if battle.voter != voter:
-                raise ArenaRefused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
+                raise ArenaRefused(refusal.FOREIGN, write_sentence("battle-of-another"))
             if session.scalar(select(Vote.number).where(Vote.battle == battle.id)) is not None:
-                raise ArenaRefused(refusal.REPLAYED, "this battle has been judged; each is judged once")
+                raise ArenaRefused(refusal.REPLAYED, write_sentence("battle-judged"))
             if self._clock() > battle.expires_at:
-                raise ArenaRefused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
+                raise ArenaRefused(refusal.EXPIRED, write_sentence("battle-lapsed"))
             return self._view(session, battle)
 
     def vote(self, voter: str, ballot: Ballot) -> Acknowledgement:
@@ -342,7 +346,7 @@ class Arena:
     def _battle_of(self, token: str) -> str:
         parts = self._secret.verify("battle", token) if isinstance(token, str) else None
         if parts is None or len(parts) != 1:
-            raise ArenaRefused(refusal.FORGED, "this is not a token of this arena; take a new battle")
+            raise ArenaRefused(refusal.FORGED, write_sentence("not-a-token"))
         return parts[0]
 
 

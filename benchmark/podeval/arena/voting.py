@@ -16,6 +16,7 @@ from podeval.arena.excerpt_choice import Span, heard_seconds, heard_share
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
+from podeval.sentences import write_sentence
 from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
 
 _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -72,21 +73,24 @@ def validate_ballot(ballot: Ballot) -> Ballot:
         ArenaRefused: a value is not possible; the message says which.
     """
     if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
-        raise ArenaRefused(
-            refusal.INVALID, "a vote's id is 8 to 64 letters, digits, - or _, chosen at random by the sender"
-        )
+        raise ArenaRefused(refusal.INVALID, write_sentence("vote-id-form"))
     if ballot.outcome not in OUTCOMES:
-        raise ArenaRefused(refusal.INVALID, f"{ballot.outcome!r:.40} is no outcome; there are {', '.join(OUTCOMES)}")
+        raise ArenaRefused(
+            refusal.INVALID,
+            write_sentence("no-such-outcome", value=f"{ballot.outcome!r:.40}", choices=", ".join(OUTCOMES)),
+        )
     if ballot.preference not in ("", *PREFERENCES) or (ballot.preference and ballot.outcome not in ("a", "b")):
         raise ArenaRefused(
             refusal.INVALID,
-            f"{ballot.preference!r:.40} is no preference; where A or B is better, it is {' or '.join(PREFERENCES)}",
+            write_sentence("no-such-preference", value=f"{ballot.preference!r:.40}", choices=" or ".join(PREFERENCES)),
         )
     if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
-        raise ArenaRefused(refusal.INVALID, "this comment cannot be read; write up to 2,000 characters")
+        raise ArenaRefused(refusal.INVALID, write_sentence("comment-unreadable"))
     for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
         if not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING:
-            raise ArenaRefused(refusal.INVALID, f"side {name} cannot have been playing for {seconds!r:.40} seconds")
+            raise ArenaRefused(
+                refusal.INVALID, write_sentence("cannot-have-played", side=name, seconds=f"{seconds!r:.40}")
+            )
     return ballot
 
 
@@ -119,20 +123,20 @@ def record(
     about = {"battle": battle_id, "voter": voter, "now": now}
     row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
     if row is None:
-        raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+        raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-unknown"))
     battle, *titles, judged_before = row
     if battle.voter != voter:
-        raise ArenaRefused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
+        raise ArenaRefused(refusal.FOREIGN, write_sentence("battle-of-another"))
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
     before = next((vote for vote in earlier if vote.battle == battle.id), None)
     if before is not None and before.id == ballot.id:
         return _acknowledge(before, *titles if may_tell(session, before, battle, settings) else (None, None))
     if before is not None:
-        raise ArenaRefused(refusal.REPLAYED, "this battle has been judged; each is judged once")
+        raise ArenaRefused(refusal.REPLAYED, write_sentence("battle-judged"))
     if earlier:
-        raise ArenaRefused(refusal.REPLAYED, "this vote's id belongs to another battle; choose a new one at random")
+        raise ArenaRefused(refusal.REPLAYED, write_sentence("vote-id-taken"))
     if now > battle.expires_at:
-        raise ArenaRefused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
+        raise ArenaRefused(refusal.EXPIRED, write_sentence("battle-lapsed"))
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
     amounts = [
@@ -150,7 +154,7 @@ def record(
             free = min(free, (now - judged_before).total_seconds())
         _refuse_unheard(amounts, lengths, free, battle.protocol, settings)
         if settings.comment_required and not comment:
-            raise ArenaRefused(refusal.NO_COMMENT, "please say in a few words why; a judgement needs a reason here")
+            raise ArenaRefused(refusal.NO_COMMENT, write_sentence("comment-needed"))
     vote = Vote(
         id=ballot.id,
         battle=battle.id,
@@ -222,14 +226,15 @@ def _refuse_unheard(
         if side.seconds + _HAIR < least:
             raise ArenaRefused(
                 refusal.NOT_HEARD,
-                f"please listen to more of side {name}: {side.seconds:.0f} s of it were played, "
-                f"{math.ceil(round(least, 3))} s are asked for",
+                write_sentence(
+                    "listen-to-more", side=name, seconds=f"{side.seconds:.0f}", needed=math.ceil(round(least, 3))
+                ),
             )
     needed = settings.needed_seconds(lengths[0], lengths[1], protocol)
     if free is not None and free < needed:
         raise ArenaRefused(
             refusal.TOO_SOON,
-            f"both sides cannot have been heard in {free:.0f} s; it takes at least {needed:.0f} s",
+            write_sentence("heard-too-soon", seconds=f"{free:.0f}", needed=f"{needed:.0f}"),
         )
 
 
@@ -243,14 +248,13 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
         container: of the sound with the silence after it, seconds.
     """
     if len(played) > _MOST_STRETCHES:
-        raise ArenaRefused(
-            refusal.INVALID, f"side {side} reports {len(played)} stretches played, more than a person makes"
-        )
+        raise ArenaRefused(refusal.INVALID, write_sentence("too-many-stretches", side=side, count=len(played)))
     for stretch in played:
         possible = isinstance(stretch, Sequence) and len(stretch) == 2 and all(_is_number(value) for value in stretch)
         if not possible or not -_BEYOND <= stretch[0] <= stretch[1] <= container + _BEYOND:
             raise ArenaRefused(
-                refusal.INVALID, f"side {side} of {container:.0f} s cannot have been played from {stretch!r:.60}"
+                refusal.INVALID,
+                write_sentence("stretch-impossible", side=side, length=f"{container:.0f}", stretch=f"{stretch!r:.60}"),
             )
     spans = [(float(begin), float(end)) for begin, end in played]
     return _Heard(heard_seconds(spans, (0.0, length)), heard_share(spans, (0.0, length)))

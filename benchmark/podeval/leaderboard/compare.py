@@ -23,6 +23,7 @@ from podeval.leaderboard.report_figures import (
 )
 from podeval.leaderboard.report_scores import BoardScores, Reading, ScoreCache
 from podeval.leaderboard.table import Row, names, number_or_none
+from podeval.sentences import write_sentence
 
 
 class UnknownSystem(BadInput):
@@ -155,9 +156,9 @@ def compare(
     by_id = {side.system: side for side in sides(board)}
     for system in (a, b):
         if system not in by_id:
-            raise UnknownSystem("there is no such system on this board; choose two from the list")
+            raise UnknownSystem(write_sentence("no-such-system"))
     if a == b:
-        raise UnknownSystem("a system is not compared with itself; choose two")
+        raise UnknownSystem(write_sentence("not-with-itself"))
     shared = places(board, a, b)
     where = _where(shared, benchmark)
     here = rows_at(board, where)
@@ -180,7 +181,7 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
     for _, where in shared:
         if not wished or where == benchmark or where.startswith(f"{wished}/"):
             return where
-    raise UnknownSystem("these two were not both measured there; no number of one can be set against one of the other")
+    raise UnknownSystem(write_sentence("never-measured-together"))
 
 
 def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str, str]:

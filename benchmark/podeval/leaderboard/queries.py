@@ -13,6 +13,7 @@ from podeval.leaderboard.report_scores import ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import number_or_none
 from podeval.metrics import catalogue
+from podeval.sentences import write_sentence
 
 MOST = 200
 """Most rows of an answer."""
@@ -185,7 +186,7 @@ class Questions:
         rows = board[board["benchmark"] == benchmark]
         if rows.empty:
             names = ", ".join(sorted(set(board["benchmark"]))) or "nothing"
-            raise BadInput(f"nothing was measured on {benchmark!r}; there are numbers on {names}")
+            raise BadInput(write_sentence("benchmark-not-measured", benchmark=f"{benchmark!r}", choices=names))
         return self._view(rows, benchmark, profile, metric, dimension, slice, split)
 
     def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[NumbersView]:
@@ -254,7 +255,7 @@ class Questions:
             BadInput: there is no such metric; the message lists the metrics.
         """
         if name not in catalogue.NAMES:
-            raise BadInput(f"there is no metric {name!r}; there are {', '.join(catalogue.NAMES)}")
+            raise BadInput(write_sentence("no-such-metric", metric=f"{name!r}", choices=", ".join(catalogue.NAMES)))
         metric = catalogue.get(name)
         return Explained(
             name=metric.name,
@@ -292,7 +293,7 @@ class Questions:
         board = self._folder.board()
         rows = board[board["system"] == system]
         if rows.empty:
-            raise BadInput(f"there is no system {system!r} on this board; search for it by a part of its name")
+            raise BadInput(write_sentence("system-unknown", system=f"{system!r}"))
         return rows
 
     def _view(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from podeval.errors import BadInput
+from podeval.sentences import write_sentence
 
 PAGE = "headphones"
 """Id of the check's page; no item has it."""
@@ -66,10 +67,10 @@ def read_answer(answer: Mapping[str, Any]) -> list[int]:
         BadInput: a trial is missing or unknown, or its answer is no interval.
     """
     if not isinstance(answer, Mapping) or set(answer) != set(TRIAL_NAMES):
-        raise BadInput(f"the headphone check asks for {', '.join(TRIAL_NAMES)}")
+        raise BadInput(write_sentence("headphone-check-asks", names=", ".join(TRIAL_NAMES)))
     for name, value in answer.items():
         if isinstance(value, bool) or value not in range(1, INTERVALS + 1):
-            raise BadInput(f"the headphone check: {name} is a whole number from 1 to {INTERVALS}")
+            raise BadInput(write_sentence("headphone-check-form", name=name, most=INTERVALS))
     return [int(answer[name]) for name in TRIAL_NAMES]
 
 

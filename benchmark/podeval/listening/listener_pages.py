@@ -15,6 +15,7 @@ from podeval.errors import BadInput
 from podeval.listening import headphones, questionnaire
 from podeval.listening.assignment import choose_alternative, choose_items, williams
 from podeval.listening.designs import Design, DesignItem, Stimulus
+from podeval.sentences import write_sentence
 from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
 from podeval.stats.screening import HIGH, LOW
 
@@ -53,7 +54,9 @@ class Page:
         for candidate, name in zip(self.letters, self.stimuli, strict=True):
             if candidate == letter:
                 return name
-        raise BadInput(f"page {self.id} has no recording {letter!r}; it has {', '.join(self.letters)}")
+        raise BadInput(
+            write_sentence("page-has-no-recording", page=self.id, side=f"{letter!r}", choices=", ".join(self.letters))
+        )
 
 
 def name_letters(count: int) -> list[str]:
@@ -123,7 +126,7 @@ def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
     anchors = {HIGH: design_item.high, LOW: design_item.low}
     stimulus = anchors.get(name) or design_item.stimuli.get(name)
     if stimulus is None:
-        raise BadInput(f"item {item} has no {name}")
+        raise BadInput(write_sentence("item-has-no", item=item, name=name))
     return stimulus
 
 
@@ -177,7 +180,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
         BadInput: a part is missing, unknown, out of range or lacks its reason.
     """
     if not isinstance(answer, Mapping):
-        raise BadInput(f"the answer to page {page.id} is one object with an entry for each question")
+        raise BadInput(write_sentence("answer-form", page=page.id))
     match design.kind:
         case "mushra":
             allowed = page.letters
@@ -200,7 +203,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
             _require_exactly(page, answer, ("abx",))
             side = _read_number(page, "abx", answer["abx"], -1, 1, whole=True)
             if not side:
-                raise BadInput(f"page {page.id} asks for a decision: X is A (-1) or X is B (1)")
+                raise BadInput(write_sentence("abx-decision", page=page.id))
             *sides, same = page.stimuli
             right = sides[side > 0] == same
             return [PageAnswer(same, "abx", float(right), " | ".join(sides))]
@@ -209,7 +212,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
             most = 2 if design.kind == "preference" else 1
             value = _read_number(page, "preference", answer["preference"], -most, most, whole=True)
             if not design.ties and not value:
-                raise BadInput(f"page {page.id} asks for a decision; no difference cannot be chosen in this test")
+                raise BadInput(write_sentence("no-tie-here", page=page.id))
             return [PageAnswer(page.stimuli[0], "preference", value, page.stimuli[1])]
 
 
@@ -220,7 +223,7 @@ def words(text: Any) -> str:
         BadInput: it is not a text.
     """
     if not isinstance(text, str):
-        raise BadInput(f"a reason is a text, not {type(text).__name__}")
+        raise BadInput(write_sentence("reason-form", kind=type(text).__name__))
     plain = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text[: 8 * questionnaire.MOST_WORDS])
     return re.sub(r"\s+", " ", plain).strip()[: questionnaire.MOST_WORDS]
 
@@ -232,7 +235,7 @@ def _read_rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[
     answers = [PageAnswer(system, name, _read_number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
     rationale = words(answer["rationale"])
     if not rationale:
-        raise BadInput(f"page {page.id} needs the reason for your judgement in a few words")
+        raise BadInput(write_sentence("page-needs-reason", page=page.id))
     return [*answers, PageAnswer(system, "rationale", None, rationale)]
 
 
@@ -258,7 +261,7 @@ def _read_questionnaire(
         value = _read_number(page, question.name, reply.get("mark"), 1, most, whole=True)
         reason = words(reply.get("reason", ""))
         if question.reason and not reason:
-            raise BadInput(f"page {page.id}: please say in a few words why you marked {question.name} {value:g}")
+            raise BadInput(write_sentence("reason-for-mark", page=page.id, name=question.name, value=f"{value:g}"))
         answers.append(PageAnswer(page.stimuli[0], question.name, value, reason))
     return answers
 
@@ -266,16 +269,26 @@ def _read_questionnaire(
 def _require_exactly(page: Page, answer: Mapping[str, Any], needed: Any, optional: Any = ()) -> None:
     missing = [name for name in needed if name not in answer]
     if missing:
-        raise BadInput(f"page {page.id} still asks for {', '.join(missing)}")
+        raise BadInput(write_sentence("page-asks-for", page=page.id, names=", ".join(missing)))
     if unknown := [str(name)[:40] for name in answer if name not in (*needed, *optional)]:
-        raise BadInput(f"page {page.id} does not ask for {', '.join(unknown[:5])}")
+        raise BadInput(write_sentence("page-does-not-ask-for", page=page.id, names=", ".join(unknown[:5])))
 
 
 def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bool = False) -> float:
     good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
     if not good or (whole and value != int(value)):
         kind = "a whole number" if whole else "a number"
-        raise BadInput(f"page {page.id}: {name} is {kind} from {low} to {high}, not {str(value)[:40]!r}")
+        raise BadInput(
+            write_sentence(
+                "value-out-of-range",
+                page=page.id,
+                name=name,
+                kind=kind,
+                low=low,
+                high=high,
+                value=f"{str(value)[:40]!r}",
+            )
+        )
     return float(value)
 
 

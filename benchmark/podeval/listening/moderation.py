@@ -3,6 +3,7 @@
 from podeval.errors import BadInput
 from podeval.listening import session_results
 from podeval.listening.service import Listening
+from podeval.sentences import write_sentence
 from podeval.store.operator_settings import validate_reason
 
 
@@ -23,5 +24,5 @@ def count_session(listening: Listening, test: str, listener: str, counted: bool,
     rows = session_results.sessions(listening.database, test)
     session = next((row.session for row in rows if row.listener == listener), None)
     if session is None:
-        raise BadInput(f"nobody of the name {listener} came to the test {test}")
+        raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
     listening.set_standing(session, counted=counted, reason=validate_reason(reason), by=by)

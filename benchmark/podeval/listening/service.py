@@ -42,6 +42,7 @@ from podeval.listening.sessions import (
     show_check,
     validate_played,
 )
+from podeval.sentences import write_sentence
 from podeval.store import operator_settings
 from podeval.store.database import Database
 from podeval.store.pseudonyms import find_pseudonym, make_pseudonym, remember_name
@@ -265,7 +266,7 @@ class Listening:
         """
         path = self.source(session_id, number, letter).audio
         if path is None:
-            raise BadInput(f"{letter} of page {number + 1} is a sound of the headphone check")
+            raise BadInput(write_sentence("sound-of-headphone-check", side=letter, page=number + 1))
         return path
 
     def save(
@@ -296,7 +297,7 @@ class Listening:
             # Check the answer, how much was heard, and the time.
             row = get_session(session, session_id)
             if row.finished_at is not None:
-                raise BadInput("this session is finished; its answers stand as they are")
+                raise BadInput(write_sentence("session-finished"))
             design, page = get_design(session, row.test), get_page(row, number)
             row.seen_at = now
             if page.id == headphones.PAGE and design.headphone_check:
@@ -339,7 +340,9 @@ class Listening:
                 stands = read_progress(session, row, design)
                 missing = [str(n + 1) for n in range(stands.pages) if n not in stands.saved]
                 if missing:
-                    raise BadInput(f"pages {', '.join(missing[:10])} of {stands.pages} are not answered yet")
+                    raise BadInput(
+                        write_sentence("pages-not-answered", pages=", ".join(missing[:10]), count=stands.pages)
+                    )
                 end_session(row, self._clock())
             return str(read_progress(session, row, design).completion_code)
 
@@ -352,7 +355,7 @@ class Listening:
             BadInput: there is no such session, or no reason is given.
         """
         if not reason.strip():
-            raise BadInput("say why; the reason is kept beside the session")
+            raise BadInput(write_sentence("say-why"))
         standing = "counted" if counted else "excluded"
 
         def work(session: Session) -> None:

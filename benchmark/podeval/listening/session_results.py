@@ -13,6 +13,7 @@ from podeval.errors import BadInput
 from podeval.listening.completion import Completion
 from podeval.listening.designs import PAIRED, Design, read_design
 from podeval.listening.headphones import count_right
+from podeval.sentences import write_sentence
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
 from podeval.store.database import Database
@@ -64,7 +65,7 @@ def get_design(session: Session, test: str) -> Design:
     """
     row = session.get(ListeningTest, test)
     if row is None:
-        raise BadInput(f"there is no listening test {test!r}; `podeval listening list` shows them")
+        raise BadInput(write_sentence("listening-test-unknown", test=f"{test!r}"))
     return read_design(row.design)
 
 
@@ -189,7 +190,7 @@ def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], d
     with database.reading() as session:
         design = get_design(session, test)
         if design.kind != "questionnaire":
-            raise BadInput(f"{test} is a {design.kind} test; only a questionnaire has answers with reasons")
+            raise BadInput(write_sentence("only-questionnaires", test=test, kind=design.kind))
         rated = [question.name for question in design.questions if question.labels] or [SPEAKERS, *RATED]
         rows = session.execute(
             select(ListeningSession.listener, ListeningRating)

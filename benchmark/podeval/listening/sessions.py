@@ -17,6 +17,7 @@ from podeval.listening.completion import Completion
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import Page, find_stimulus
 from podeval.listening.session_results import ATTENTION, HEADPHONES
+from podeval.sentences import write_sentence
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession
 
 
@@ -96,7 +97,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
     stimulus = {"reference": item.reference, "prompt": item.prompt_audio}.get(letter)
     stimulus = stimulus or find_stimulus(design, page.item, page.stimulus(letter))
     if stimulus.audio is None:
-        raise BadInput(f"{letter} of page {page.id} is a text")
+        raise BadInput(write_sentence("stimulus-is-text", side=letter, page=page.id))
     if letter in page.letters and design.kind == "abx":
         return StimulusSource(Path(stimulus.audio), find_longest(design, page) or None, blind=True)
     return StimulusSource(Path(stimulus.audio))
@@ -172,7 +173,7 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
     """
     row = session.get(ListeningSession, session_id) if len(session_id) <= 64 else None
     if row is None:
-        raise BadInput("there is no such listening session; begin again from the link you were given")
+        raise BadInput(write_sentence("no-such-session"))
     return row
 
 
@@ -183,7 +184,7 @@ def get_page(row: ListeningSession, number: int) -> Page:
         BadInput: there is no such page.
     """
     if not 0 <= number < len(row.pages):
-        raise BadInput(f"there is no page {number + 1}; this session has {len(row.pages)}")
+        raise BadInput(write_sentence("no-such-page", page=number + 1, count=len(row.pages)))
     return Page.of(row.pages[number])
 
 
@@ -268,9 +269,11 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
         share = shares.get(letter)
         good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
         if share is not None and not good:
-            raise BadInput(f"page {page.id}: the share heard of {letter} is a number from 0 to 1")
+            raise BadInput(write_sentence("share-heard-form", page=page.id, side=letter))
         if design.heard and (share is None or share < design.heard) and design.kind != "text_preference":
-            raise BadInput(f"page {page.id}: please listen to {letter} to at least {design.heard:.0%} first")
+            raise BadInput(
+                write_sentence("listen-to-share-first", page=page.id, side=letter, share=f"{design.heard:.0%}")
+            )
         if share is not None:
             # Two letters of an ABX page are one stimulus: what was heard least of counts.
             by_stimulus[name] = min(float(share), by_stimulus.get(name, 1.0))

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from podeval.benchmarks.benchmark import Item
 from podeval.runs.run_folder import Output, RunFolder
+from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
 from podeval.submissions.rules import Refusal, SubmissionRefused
@@ -87,10 +88,8 @@ def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item])
         mark = next((mark for mark in marks_of(run, output) if mark in marks), None) if output else None
         if mark is not None:
             why = _reason(database, marks[mark])
-            reason = f"what it says for the item {item.id} was taken down from this board: {why}"
-            raise SubmissionRefused(
-                Refusal("taken_down", f"{reason}; leave it out, or write to the operators if it is yours")
-            )
+            sentence = write_sentence("content-taken-down", item=item.id, why=why)
+            raise SubmissionRefused(Refusal("taken_down", sentence))
         yield item
 
 

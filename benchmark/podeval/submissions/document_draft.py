@@ -10,6 +10,7 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.hub import repo_info
 from podeval.hub.repo_info import RepoFacts
+from podeval.sentences import write_sentence
 from podeval.systems.submission import LANGUAGE, REPO, Task
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def draft_document(
     """
     repo = read_repo_name(repo)
     if not re.fullmatch(REPO, repo):
-        raise BadInput(f"{repo[:100]!r} is no repo of the Hub; write owner/name")
+        raise BadInput(write_sentence("no-repo-name", repo=repr(repo[:100])))
     tracks = (track or benchmarks.get(benchmark).tracks[0].name,)
     revision = repo_info.resolve(repo, api=api)
     facts = repo_info.facts(repo, revision, api=api)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.sentences import write_sentence
 from podeval.store.files import write_json
 from podeval.submissions import supplied_outputs
 from podeval.submissions.folder_digest import folder_digest
@@ -49,7 +50,7 @@ def fetch(
         case Outputs() | Human():
             beside = Path(document_folder) / str(source.folder)
             return _fetch_once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
-    raise BadInput(f"a source of kind {source.kind} has no files")
+    raise BadInput(write_sentence("kind-without-files", kind=source.kind))
 
 
 def _fetch_once(folder: Path, get: Any) -> Path:
@@ -81,7 +82,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
         )
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
         raise BadInput(
-            f"the Hub did not hand out {source.repo} ({error.__cause__ or error}); try again later"
+            write_sentence("hub-did-not-hand-out", repo=source.repo, problem=error.__cause__ or error)
         ) from None
     shutil.rmtree(folder / ".cache", ignore_errors=True)
     supplied_outputs.list_files(folder)
@@ -90,8 +91,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
 def _copy(source: Path, folder: Path, content: str) -> None:
     """Copy the plain files of a folder as the gate checked them; links that were added later are not followed."""
     if is_upload(str(source.parent)) and source.parent.is_dir() and not source.is_dir():
-        message = "the uploaded recordings are kept for a week after a submission ended, and are gone"
-        raise SubmissionRefused(Refusal("exists", f"{message}; upload them and submit again"))
+        raise SubmissionRefused(Refusal("exists", write_sentence("upload-gone")))
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
@@ -102,10 +102,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
         with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
     if content and folder_digest(folder) != content:
-        message = f"the folder {source.name} was changed after it was submitted"
-        raise SubmissionRefused(
-            Refusal("pinned", f"{message}; submit it again, what is measured is what was submitted")
-        )
+        raise SubmissionRefused(Refusal("pinned", write_sentence("folder-changed", folder=source.name)))
 
 
 def _make_readable(folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
+from podeval.sentences import write_sentence
 from podeval.submissions import supplied_outputs
 from podeval.submissions.benchmark_entries import TASKS, entries
 from podeval.submissions.folder_digest import folder_digest
@@ -118,8 +119,7 @@ class Gate:
                 return self._check_outputs(document, source, document_folder)
             case BuiltIn():
                 return PinnedSource(licence=document.system.licence)
-        message = f"sources of kind {source.kind} are not run: their figures are shown as they are printed"
-        raise SubmissionRefused(Refusal("document", f"{message}; put the folder under submissions/"))
+        raise SubmissionRefused(Refusal("document", write_sentence("kind-not-run", kind=source.kind)))
 
     def _check_model(self, document: Submission, source: Model) -> PinnedSource:
         repo = self._read_facts(source.repo, source.revision)
@@ -132,17 +132,15 @@ class Gate:
             parts += [under] if under else []
         else:
             if source.base is not None:
-                refusals.append(Refusal("base", f"{source.repo} is no adapter repo; leave source.base out"))
+                refusals.append(Refusal("base", write_sentence("no-adapter-repo", repo=source.repo)))
             if "config.json" not in repo.files:
-                refusals.append(Refusal("task", f"{source.repo} has no config.json; save it with save_pretrained"))
+                refusals.append(Refusal("task", write_sentence("no-config", repo=source.repo)))
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
         refusals += _check_size(size, count, self.limits)
         if (beside := sum(map(_count_other_bytes, parts))) > self.limits.other_bytes:
-            message = f"{beside / 10**9:.1f} GB of configs, tokenizers and voices lie beside the weights"
-            refusals.append(
-                Refusal("volume", f"{message}, more than {self.limits.other_bytes / 10**9:g} GB; remove some")
-            )
+            sizes = {"size": f"{beside / 10**9:.1f}", "most": f"{self.limits.other_bytes / 10**9:g}"}
+            refusals.append(Refusal("volume", write_sentence("beside-weights-too-large", **sizes)))
         if refusals:
             raise SubmissionRefused(*refusals)
         return PinnedSource(
@@ -161,23 +159,23 @@ class Gate:
         config = repo.configs.get("adapter_config.json")
         stated = config.get("base_model_name_or_path") if isinstance(config, dict) else None
         if not isinstance(stated, str) or not re.fullmatch(r"[\w.-]+/[\w.-]+", stated, re.ASCII):
-            message = "adapter_config.json names no repo as base_model_name_or_path; write it as owner/name"
-            refusals.append(Refusal("base", message))
+            refusals.append(Refusal("base", write_sentence("base-not-named")))
             return None, None
         if stated_base is not None and stated_base.repo != stated:
-            message = f"adapter_config.json adapts {stated}, source.base says {stated_base.repo}; make them the same"
-            refusals.append(Refusal("base", message))
+            refusals.append(Refusal("base", write_sentence("base-differs", stated=stated, named=stated_base.repo)))
             return None, None
         try:
             pinned = stated_base or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
             under = self._read_facts(pinned.repo, pinned.revision)
         except (SubmissionRefused, NotThere, NotReadable, ValueError) as error:
-            refusals.append(Refusal("base", f"the base {stated} cannot be used: {_shorten(error)}"))
+            refusals.append(Refusal("base", write_sentence("base-unusable", repo=stated, problem=_shorten(error))))
             return None, None
         problems = [*check_repo(under, None, self.limits), *_check_weights(under)]
         if "adapter_config.json" in under.files:
-            problems.append(Refusal("base", "it is an adapter itself; merge it first"))
-        refusals += [Refusal("base", f"{pinned.repo}, which it adapts, does not pass ({each})") for each in problems]
+            problems.append(Refusal("base", write_sentence("base-is-adapter")))
+        for each in problems:
+            about = {"repo": pinned.repo, "rule": each.rule, "problem": each.message}
+            refusals.append(Refusal("base", write_sentence("base-does-not-pass", **about)))
         return pinned, under
 
     def _check_outputs(
@@ -193,8 +191,7 @@ class Gate:
             def read(name: str) -> bytes:
                 return hub.content(repo, revision, name, api=self.api, kind="dataset")
         elif document_folder is None or not (self.local or document_folder == self.uploads):
-            message = "outputs come from a dataset repo or an upload here, not from a folder; name repo and revision"
-            raise SubmissionRefused(Refusal("exists", message))
+            raise SubmissionRefused(Refusal("exists", write_sentence("outputs-from-folder")))
         else:
             folder = document_folder / str(source.folder)
             files, read = supplied_outputs.list_files(folder), lambda name: (folder / name).read_bytes()
@@ -215,10 +212,11 @@ class Gate:
         try:
             return hub.facts(repo, revision, api=self.api, kind=kind)
         except NotThere as error:
-            raise SubmissionRefused(Refusal("exists", f"{error}; check source.repo and source.revision")) from None
+            problem = write_sentence("repo-not-there", problem=str(error))
+            raise SubmissionRefused(Refusal("exists", problem)) from None
         except NotReadable as error:
-            message = f"{error}; open it, or grant podeval access and submit again"
-            raise SubmissionRefused(Refusal("readable", message)) from None
+            problem = write_sentence("repo-not-readable", problem=str(error))
+            raise SubmissionRefused(Refusal("readable", problem)) from None
 
 
 def _count_other_bytes(repo: RepoFacts) -> int:
@@ -233,30 +231,28 @@ def _count_other_bytes(repo: RepoFacts) -> int:
 def check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Check the rules that apply to models and to outputs."""
     if repo.private:
-        yield Refusal("readable", f"{repo.repo} is private; make it public")
+        yield Refusal("readable", write_sentence("repo-private", repo=repo.repo))
     if repo.gated:
-        yield Refusal("readable", f"{repo.repo} is gated; anyone must be able to check a result, so open it")
+        yield Refusal("readable", write_sentence("repo-gated", repo=repo.repo))
     if not repo.on_main:
-        message = f"{repo.revision[:12]} is not in the history of main (a pull request's commit is its author's)"
-        yield Refusal("pinned", f"{message}; name a commit of the main branch of {repo.repo}")
+        yield Refusal("pinned", write_sentence("commit-off-main", revision=repo.revision[:12], repo=repo.repo))
     yield from _check_card(repo, licence)
     if len(repo.files) > limits.files:
-        yield Refusal("volume", f"{repo.repo} holds {len(repo.files)} files, more than {limits.files}; remove some")
+        counts = {"count": len(repo.files), "most": limits.files}
+        yield Refusal("volume", write_sentence("too-many-files", repo=repo.repo, **counts))
     if (count := sum(map(hub.is_config, repo.files))) > hub.CONFIGS_MOST:
-        yield Refusal("volume", f"{repo.repo} holds {count} configs, more than {hub.CONFIGS_MOST}; remove some")
+        counts = {"count": count, "most": hub.CONFIGS_MOST}
+        yield Refusal("volume", write_sentence("too-many-configs", repo=repo.repo, **counts))
     if code := [name for name in repo.files if name.lower().endswith(CODE)]:
-        yield Refusal(
-            "code", f"{repo.repo} holds {_list_some(code)}; remove it, or publish the model without it elsewhere"
-        )
+        yield Refusal("code", write_sentence("repo-holds-code", repo=repo.repo, files=_list_some(code)))
 
 
 def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
     if len(repo.card_text.strip()) < _CARD_LEAST:
-        message = f"{repo.repo} has no card worth the name (README.md with at least {_CARD_LEAST} characters)"
-        yield Refusal("card", f"{message}; say what it is, what it was trained on and how it is used")
+        yield Refusal("card", write_sentence("card-too-short", repo=repo.repo, least=_CARD_LEAST))
     stated = repo.card.get("license")
     if not isinstance(stated, str) or not stated.strip():
-        yield Refusal("licence", f"the card of {repo.repo} states no licence; add `license: …` at its head")
+        yield Refusal("licence", write_sentence("card-without-licence", repo=repo.repo))
         return
     licence_name = repo.card.get("license_name")
     # Only text: a list of lists of the same lists is short in YAML and without end in words.
@@ -267,44 +263,41 @@ def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
         and licence.casefold() not in names
         and not (stated in _OPEN_LICENCES and licence in ("proprietary", "unknown"))
     ):
-        message = f"the card of {repo.repo} says {licence_name or stated}, system.licence says {licence}"
-        yield Refusal("licence", f"{message}; make them the same")
+        both = {"stated": licence_name or stated, "licence": licence}
+        yield Refusal("licence", write_sentence("licences-differ", repo=repo.repo, **both))
 
 
 def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can hold code."""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS)]
     if unsafe:
-        message = f"{repo.repo} holds {_list_some(unsafe)}, which can run code when it is read"
-        yield Refusal(
-            "safetensors", f"{message}; save with save_pretrained(safe_serialization=True) and remove the rest"
-        )
+        yield Refusal("safetensors", write_sentence("unsafe-weights", repo=repo.repo, files=_list_some(unsafe)))
     if not repo.weights:
-        yield Refusal("safetensors", f"{repo.repo} has no .safetensors file; save it with save_pretrained")
+        yield Refusal("safetensors", write_sentence("no-weights", repo=repo.repo))
     if len(repo.weights) > hub.SHARDS_MOST:
-        message = f"{repo.repo} holds {len(repo.weights)} files of weights, more than {hub.SHARDS_MOST}"
-        yield Refusal("safetensors", f"{message}; save it in larger shards")
+        counts = {"count": len(repo.weights), "most": hub.SHARDS_MOST}
+        yield Refusal("safetensors", write_sentence("too-many-shards", repo=repo.repo, **counts))
         return
     for name, weights in repo.weights.items():
         size = repo.files[name]
         if weights is None:
-            yield Refusal("safetensors", f"the header of {name} cannot be read; upload the file again")
+            yield Refusal("safetensors", write_sentence("weights-header-unreadable", file=name))
         elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
-            message = f"{name} is {size} bytes, but its header speaks of {weights.claimed}"
-            yield Refusal("safetensors", f"{message}; upload the whole file")
+            sizes = {"size": size, "claimed": weights.claimed}
+            yield Refusal("safetensors", write_sentence("weights-of-other-size", file=name, **sizes))
     for name, config in repo.configs.items():
         if fields := sorted(hub.keys(config) & set(_ASKS_FOR_CODE)):
-            message = f"{name} of {repo.repo} has {', '.join(fields)}, which asks to run the repo's own code"
-            yield Refusal("remote_code", f"{message}; only classes of transformers are run, remove it")
+            about = {"file": name, "repo": repo.repo, "fields": ", ".join(fields)}
+            yield Refusal("remote_code", write_sentence("config-asks-for-code", **about))
 
 
 def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
     if size > limits.weight_bytes:
-        message = f"the weights are {size / 1e9:.1f} GB, this board runs up to {limits.weight_bytes / 1e9:.0f} GB"
-        yield Refusal("size", f"{message}; submit a smaller model, or the outputs (kind: outputs)")
+        sizes = {"size": f"{size / 1e9:.1f}", "most": f"{limits.weight_bytes / 1e9:.0f}"}
+        yield Refusal("size", write_sentence("weights-too-large", **sizes))
     elif count > limits.parameters:
-        message = f"the model has {count / 1e9:.1f} G parameters, this board runs up to {limits.parameters / 1e9:.0f} G"
-        yield Refusal("size", f"{message}; submit a smaller model, or the outputs (kind: outputs)")
+        counts = {"count": f"{count / 1e9:.1f}", "most": f"{limits.parameters / 1e9:.0f}"}
+        yield Refusal("size", write_sentence("too-many-parameters", **counts))
 
 
 def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
@@ -314,13 +307,13 @@ def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
     try:
         adapter_for(task)
     except (BadInput, ImportError) as error:
-        yield Refusal("task", f"{error}; submit the outputs (kind: outputs)")
+        yield Refusal("task", write_sentence("no-adapter-for-task", problem=str(error)))
     for entry in document.benchmarks:
         wrong = [track for track in entry.tracks if task not in TASKS.get(track, ())]
         if wrong:
-            message = f"a {task} model does not do the track {', '.join(wrong)} of {entry.name}"
             fitting = ", ".join(sorted({each for track in wrong for each in TASKS.get(track, ())})) or "no model"
-            yield Refusal("task", f"{message}, {fitting} does; change source.task or the tracks")
+            about = {"task": task, "tracks": ", ".join(wrong), "benchmark": entry.name, "fitting": fitting}
+            yield Refusal("task", write_sentence("task-does-not-fit", **about))
 
 
 def _list_some(names: list[str]) -> str:

@@ -13,6 +13,7 @@ from podeval.audio.transcode import Bounds
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.runs.run_folder import RunFolder
+from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
@@ -273,4 +274,5 @@ class SandboxRunner:
             if (absent := adapter_for(self.task).available()) is not None:
                 raise MachineFault(absent)
             raise OursFailed(reason)
-        raise Unusable(f"the outputs cannot be read: {reason}" if self.task == OUTPUTS else f"{UNUSABLE}: {reason}")
+        code = "outputs-unreadable" if self.task == OUTPUTS else "model-cannot-run"
+        raise Unusable(write_sentence(code, why=reason))

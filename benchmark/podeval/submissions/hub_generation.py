@@ -19,10 +19,11 @@ from podeval.hub.buckets import BucketFolder
 from podeval.hub.commits import AppendOnly
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, labels_of
+from podeval.sentences import write_sentence
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.generation import UNUSABLE, GenerationSettings, Unusable
+from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.hub_results import FetchedResults, TooMuch
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of, write_asks, write_job
@@ -166,7 +167,7 @@ class HubRounds:
         row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:
             ledger.settle(row, None)
-            raise Unusable(f"it is not done after {MOST_ROUNDS} jobs; it needs another machine")
+            raise Unusable(write_sentence("not-done-after-jobs", count=MOST_ROUNDS))
         try:
             folder, job = self._make_folder(row), self._find_or_start(row, missing)
         except JobGone:
@@ -201,7 +202,7 @@ class HubRounds:
         ledger.settle(row, job)
         shutil.rmtree(folder, ignore_errors=True)
         if results.refused:
-            raise Unusable(f"{UNUSABLE}: {redact(results.refused)[:1_000]}")
+            raise Unusable(write_sentence("model-cannot-run", why=redact(results.refused)[:1_000]))
         if results.ours:
             raise OursFailed(redact(results.ours[0])[:1_000])
         if ended.failure and not ended.seconds and not results.done and not results.end:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import PodevalError
 from podeval.runs.hf_jobs import HfJobs
+from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import HubJob
@@ -64,8 +65,9 @@ class Ledger:
         cost, now = jobs.at_most(per_minute), self.clock()
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
         if cost > self.budget:
-            advice = "take a cheaper machine or fewer minutes, or raise the budget"
-            raise TooExpensive(f"{about}, the budget of all is {self.budget:.2f}; {advice}")
+            sums = {"cost": f"{cost:.2f}", "budget": f"{self.budget:.2f}"}
+            asked = {"id": submission, "machine": jobs.flavour, "minutes": jobs.minutes}
+            raise TooExpensive(write_sentence("job-too-expensive", **asked, **sums))
 
         def take(session: Session) -> HubJob:
             rounds = list(session.scalars(_rounds(submission, run)))

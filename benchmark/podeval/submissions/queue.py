@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
+from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionRow
 from podeval.submissions.queue_order import order_submissions
@@ -238,12 +239,13 @@ class Queue(QueueReader):
         def stop(session: Session) -> SubmissionRow:
             row = get_row(session, id)
             if row.state not in OPEN:
-                raise BadInput(f"{id} is {row.state}, so there is nothing to cancel")
+                raise BadInput(write_sentence("nothing-to-cancel", id=id, state=row.state))
             if (lease := session.get(Lease, id)) is not None:
                 session.delete(lease)
             if also is not None:
                 also(session)
-            why = f"cancelled by {by}" + (f": {reason}" if reason else "")
+            code = "cancelled-by-because" if reason else "cancelled-by"
+            why = write_sentence(code, who=by, **({"why": reason} if reason else {}))
             return change_state(session, id, row.state, "cancelled", self._clock(), by=by, reason=why)
 
         return self.database.write(stop)
@@ -265,9 +267,9 @@ class Queue(QueueReader):
         def again(session: Session) -> SubmissionRow:
             row = get_row(session, id)
             if row.state not in ("failed", "cancelled"):
-                raise BadInput(f"{id} is {row.state}; only failed and cancelled submissions are tried again")
+                raise BadInput(write_sentence("not-tried-again", id=id, state=row.state))
             if not row.pinned:
-                raise BadInput(f"{id} was cancelled before it was checked; submit it again")
+                raise BadInput(write_sentence("never-checked", id=id))
             refuse_duplicate(session, row.digest, row.system, row.owner)
             if also is not None:
                 also(session)
@@ -312,7 +314,7 @@ class Queue(QueueReader):
         for lease in lapsed:
             row = get_row(session, lease.submission)
             session.delete(lease)
-            reason = f"the worker {lease.worker} fell silent"
+            reason = write_sentence("worker-silent", worker=lease.worker)
             self._return(session, row, "queue", reason, now, failed=True)
         return [lease.submission for lease in lapsed]
 
@@ -339,7 +341,7 @@ class Queue(QueueReader):
     ) -> str:
         failures = row.failures + failed
         if failures >= self.policy.failures_allowed:
-            message = f"given up after {failures} attempts without a finished item; the last: {reason}"
+            message = write_sentence("given-up", count=failures, why=reason)
             change_state(
                 session,
                 row.id,

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from podeval.sentences import write_sentence
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.folder_digest import folder_digest
@@ -80,24 +81,22 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
     """
     query = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
     if (other := session.scalars(query.where(SubmissionRow.digest == mark)).first()) is not None:
-        again = "change what is in the folder" if other.document["source"].get("folder") else "submit another revision"
-        raise SubmissionRefused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; {again}"))
+        code = "same-folder-submitted" if other.document["source"].get("folder") else "same-submitted"
+        raise SubmissionRefused(Refusal("duplicate", write_sentence(code, state=other.state, id=other.id)))
     gone = (
         select(OperatorAction.reason)
         .join(SubmissionRow, SubmissionRow.id == OperatorAction.subject)
         .where(OperatorAction.action == TAKEN_DOWN, SubmissionRow.digest == mark)
     )
     if (reason := session.scalars(gone.limit(1)).first()) is not None:
-        message = f"the operators of this board took the same down: {reason}; submit a revision that mends it"
-        raise SubmissionRefused(Refusal("duplicate", message))
+        raise SubmissionRefused(Refusal("duplicate", write_sentence("same-taken-down", why=reason)))
     same_system = query.where(SubmissionRow.system == system)
     if (other := session.scalars(same_system.where(SubmissionRow.owner != owner)).first()) is not None:
-        raise SubmissionRefused(
-            Refusal("duplicate", f"the system id {system} is {other.owner}'s; choose another system.id")
-        )
+        raise SubmissionRefused(Refusal("duplicate", write_sentence("id-of-another", system=system, owner=other.owner)))
     if (other := session.scalars(same_system.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
-        message = f"{other.id} of the same system is {other.state}; cancel it or wait for its end"
-        raise SubmissionRefused(Refusal("duplicate", message))
+        raise SubmissionRefused(
+            Refusal("duplicate", write_sentence("system-under-way", id=other.id, state=other.state))
+        )
 
 
 def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
@@ -113,12 +112,8 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
     recent = session.scalar(of_owner.where(day)) or 0
     if busy >= policy.open_per_owner:
-        raise SubmissionRefused(
-            Refusal("quota", f"{owner} has {busy} submissions under way; wait for one or cancel one")
-        )
+        raise SubmissionRefused(Refusal("quota", write_sentence("too-many-under-way", owner=owner, count=busy)))
     if recent >= policy.day_per_owner:
-        raise SubmissionRefused(Refusal("quota", f"{owner} submitted {recent} times in 24 hours; try again tomorrow"))
+        raise SubmissionRefused(Refusal("quota", write_sentence("too-many-today", owner=owner, count=recent)))
     if under_way >= policy.most_waiting:
-        raise SubmissionRefused(
-            Refusal("quota", f"{under_way} submissions are waiting; try again when there are fewer")
-        )
+        raise SubmissionRefused(Refusal("quota", write_sentence("queue-full", count=under_way)))

@@ -24,6 +24,7 @@ from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.audio.transcode import Bounds
 from podeval.errors import BadAudio, BadInput
+from podeval.sentences import write_sentence
 
 REPORT, RECORDINGS = "unpacked.json", "recordings"
 
@@ -96,16 +97,16 @@ def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLim
             with zipfile.ZipFile(file) as opened:
                 entries = opened.infolist()
                 if len(entries) != count:
-                    raise BadInput("the zip says it holds another number of files than it lists; make it again")
+                    raise BadInput(write_sentence("zip-other-count"))
                 chosen, ignored = _choose_recordings(entries, limits)
                 _check_overlaps(file, entries, opened.start_dir)
                 _check_sizes(chosen, file.seek(0, os.SEEK_END), limits)
                 named = _name_recordings(chosen, runs)
                 return _write_all(opened, named, folder, ignored)
         except UnicodeDecodeError:
-            raise BadInput("the names in the zip are not UTF-8; name each recording by its item") from None
+            raise BadInput(write_sentence("zip-names-not-utf8")) from None
         except (zipfile.BadZipFile, NotImplementedError, struct.error, OverflowError, ValueError) as error:
-            raise BadInput(f"the zip cannot be read ({error}); make it again") from None
+            raise BadInput(write_sentence("zip-unreadable", problem=str(error))) from None
 
 
 def _check_end(file: BinaryIO, limits: ZipLimits) -> int:
@@ -116,7 +117,7 @@ def _check_end(file: BinaryIO, limits: ZipLimits) -> int:
     """
     size = file.seek(0, os.SEEK_END)
     if size > limits.archive_bytes:
-        raise BadInput(f"the zip is {_size(size)}, {_size(limits.archive_bytes)} are the most; send FLAC or Opus")
+        raise BadInput(write_sentence("zip-too-large", size=_size(size), most=_size(limits.archive_bytes)))
     file.seek(max(0, size - _END.size - _LONGEST_COMMENT))
     tail = file.read()
     last = len(tail) - _END.size
@@ -124,14 +125,15 @@ def _check_end(file: BinaryIO, limits: ZipLimits) -> int:
     is_last = last >= 0 and tail[last : last + 4] == _END_SIGN and tail[-2:] == b"\0\0"
     at = last if is_last else tail.rfind(_END_SIGN)
     if at < 0 or at + _END.size > len(tail):
-        raise BadInput("this is no zip, or a part of it is missing; zip the recordings again")
+        raise BadInput(write_sentence("zip-is-none"))
     _, disk, start_disk, _, count, directory, start, _ = _END.unpack_from(tail, at)
     if tail[max(0, at - 20) :][:4] == _LOCATOR_SIGN or 0xFFFF in (count, disk) or 0xFFFFFFFF in (directory, start):
-        raise BadInput("the zip is of the kind for archives of more than 4 GB or 65,535 files; make a plain one")
+        raise BadInput(write_sentence("zip-is-64"))
     if disk or start_disk:
-        raise BadInput("the zip is one part of several; make one file of it")
+        raise BadInput(write_sentence("zip-in-parts"))
     if count > limits.entries or directory > limits.directory_bytes:
-        raise BadInput(f"the zip lists {count:,} files, {limits.entries:,} are the most; leave out all but recordings")
+        counts = {"count": f"{count:,}", "most": f"{limits.entries:,}"}
+        raise BadInput(write_sentence("zip-too-many-files", **counts))
     return int(count)
 
 
@@ -149,14 +151,14 @@ def _choose_recordings(
         shown = repr(name[:100])
         parts = name.removesuffix("/").split("/")
         if _CONTROL.search(name) or name != entry.filename or not all(parts) or {".", ".."} & set(parts):
-            raise BadInput(f"{shown} leads out of the zip or is no plain path; zip the folder of recordings itself")
+            raise BadInput(write_sentence("zip-leads-out", file=shown))
         if any(_DEVICE.fullmatch(part) for part in parts):
-            raise BadInput(f"{shown} is the name of a device on some machines; name each recording by its item")
+            raise BadInput(write_sentence("zip-device-name", file=shown))
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise BadInput(f"{shown} is a link or no plain file; put the file itself into the zip")
+            raise BadInput(write_sentence("zip-holds-link", file=shown))
         if entry.flag_bits & _ENCRYPTED:
-            raise BadInput(f"{shown} is encrypted; zip the recordings without a password")
+            raise BadInput(write_sentence("zip-encrypted", file=shown))
         if entry.is_dir():
             continue
         hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
@@ -164,13 +166,13 @@ def _choose_recordings(
             ignored += [] if hidden else [name]
             continue
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BadInput(f"{shown} is packed in an unusual way; zip it plainly (deflate, or not compressed)")
+            raise BadInput(write_sentence("zip-packed-oddly", file=shown))
         chosen.append(entry)
     if not chosen:
-        endings = ", ".join(AUDIO_ENDINGS)
-        raise BadInput(f"there is no recording in the zip ({endings}); name each by its item, as in the zip of scripts")
+        raise BadInput(write_sentence("zip-without-recording", endings=", ".join(AUDIO_ENDINGS)))
     if len(chosen) > limits.recordings:
-        raise BadInput(f"the zip holds {len(chosen):,} recordings, {limits.recordings:,} are the most")
+        counts = {"count": f"{len(chosen):,}", "most": f"{limits.recordings:,}"}
+        raise BadInput(write_sentence("zip-too-many-recordings", **counts))
     return chosen, ignored
 
 
@@ -182,7 +184,7 @@ def _check_overlaps(file: BinaryIO, entries: Sequence[zipfile.ZipInfo], end: int
         sign, name_bytes, extra_bytes = _ENTRY.unpack(file.read(_ENTRY.size))
         after = entry.header_offset + _ENTRY.size + name_bytes + extra_bytes + entry.compress_size
         if sign != _ENTRY_SIGN or entry.header_offset < before or after > end:
-            raise BadInput("files in the zip lie over one another or are not where it says; make it again")
+            raise BadInput(write_sentence("zip-overlaps"))
         before = after
 
 
@@ -190,18 +192,15 @@ def _check_sizes(chosen: Sequence[zipfile.ZipInfo], size: int, limits: ZipLimits
     """Refuse what would unpack to more than is allowed."""
     for entry in chosen:
         if entry.file_size > limits.recording_bytes:
-            message = (
-                f"{entry.filename[:100]!r} is {_size(entry.file_size)}, {_size(limits.recording_bytes)} are the most"
-            )
-            raise BadInput(f"{message} for one recording; send it as FLAC")
+            sizes = {"size": _size(entry.file_size), "most": _size(limits.recording_bytes)}
+            raise BadInput(write_sentence("zip-recording-too-large", file=repr(entry.filename[:100]), **sizes))
     total = sum(entry.file_size for entry in chosen)
     if total > limits.unpacked_bytes:
-        raise BadInput(
-            f"the recordings unpack to {_size(total)}, {_size(limits.unpacked_bytes)} are the most; send FLAC"
-        )
+        sizes = {"size": _size(total), "most": _size(limits.unpacked_bytes)}
+        raise BadInput(write_sentence("zip-unpacks-too-large", **sizes))
     if total > limits.expansion * size + _SPARE_BYTES:
-        message = f"the recordings unpack to {total // max(1, size):,} times the size of the zip"
-        raise BadInput(f"{message}, {limits.expansion:g} times is the most; send FLAC")
+        sizes = {"times": f"{total // max(1, size):,}", "most": f"{limits.expansion:g}"}
+        raise BadInput(write_sentence("zip-expands-too-much", **sizes))
 
 
 def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> dict[str, zipfile.ZipInfo]:
@@ -222,14 +221,13 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     for entry in chosen:
         name = "/".join(entry.filename.split("/")[skipped:])
         if not _PLAIN.fullmatch(name):
-            message = f"{name[:100]!r} is the name of no item (letters, digits, dot, dash, underscore)"
-            raise BadInput(f"{message}; name each recording by its item, as in the zip of scripts")
+            raise BadInput(write_sentence("zip-name-of-no-item", file=repr(name[:100])))
         if name.casefold() in taken:
-            raise BadInput(f"{name!r} is in the zip twice; keep one")
+            raise BadInput(write_sentence("zip-name-twice", file=repr(name)))
         taken.add(name.casefold())
         named[name] = entry
     if inside := {parent for name in taken for parent in _parents(name)} & taken:
-        raise BadInput(f"{min(inside)!r} is a file and a folder in the zip; make it again")
+        raise BadInput(write_sentence("zip-file-and-folder", file=repr(min(inside))))
     return named
 
 

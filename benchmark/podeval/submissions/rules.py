@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from podeval.errors import BadInput
+from podeval.sentences import write_sentence
 
 RULES = {
     "document": "the document is valid and describes something that can be run",
@@ -50,7 +51,7 @@ class SubmissionRefused(BadInput):
 
     def __init__(self, *refusals: Refusal) -> None:
         self.refusals = refusals
-        super().__init__("this submission is not taken:\n  " + "\n  ".join(map(str, refusals)))
+        super().__init__(write_sentence("not-taken", problems="\n  ".join(map(str, refusals))))
 
     @property
     def rule(self) -> str:

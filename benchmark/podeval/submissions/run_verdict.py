@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from podeval.errors import BadInput
 from podeval.hub import repo_info
+from podeval.sentences import write_sentence
 from podeval.submissions.gate import Gate
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.adapter import Adapter, ModelClass, adapter_for
@@ -39,7 +40,7 @@ def judge_model(document: Submission, gate: Gate) -> RunVerdict:
     """
     source = document.source
     if not isinstance(source, Model):
-        raise BadInput(f"a source of kind {source.kind} is no model, so nothing of it is run")
+        raise BadInput(write_sentence("kind-is-no-model", kind=source.kind))
     reasons: list[Refusal] = []
     try:
         gate.check(document)
@@ -49,7 +50,7 @@ def judge_model(document: Submission, gate: Gate) -> RunVerdict:
         adapter = adapter_for(source.task)
         model_class = _find_class(adapter, source, gate)
     except BadInput as error:
-        return RunVerdict("", (*reasons, Refusal("task", str(error))))
+        return RunVerdict("", (*reasons, Refusal("task", error.sentence)))
     return RunVerdict("" if reasons else model_class, tuple(reasons))
 
 
@@ -71,5 +72,6 @@ def _find_class(adapter: Adapter, source: Model, gate: Gate) -> str:
     if match is None:
         titles = ", ".join(model.title for model in adapter.models)
         kind = f"of type {model_type!r:.60}" if isinstance(model_type, str) else "without a model_type in config.json"
-        raise BadInput(f"{source.repo} is a model {kind}; models for {source.task} that run here are {titles}")
+        about = {"repo": source.repo, "kind": kind, "task": source.task, "classes": titles}
+        raise BadInput(write_sentence("class-does-not-run", **about))
     return match.title

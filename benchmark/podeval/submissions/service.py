@@ -12,6 +12,7 @@ from podeval.errors import BadInput, CodedSentence
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
 from podeval.runs.run_folder import RunFolder
+from podeval.sentences import write_sentence
 from podeval.store import operator_settings
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
@@ -137,8 +138,7 @@ class SubmissionService:
         registry.require_profile(profile)
         source = document.source
         if isinstance(source, Reported):
-            message = "figures from papers are not run: put the folder under submissions/ and open a pull request"
-            raise SubmissionRefused(Refusal("document", message))
+            raise SubmissionRefused(Refusal("document", write_sentence("paper-figures-not-run")))
         row = self.queue.receive(
             document.model_dump(mode="json"),
             owner=submitter.name,
@@ -199,14 +199,12 @@ class SubmissionService:
         if self.board is None or submitter == OPERATOR:
             return
         if isinstance(document.source, BuiltIn):
-            message = "systems that come with podeval are entered by who runs this board"
-            raise SubmissionRefused(Refusal("document", f"{message}; submit a model or outputs"))
+            raise SubmissionRefused(Refusal("document", write_sentence("builtin-for-operators")))
         id = document.system.id
         for path in self.board.glob(f"*/*/{id}/run.json"):
             run = RunFolder(self.board, path.parts[-4], path.parts[-3], id)
             if "submission" not in run.plan().generation:
-                message = f"{id} is on the board already, measured by who runs it"
-                raise SubmissionRefused(Refusal("duplicate", f"{message}; choose another system.id"))
+                raise SubmissionRefused(Refusal("duplicate", write_sentence("id-on-board", system=id)))
 
     def why_frozen(self) -> str | None:
         """Return why no submissions are accepted at the moment, in the operator's words; None if they are."""
@@ -254,7 +252,9 @@ def withdraw(
     Raises:
         BadInput: it is not published.
     """
-    why = f"withdrawn by {by}" + (f": {reason}" if reason else "")
+    why = (
+        write_sentence("withdrawn-by-because", who=by, why=reason) if reason else write_sentence("withdrawn-by", who=by)
+    )
     row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
     runs = _take_off_board(row, board)
     _silence(queue, [row], board)

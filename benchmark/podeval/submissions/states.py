@@ -7,6 +7,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
+from podeval.sentences import write_sentence
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
 
 NEXT: dict[str, tuple[str, ...]] = {
@@ -63,7 +64,7 @@ def change_state(
         BadInput: it is in another state or at another attempt by now, or there is no such change.
     """
     if after not in NEXT[before]:
-        raise BadInput(f"a submission that is {before} cannot become {after}")
+        raise BadInput(write_sentence("no-such-change", before=before, after=after))
     guard = [SubmissionRow.id == id, SubmissionRow.state == before]
     guard += [SubmissionRow.attempt == attempt_held] if attempt_held is not None else []
     values = {"state": after, "state_at": now, "reason": reason, "rule": "", **changes}
@@ -72,7 +73,7 @@ def change_state(
     )
     row = get_row(session, id)
     if done.rowcount != 1:  # type: ignore[attr-defined]
-        raise BadInput(f"{id} is {row.state}, not {before} any more; look at it again")
+        raise BadInput(write_sentence("changed-meanwhile", id=id, state=row.state, before=before))
     session.refresh(row)
     note_step(session, id, before, after, row.attempt, by, reason, now)
     return row
@@ -86,7 +87,7 @@ def get_row(session: Session, id: str) -> SubmissionRow:
     """
     row = session.get(SubmissionRow, id)
     if row is None:
-        raise BadInput(f"there is no submission {id}; `podeval submissions list` shows all")
+        raise BadInput(write_sentence("submission-unknown", id=id))
     return row
 
 

@@ -11,6 +11,7 @@ from podeval.metrics.judge_use import JudgeConfig
 from podeval.runs.executor import Executor
 from podeval.runs.run import RunRequest, measure_run, run_system
 from podeval.runs.run_folder import RunFolder, RunPlan
+from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import sandbox
@@ -226,4 +227,4 @@ def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
     outputs = [run.output(item.id) for item in items]
     if all(output is None or output.failed for output in outputs):
         reason = next((output.failed for output in outputs if output and output.failed), "no reason is known")
-        raise Unusable(f"the system made nothing for any of {len(items)} items; on the first: {reason}")
+        raise Unusable(write_sentence("system-made-nothing", count=len(items), problem=reason))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podeval.errors import BadInput
+from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import RunEntry, expected_names, outputs_folder
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
@@ -39,9 +40,7 @@ def list_files(folder: Path) -> dict[str, int]:
         SubmissionRefused: there is no such folder, or it holds a link or something that is not a plain file.
     """
     if folder.is_symlink() or not folder.is_dir():
-        raise SubmissionRefused(
-            Refusal("exists", f"there is no folder {folder.name} beside the document; check source.folder")
-        )
+        raise SubmissionRefused(Refusal("exists", write_sentence("folder-missing", folder=folder.name)))
     sizes: dict[str, int] = {}
     for path in _walk(folder):
         about = path.lstat()
@@ -49,7 +48,7 @@ def list_files(folder: Path) -> dict[str, int]:
         if stat.S_ISDIR(about.st_mode):
             continue
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-            raise SubmissionRefused(Refusal("names", f"{name!r} is a link or no plain file; put the file itself there"))
+            raise SubmissionRefused(Refusal("names", write_sentence("file-is-link", file=repr(name))))
         sizes[name] = about.st_size
     return sizes
 
@@ -72,25 +71,29 @@ def refusals(
         read: returns the content of a small file.
     """
     if odd := [name for name in files if not _PLAIN.fullmatch(name) or ".." in name.split("/")]:
-        message = f"{odd[0][:100]!r} is no plain path (letters, digits, dot, dash, underscore; no ..)"
-        yield Refusal("names", f"{message}; rename it" + (f", and {len(odd) - 1} more" if odd[1:] else ""))
+        about: dict[str, object] = {"file": repr(odd[0][:100])}
+        if odd[1:]:
+            yield Refusal("names", write_sentence("names-not-plain", **about, more=len(odd) - 1))
+        else:
+            yield Refusal("names", write_sentence("name-not-plain", **about))
     total = sum(files.values())
     if total > sizes.output_bytes:
-        message = f"all files are {total / 1e9:.1f} GB, {sizes.output_bytes / 1e9:.0f} GB are the most"
-        yield Refusal("volume", f"{message}; send FLAC, and nothing besides the outputs")
+        about = {"size": f"{total / 1e9:.1f}", "most": f"{sizes.output_bytes / 1e9:.0f}"}
+        yield Refusal("volume", write_sentence("outputs-too-large", **about))
     if large := [name for name, size in files.items() if size > sizes.output_file_bytes]:
-        message = f"{large[0]} is {files[large[0]] / 1e9:.1f} GB, {sizes.output_file_bytes / 1e9:.0f} GB are the most"
-        yield Refusal("volume", f"{message} for one file; send it as FLAC")
+        about = {"size": f"{files[large[0]] / 1e9:.1f}", "most": f"{sizes.output_file_bytes / 1e9:.0f}"}
+        yield Refusal("volume", write_sentence("output-too-large", file=large[0], **about))
     for entry in entered:
         try:
             choices = expected_names(entry, entry.items(data))
         except BadInput as error:
-            yield Refusal("manifest", f"the items of {entry.folder} are not known here ({error})")
+            yield Refusal("manifest", write_sentence("items-not-known", run=entry.folder, problem=str(error)))
             continue
         folder = outputs_folder(entry, files, alone=len(entered) == 1)
         present = {name.removeprefix(folder): size for name, size in files.items() if name.startswith(folder)}
         if present.get(MANIFEST, 0) > _MANIFEST_MOST:
-            yield Refusal("manifest", f"{folder}{MANIFEST} is larger than {_MANIFEST_MOST // 2**20} MiB; shorten it")
+            about = {"file": f"{folder}{MANIFEST}", "most": _MANIFEST_MOST // 2**20}
+            yield Refusal("manifest", write_sentence("manifest-too-large", **about))
         elif MANIFEST in present:
             yield from _check_manifest(read(folder + MANIFEST), choices, present)
         else:
@@ -103,15 +106,14 @@ def _check_names(
     """Check files that are named by item."""
     missing = [name for name, names in choices.items() if not sizes.keys() & set(names)]
     if missing:
-        message = (
-            f"{len(missing)} of {len(choices)} outputs of {title} are missing, such as {folder}{choices[missing[0]][0]}"
-        )
-        yield Refusal("manifest", f"{message}; name each file by its item, as docs/submitting.md says")
+        about = {"count": len(missing), "total": len(choices), "run": title}
+        file = f"{folder}{choices[missing[0]][0]}"
+        yield Refusal("manifest", write_sentence("outputs-missing", **about, file=file))
     if twice := [name for name, names in choices.items() if len(sizes.keys() & set(names)) > 1]:
-        yield Refusal("manifest", f"{folder}{twice[0]} is there in more than one format; keep one")
+        yield Refusal("manifest", write_sentence("output-twice", file=f"{folder}{twice[0]}"))
     all_names = {name for names in choices.values() for name in names}
     if empty := sorted(name for name in all_names & sizes.keys() if sizes[name] == 0):
-        yield Refusal("audio", f"{folder}{empty[0]} is empty; upload it again")
+        yield Refusal("audio", write_sentence("output-empty", file=f"{folder}{empty[0]}"))
 
 
 def _check_manifest(
@@ -123,7 +125,7 @@ def _check_manifest(
         try:
             lines = read_manifest(Path(folder))
         except BadInput as error:
-            yield Refusal("manifest", f"{error}; mend the line")
+            yield Refusal("manifest", write_sentence("manifest-unreadable", problem=str(error)))
             return
     file_of: dict[str, str] = {}
     for (item, _), line in lines.items():
@@ -132,15 +134,16 @@ def _check_manifest(
             file_of[item] = file
     missing = [name for name in choices if name not in file_of]
     if missing:
-        yield Refusal(
-            "manifest", f"{MANIFEST} has nothing for {len(missing)} of {len(choices)} outputs, such as {missing[0]}"
-        )
+        about = {"file": MANIFEST, "count": len(missing), "total": len(choices), "item": missing[0]}
+        yield Refusal("manifest", write_sentence("manifest-incomplete", **about))
     for name in choices.keys() & file_of.keys():
         file = file_of[name]
         if not _PLAIN.fullmatch(file) or ".." in file.split("/"):
-            yield Refusal("names", f"{MANIFEST} leads to {file[:100]!r} for {name}; name a file in the folder")
+            about = {"manifest": MANIFEST, "file": repr(file[:100]), "item": name}
+            yield Refusal("names", write_sentence("manifest-leads-out", **about))
         elif not sizes.get(file):
-            yield Refusal("manifest", f"{MANIFEST} names {file} for {name}, which is not there or empty; upload it")
+            about = {"manifest": MANIFEST, "file": file, "item": name}
+            yield Refusal("manifest", write_sentence("manifest-names-missing", **about))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -150,7 +153,5 @@ def _walk(folder: Path) -> Iterator[Path]:
         for name in (*folders, *names):
             count += 1
             if count > _ENTRIES_MOST:
-                raise SubmissionRefused(
-                    Refusal("volume", f"the folder holds more than {_ENTRIES_MOST} files; send outputs only")
-                )
+                raise SubmissionRefused(Refusal("volume", write_sentence("too-many-entries", most=_ENTRIES_MOST)))
             yield Path(root, name)

@@ -21,6 +21,7 @@ from sqlalchemy import select
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.runs.run_folder import UPLOADS
+from podeval.sentences import recognise_sentence, write_sentence
 from podeval.store.files import sync_folder, write_json, writing
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
@@ -102,7 +103,7 @@ class Uploads:
             DiskFull: there is no room for it.
         """
         if not self._unpacking.acquire(timeout=_BUSY_SECONDS):
-            raise BadInput("other recordings are being unpacked at the moment; upload yours again in a minute")
+            raise BadInput(write_sentence("unpacking-others"))
         try:
             self.clear(queue)
             self._require_room(archive, owner)
@@ -170,16 +171,11 @@ class Uploads:
 
     def _require_room(self, archive: Path, owner: str) -> None:
         if sum(one.size for one in self._list(owner)) > OWNER_BYTES:
-            raise BadInput(
-                f"your uploads take more than {OWNER_BYTES // 2**30} GiB of this board's disk; what was submitted is "
-                "removed a week after it ended, or bring the next as a dataset repo"
-            )
+            raise BadInput(write_sentence("uploads-too-large", most=OWNER_BYTES // 2**30))
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if shutil.disk_usage(self.folder).free < LEAST_FREE + archive.stat().st_size:
-            raise BadInput(
-                "this board's disk has no room for more uploads at present; try again later, or bring a dataset repo"
-            )
+            raise BadInput(write_sentence("no-room-for-uploads"))
 
     def _unpack(self, archive: Path, owner: str) -> Upload:
         token = f"u{secrets.token_hex(12)}"
@@ -208,7 +204,7 @@ class Uploads:
                 sync_folder(self.folder)
             return upload
         except (KeyError, TypeError, AttributeError):
-            raise BadInput("the zip cannot be unpacked here; make it again") from None
+            raise BadInput(write_sentence("zip-not-unpacked")) from None
         finally:
             shutil.rmtree(incoming, ignore_errors=True)
 
@@ -228,11 +224,14 @@ class Uploads:
             report = json.loads(path.read_bytes())
         except (OSError, ValueError):
             if "left too little" in (ended.stopped or ""):
-                raise BadInput("this board cannot store it at present; try again later") from None
-            why = f" ({ended.failure})" if ended.failure else ""
-            raise BadInput(f"the zip cannot be unpacked here{why}; make it again, or a smaller one") from None
-        if not isinstance(report, dict) or report.get("refused"):
-            raise BadInput(str(report["refused"]) if isinstance(report, dict) else "the zip cannot be unpacked here")
+                raise BadInput(write_sentence("cannot-store")) from None
+            if ended.failure:
+                raise BadInput(write_sentence("zip-not-unpacked-because", problem=ended.failure)) from None
+            raise BadInput(write_sentence("zip-not-unpacked-smaller")) from None
+        if not isinstance(report, dict):
+            raise BadInput(write_sentence("zip-not-unpacked"))
+        if refused := report.get("refused"):
+            raise BadInput(recognise_sentence(str(refused)) or str(refused))
         return report
 
 
@@ -242,6 +241,6 @@ def _take_ownership(folder: Path) -> None:
         for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
             mode = os.lstat(path).st_mode
             if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-                raise BadInput("the zip cannot be unpacked here; make it again")
+                raise BadInput(write_sentence("zip-not-unpacked"))
             os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
             os.chmod(path, 0o755 if stat.S_ISDIR(mode) else 0o644)

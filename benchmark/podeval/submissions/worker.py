@@ -19,6 +19,7 @@ from podeval.hub.retry import HubUnavailable
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run_folder import RunFolder
+from podeval.sentences import write_sentence
 from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
@@ -35,7 +36,6 @@ from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR
-from podeval.submissions.states import OURS, WAITS
 from podeval.submissions.submission_runs import Fetch, SubmissionRuns
 from podeval.submissions.uploads import Uploads
 from podeval.systems.submission import Submission
@@ -152,7 +152,7 @@ class Worker:
                 self.queue.give_back(claim, str(error), failed=False, pause=NO_MONEY_SECONDS)
                 self.log(str(error))
             except KeyboardInterrupt:
-                self.queue.give_back(claim, "the worker was stopped", failed=False)
+                self.queue.give_back(claim, write_sentence("worker-stopped"), failed=False)
                 raise
             except Exception as error:
                 if (fault := machine_fault(error)) is not None:
@@ -160,7 +160,7 @@ class Worker:
                     return
                 reason = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
                 if isinstance(error, OursFailed) or not isinstance(error, PodevalError):
-                    reason = f"{OURS}: {reason}"
+                    reason = write_sentence("ours-failed", why=reason)
                 state = self.queue.give_back(claim, reason, failed=True)
                 self.log(f"{claim.id}: {state}: {reason}")
 
@@ -170,7 +170,7 @@ class Worker:
         self.rests.begin(claim.id)
         if fault.everything:
             self.rests.begin(EVERYTHING)
-        reason = f"{WAITS}: {fault}"
+        reason = write_sentence("ours-waits", why=str(fault))
         # Another worker, on a machine without the fault, may take it at once.
         self.queue.give_back(claim, reason, failed=False)
         self.log(f"{claim.id}: {reason}")
@@ -220,7 +220,7 @@ class Worker:
                 if machine_fault(error) is not None:
                     raise
                 # Its last worker was taken for dead, but still holds the folder.
-                self.queue.give_back(claim, "another process still works in its folder", failed=False, pause=30.0)
+                self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
             runs = SubmissionRuns(
                 row=row,

@@ -14,7 +14,8 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, CodedSentence
+from podeval.sentences import recognise_sentence, write_sentence
 from podeval.systems.submission import BLOCKS, PATTERNS_IN_WORDS, RESULTS_FILE, ReportedFigure, Submission
 
 MAX_BYTES = 256 * 1024
@@ -133,7 +134,7 @@ def _validate(document: _Located, folder: Path | None) -> Submission:
         causes = _drop_consequences(error)
         problems = [_explain(document, detail) for detail in causes[:MOST_PROBLEMS]]
         if len(causes) > MOST_PROBLEMS:
-            problems.append(document.problem((), f"there are {len(causes) - MOST_PROBLEMS} more mistakes"))
+            problems.append(document.problem((), write_sentence("more-mistakes", count=len(causes) - MOST_PROBLEMS)))
         raise BadDocument(problems) from None
 
 
@@ -288,34 +289,39 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
-            message = f"is missing; add {path[-1]}"
             description = block.model_fields[str(path[-1])].description
-            message += f" ({description})" if description else ""
+            message = write_sentence("field-missing", name=path[-1])
+            if description:
+                message = write_sentence("field-missing-about", name=path[-1], about=description)
         case "extra_forbidden":
-            message = f"is not a field here; {_suggest(str(path[-1]), list(block.model_fields))}"
+            hint = _suggest(str(path[-1]), list(block.model_fields))
+            message = write_sentence("field-unknown", hint=hint)
         case "string_type":
-            message = f"must be text, not {_render_value(value)}; put it in quotes"
+            message = write_sentence("must-be-text", value=_render_value(value))
         case "string_pattern_mismatch":
             rule = PATTERNS_IN_WORDS.get(context["pattern"], context["pattern"])
-            message = f"is {_render_value(value)}, but must be {rule}"
+            message = write_sentence("must-match", value=_render_value(value), rule=rule)
         case "literal_error":
-            message = f"must be {context['expected']}, not {_render_value(value)}"
+            message = write_sentence("must-be", choices=context["expected"], value=_render_value(value))
         case "union_tag_invalid":
             path = (*path, "kind")
-            message = f"must be one of {context['expected_tags']}, not {_render_value(context['tag'])}"
+            tag = _render_value(context["tag"])
+            message = write_sentence("must-be-one-of", choices=context["expected_tags"], value=tag)
         case "union_tag_not_found":
             path = (*path, "kind")
-            message = "is missing; say outputs, model, human, builtin or reported"
+            message = write_sentence("kind-missing")
         case "value_error":
-            message = str(context["error"])
+            error = str(context["error"])
+            message = recognise_sentence(error) or CodedSentence(error, code="")
         case "model_type" | "model_attributes_type":
-            message = f"must be a block of fields, not {_render_value(value)}"
+            message = write_sentence("must-be-block", value=_render_value(value))
         case "too_short":
-            message = f"needs at least {context['min_length']} entry"
+            message = write_sentence("too-few-entries", count=context["min_length"])
         case "tuple_type":
-            message = f"must be a list, not {_render_value(value)}; write it as [one, two]"
+            message = write_sentence("must-be-list", value=_render_value(value))
         case _:
-            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_render_value(value)}"
+            problem = detail["msg"].replace("Input should", "should")
+            message = write_sentence("value-is-not", problem=problem, value=_render_value(value))
     return document.problem(path, message)
 
 
@@ -330,7 +336,7 @@ def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
 
 def _suggest(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return write_sentence("did-you-mean", name=near[0]) if near else write_sentence("there-are", names=", ".join(names))
 
 
 def _render_value(value: object) -> str:

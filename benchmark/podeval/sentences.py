@@ -1,0 +1,320 @@
+"""What the engine says to people on pages: every sentence by its code, with places for what varies.
+
+The English stands here alone, so that a page in another language recognises a sentence, also one that was kept as text.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from podeval.errors import CodedSentence
+
+SENTENCES: Mapping[str, str] = {
+    "kind-not-run": "sources of kind {kind} are not run: their figures are shown as they are printed; "
+    "put the folder under submissions/",
+    "paper-figures-not-run": "figures from papers are not run: "
+    "put the folder under submissions/ and open a pull request",
+    "no-adapter-repo": "{repo} is no adapter repo; leave source.base out",
+    "no-config": "{repo} has no config.json; save it with save_pretrained",
+    "beside-weights-too-large": "{size} GB of configs, tokenizers and voices lie beside the weights, "
+    "more than {most} GB; remove some",
+    "base-not-named": "adapter_config.json names no repo as base_model_name_or_path; write it as owner/name",
+    "base-differs": "adapter_config.json adapts {stated}, source.base says {named}; make them the same",
+    "base-unusable": "the base {repo} cannot be used: {problem}",
+    "base-is-adapter": "it is an adapter itself; merge it first",
+    "base-does-not-pass": "{repo}, which it adapts, does not pass ({rule}: {problem})",
+    "outputs-from-folder": "outputs come from a dataset repo or an upload here, not from a folder; "
+    "name repo and revision",
+    "repo-not-there": "{problem}; check source.repo and source.revision",
+    "repo-not-readable": "{problem}; open it, or grant podeval access and submit again",
+    "no-such-repo": "there is no {kind} repo {repo}, or it is private",
+    "no-such-commit": "{repo} has no commit {revision}",
+    "is-gated": "{repo} is gated",
+    "repo-private": "{repo} is private; make it public",
+    "repo-gated": "{repo} is gated; anyone must be able to check a result, so open it",
+    "commit-off-main": "{revision} is not in the history of main (a pull request's commit is its author's); "
+    "name a commit of the main branch of {repo}",
+    "too-many-files": "{repo} holds {count} files, more than {most}; remove some",
+    "too-many-configs": "{repo} holds {count} configs, more than {most}; remove some",
+    "repo-holds-code": "{repo} holds {files}; remove it, or publish the model without it elsewhere",
+    "card-too-short": "{repo} has no card worth the name (README.md with at least {least} characters); "
+    "say what it is, what it was trained on and how it is used",
+    "card-without-licence": "the card of {repo} states no licence; add `license: …` at its head",
+    "licences-differ": "the card of {repo} says {stated}, system.licence says {licence}; make them the same",
+    "unsafe-weights": "{repo} holds {files}, which can run code when it is read; "
+    "save with save_pretrained(safe_serialization=True) and remove the rest",
+    "no-weights": "{repo} has no .safetensors file; save it with save_pretrained",
+    "too-many-shards": "{repo} holds {count} files of weights, more than {most}; save it in larger shards",
+    "weights-header-unreadable": "the header of {file} cannot be read; upload the file again",
+    "weights-of-other-size": "{file} is {size} bytes, but its header speaks of {claimed}; upload the whole file",
+    "config-asks-for-code": "{file} of {repo} has {fields}, which asks to run the repo's own code; "
+    "only classes of transformers are run, remove it",
+    "weights-too-large": "the weights are {size} GB, this board runs up to {most} GB; "
+    "submit a smaller model, or the outputs (kind: outputs)",
+    "too-many-parameters": "the model has {count} G parameters, this board runs up to {most} G; "
+    "submit a smaller model, or the outputs (kind: outputs)",
+    "no-adapter-for-task": "{problem}; submit the outputs (kind: outputs)",
+    "no-adapter-for": "there is no adapter for {task}; there are adapters for {tasks}",
+    "task-does-not-fit": "a {task} model does not do the track {tracks} of {benchmark}, {fitting} does; "
+    "change source.task or the tracks",
+    "class-does-not-run": "{repo} is a model {kind}; models for {task} that run here are {classes}",
+    "folder-missing": "there is no folder {folder} beside the document; check source.folder",
+    "file-is-link": "{file} is a link or no plain file; put the file itself there",
+    "name-not-plain": "{file} is no plain path (letters, digits, dot, dash, underscore; no ..); rename it",
+    "names-not-plain": "{file} is no plain path (letters, digits, dot, dash, underscore; no ..); "
+    "rename it, and {more} more",
+    "outputs-too-large": "all files are {size} GB, {most} GB are the most; send FLAC, and nothing besides the outputs",
+    "output-too-large": "{file} is {size} GB, {most} GB are the most for one file; send it as FLAC",
+    "items-not-known": "the items of {run} are not known here ({problem})",
+    "manifest-too-large": "{file} is larger than {most} MiB; shorten it",
+    "outputs-missing": "{count} of {total} outputs of {run} are missing, such as {file}; "
+    "name each file by its item, as docs/submitting.md says",
+    "output-twice": "{file} is there in more than one format; keep one",
+    "output-empty": "{file} is empty; upload it again",
+    "manifest-unreadable": "{problem}; mend the line",
+    "manifest-incomplete": "{file} has nothing for {count} of {total} outputs, such as {item}",
+    "manifest-leads-out": "{manifest} leads to {file} for {item}; name a file in the folder",
+    "manifest-names-missing": "{manifest} names {file} for {item}, which is not there or empty; upload it",
+    "too-many-entries": "the folder holds more than {most} files; send outputs only",
+    "builtin-for-operators": "systems that come with podeval are entered by who runs this board; "
+    "submit a model or outputs",
+    "id-on-board": "{system} is on the board already, measured by who runs it; choose another system.id",
+    "same-folder-submitted": "the same is {state} already as {id}; change what is in the folder",
+    "same-submitted": "the same is {state} already as {id}; submit another revision",
+    "same-taken-down": "the operators of this board took the same down: {why}; submit a revision that mends it",
+    "id-of-another": "the system id {system} is {owner}'s; choose another system.id",
+    "system-under-way": "{id} of the same system is {state}; cancel it or wait for its end",
+    "too-many-under-way": "{owner} has {count} submissions under way; wait for one or cancel one",
+    "too-many-today": "{owner} submitted {count} times in 24 hours; try again tomorrow",
+    "queue-full": "{count} submissions are waiting; try again when there are fewer",
+    "content-taken-down": "what it says for the item {item} was taken down from this board: {why}; "
+    "leave it out, or write to the operators if it is yours",
+    "upload-gone": "the uploaded recordings are kept for a week after a submission ended, and are gone; "
+    "upload them and submit again",
+    "folder-changed": "the folder {folder} was changed after it was submitted; "
+    "submit it again, what is measured is what was submitted",
+    "not-taken": "this submission is not taken:\n  {problems}",
+    "nothing-to-cancel": "{id} is {state}, so there is nothing to cancel",
+    "not-tried-again": "{id} is {state}; only failed and cancelled submissions are tried again",
+    "never-checked": "{id} was cancelled before it was checked; submit it again",
+    "no-such-change": "a submission that is {before} cannot become {after}",
+    "changed-meanwhile": "{id} is {state}, not {before} any more; look at it again",
+    "submission-unknown": "there is no submission {id}; `podeval submissions list` shows all",
+    "cancelled-by-because": "cancelled by {who}: {why}",
+    "cancelled-by": "cancelled by {who}",
+    "withdrawn-by-because": "withdrawn by {who}: {why}",
+    "withdrawn-by": "withdrawn by {who}",
+    "no-repo-name": "{repo} is no repo of the Hub; write owner/name",
+    "unpacking-others": "other recordings are being unpacked at the moment; upload yours again in a minute",
+    "uploads-too-large": "your uploads take more than {most} GiB of this board's disk; what was submitted is "
+    "removed a week after it ended, or bring the next as a dataset repo",
+    "no-room-for-uploads": "this board's disk has no room for more uploads at present; "
+    "try again later, or bring a dataset repo",
+    "cannot-store": "this board cannot store it at present; try again later",
+    "zip-not-unpacked": "the zip cannot be unpacked here; make it again",
+    "zip-not-unpacked-because": "the zip cannot be unpacked here ({problem}); make it again, or a smaller one",
+    "zip-not-unpacked-smaller": "the zip cannot be unpacked here; make it again, or a smaller one",
+    "zip-other-count": "the zip says it holds another number of files than it lists; make it again",
+    "zip-names-not-utf8": "the names in the zip are not UTF-8; name each recording by its item",
+    "zip-unreadable": "the zip cannot be read ({problem}); make it again",
+    "zip-too-large": "the zip is {size}, {most} are the most; send FLAC or Opus",
+    "zip-is-none": "this is no zip, or a part of it is missing; zip the recordings again",
+    "zip-is-64": "the zip is of the kind for archives of more than 4 GB or 65,535 files; make a plain one",
+    "zip-in-parts": "the zip is one part of several; make one file of it",
+    "zip-too-many-files": "the zip lists {count} files, {most} are the most; leave out all but recordings",
+    "zip-leads-out": "{file} leads out of the zip or is no plain path; zip the folder of recordings itself",
+    "zip-device-name": "{file} is the name of a device on some machines; name each recording by its item",
+    "zip-holds-link": "{file} is a link or no plain file; put the file itself into the zip",
+    "zip-encrypted": "{file} is encrypted; zip the recordings without a password",
+    "zip-packed-oddly": "{file} is packed in an unusual way; zip it plainly (deflate, or not compressed)",
+    "zip-without-recording": "there is no recording in the zip ({endings}); "
+    "name each by its item, as in the zip of scripts",
+    "zip-too-many-recordings": "the zip holds {count} recordings, {most} are the most",
+    "zip-overlaps": "files in the zip lie over one another or are not where it says; make it again",
+    "zip-recording-too-large": "{file} is {size}, {most} are the most for one recording; send it as FLAC",
+    "zip-unpacks-too-large": "the recordings unpack to {size}, {most} are the most; send FLAC",
+    "zip-expands-too-much": "the recordings unpack to {times} times the size of the zip, "
+    "{most} times is the most; send FLAC",
+    "zip-name-of-no-item": "{file} is the name of no item (letters, digits, dot, dash, underscore); "
+    "name each recording by its item, as in the zip of scripts",
+    "zip-name-twice": "{file} is in the zip twice; keep one",
+    "zip-file-and-folder": "{file} is a file and a folder in the zip; make it again",
+    "upload-first": "upload the file first, and name it as the upload's answer does",
+    "recording-too-long": "the recording is longer than {most} s; choose a part of it",
+    "recording-not-decoded": "{file} cannot be decoded here; export it again",
+    "nothing-measured": "nothing has been measured here yet",
+    "no-such-choice": "there is no {what} {value} here; the board's page shows what there is",
+    "no-such-recording": "there is no such recording",
+    "no-such-listener": "nobody of that name came to this test",
+    "no-such-example": "there is no such example",
+    "no-such-scripts": "there are no scripts of this name here; the form links to those there are",
+    "name-is-ours": "nobody can submit under the name {name} here",
+    "cancelled-by-operator": "an operator of this board cancelled it; ask them",
+    "no-such-state": "there is no such state; there are {choices}",
+    "submission-of-another": "this submission is someone else's",
+    "form-not-unicode": "the form holds text that is no Unicode, or is nested too deeply; correct it",
+    "metric-not-measured": "{metric} is not measured here from this; there are {choices}",
+    "no-such-metric-here": "there is no metric {metric} here; there are {choices}",
+    "no-such-value": "there is no {what} {value} here; there are {choices}",
+    "takes-no-submissions": "this board takes no submissions",
+    "sign-in-to-check": "only a model repo is looked over for who is not signed in; "
+    "sign in first, in a browser at /sign-in",
+    "takes-no-recordings": "no recordings are taken here at present",
+    "no-such-protocol": "{value} is no protocol; there are {choices}",
+    "not-a-token": "this is not a token of this arena; take a new battle",
+    "battle-unknown": "this battle is not known any more; take a new one",
+    "battle-of-another": "this battle was made for another voter; take one of your own",
+    "battle-judged": "this battle has been judged; each is judged once",
+    "battle-lapsed": "this battle has lapsed, it was open for too long; take a new one",
+    "vote-id-form": "a vote's id is 8 to 64 letters, digits, - or _, chosen at random by the sender",
+    "no-such-outcome": "{value} is no outcome; there are {choices}",
+    "no-such-preference": "{value} is no preference; where A or B is better, it is {choices}",
+    "comment-unreadable": "this comment cannot be read; write up to 2,000 characters",
+    "vote-id-taken": "this vote's id belongs to another battle; choose a new one at random",
+    "heard-too-soon": "both sides cannot have been heard in {seconds} s; it takes at least {needed} s",
+    "too-many-stretches": "side {side} reports {count} stretches played, more than a person makes",
+    "cannot-have-played": "side {side} cannot have been playing for {seconds} seconds",
+    "comment-needed": "please say in a few words why; a judgement needs a reason here",
+    "listen-to-more": "please listen to more of side {side}: {seconds} s of it were played, {needed} s are asked for",
+    "stretch-impossible": "side {side} of {length} s cannot have been played from {stretch}",
+    "nothing-to-compare": "there is nothing to compare here yet; come back later",
+    "all-judged": "you have judged every comparison there is at present; thank you, come back later",
+    "voter-forgotten": "this voter asked to be forgotten; come back as a new one",
+    "too-much-listening": "that is a lot of listening for one hour; have a rest and come back later",
+    "battle-recording-taken-down": "a recording of this battle was taken down; take a new one",
+    "not-a-name-of-audio": "this is not the name of audio in this arena",
+    "battle-over": "this battle is over and its audio is not played any more",
+    "recording-not-played": "this recording cannot be played at present; skip this pair",
+    "stimulus-is-text": "{side} of page {page} is a text",
+    "no-such-session": "there is no such listening session; begin again from the link you were given",
+    "no-such-page": "there is no page {page}; this session has {count}",
+    "share-heard-form": "page {page}: the share heard of {side} is a number from 0 to 1",
+    "listen-to-share-first": "page {page}: please listen to {side} to at least {share} first",
+    "page-has-no-recording": "page {page} has no recording {side}; it has {choices}",
+    "answer-form": "the answer to page {page} is one object with an entry for each question",
+    "reason-form": "a reason is a text, not {kind}",
+    "page-needs-reason": "page {page} needs the reason for your judgement in a few words",
+    "page-asks-for": "page {page} still asks for {names}",
+    "page-does-not-ask-for": "page {page} does not ask for {names}",
+    "value-out-of-range": "page {page}: {name} is {kind} from {low} to {high}, not {value}",
+    "reason-for-mark": "page {page}: please say in a few words why you marked {name} {value}",
+    "abx-decision": "page {page} asks for a decision: X is A (-1) or X is B (1)",
+    "no-tie-here": "page {page} asks for a decision; no difference cannot be chosen in this test",
+    "headphone-check-asks": "the headphone check asks for {names}",
+    "headphone-check-form": "the headphone check: {name} is a whole number from 1 to {most}",
+    "sound-of-headphone-check": "{side} of page {page} is a sound of the headphone check",
+    "say-why": "say why; the reason is kept beside the session",
+    "session-finished": "this session is finished; its answers stand as they are",
+    "pages-not-answered": "pages {pages} of {count} are not answered yet",
+    "listening-test-unknown": "there is no listening test {test}; `podeval listening list` shows them",
+    "only-questionnaires": "{test} is a {kind} test; only a questionnaire has answers with reasons",
+    "listener-unknown": "nobody of the name {listener} came to the test {test}",
+    "never-measured-together": "these two were not both measured there; no number of one can be set against "
+    "one of the other",
+    "not-with-itself": "a system is not compared with itself; choose two",
+    "no-such-system": "there is no such system on this board; choose two from the list",
+    "benchmark-not-measured": "nothing was measured on {benchmark}; there are numbers on {choices}",
+    "no-such-metric": "there is no metric {metric}; there are {choices}",
+    "system-unknown": "there is no system {system} on this board; search for it by a part of its name",
+    "kind-without-files": "a source of kind {kind} has no files",
+    "hub-did-not-hand-out": "the Hub did not hand out {repo} ({problem}); try again later",
+    "not-done-after-jobs": "it is not done after {count} jobs; it needs another machine",
+    "kind-is-no-model": "a source of kind {kind} is no model, so nothing of it is run",
+    "system-made-nothing": "the system made nothing for any of {count} items; on the first: {problem}",
+    "given-up": "given up after {count} attempts without a finished item; the last: {why}",
+    "worker-silent": "the worker {worker} fell silent",
+    "worker-stopped": "the worker was stopped",
+    "folder-in-use": "another process still works in its folder",
+    "ours-failed": "the board's machine could not do it, by no fault of the submission: {why}",
+    "ours-waits": "waits for the board's machine, by no fault of its own: {why}",
+    "model-cannot-run": "the model cannot be run: {why}",
+    "outputs-unreadable": "the outputs cannot be read: {why}",
+    "job-too-expensive": "a job for {id} could cost {cost} USD on {machine} for {minutes} minutes, the budget "
+    "of all is {budget}; take a cheaper machine or fewer minutes, or raise the budget",
+    "field-missing-about": "is missing; add {name} ({about})",
+    "field-missing": "is missing; add {name}",
+    "must-be-text": "must be text, not {value}; put it in quotes",
+    "must-be-one-of": "must be one of {choices}, not {value}",
+    "kind-missing": "is missing; say outputs, model, human, builtin or reported",
+    "must-be-block": "must be a block of fields, not {value}",
+    "too-few-entries": "needs at least {count} entry",
+    "must-be-list": "must be a list, not {value}; write it as [one, two]",
+    "more-mistakes": "there are {count} more mistakes",
+    "no-such-track": "{benchmark} has no track {tracks}; choose among {names}",
+    "repo-or-folder": "needs either repo (with revision) or folder, and not both",
+    "repo-with-revision": "needs repo and revision together, so that what is measured cannot change later",
+    "benchmark-twice": "benchmarks lists one benchmark twice; join its tracks in one entry",
+    "rule-slug": "lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
+    "rule-repo": "a Hub repo as owner/name",
+    "rule-revision": "a full commit hash of 40 characters, as the repo's history shows it; a branch can move",
+    "rule-https": "a link that starts with https://",
+    "rule-language": "a language code such as en or zh",
+    "rule-licence": "an SPDX licence id such as Apache-2.0, or proprietary, or unknown",
+    "rule-line": "one line of at most 200 characters, without control characters",
+    "rule-paragraph": "at most 2000 characters, without control characters",
+    "item-has-no": "item {item} has no {name}",
+    "field-unknown": "is not a field here; {hint}",
+    "did-you-mean": "did you mean {name}?",
+    "there-are": "there are {names}",
+    "must-match": "is {value}, but must be {rule}",
+    "must-be": "must be {choices}, not {value}",
+    "value-is-not": "{problem}; it is {value}",
+}
+"""Every sentence by its code; `{name}` is a parameter."""
+
+LONGEST = 4_000
+"""Characters of a text in which a sentence is looked for."""
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
+    """Return a sentence with its code; parameters may be sentences too.
+
+    Args:
+        code: one of `SENTENCES`.
+        parameters: the value for each of its places.
+    """
+    return CodedSentence(SENTENCES[code].format(**parameters), code=code, **parameters)
+
+
+def recognise_sentence(text: str) -> CodedSentence | None:
+    """Return the sentence that a text is, which was kept without its code; None if it is none of these.
+
+    The time is linear in the length of the text, whatever it says.
+    """
+    if len(text) > LONGEST:
+        return None
+    for code in SENTENCES:
+        values = _match(code, text)
+        if values is not None:
+            return CodedSentence(text, code=code, **values)
+    return None
+
+
+def _match(code: str, text: str) -> dict[str, str] | None:
+    """Return what stands in the places of a template, each reaching to the first occurrence of what follows it."""
+    literals, names = _split(code)
+    if not text.startswith(literals[0]) or not text.endswith(literals[-1]):
+        return None
+    if len(text) < sum(map(len, literals)) + len(names) or (not names and text != literals[0]):
+        return None
+    values: dict[str, str] = {}
+    at, end = len(literals[0]), len(text) - len(literals[-1])
+    for name, literal in zip(names[:-1], literals[1:-1], strict=True):
+        here = text.find(literal, at + 1, end)
+        if here < 0:
+            return None
+        values[name], at = text[at:here], here + len(literal)
+    if names:
+        if at >= end:
+            return None
+        values[names[-1]] = text[at:end]
+    return values
+
+
+@cache
+def _split(code: str) -> tuple[list[str], list[str]]:
+    """Return the fixed parts of a template and the names of the places between them."""
+    parts = _PLACE.split(SENTENCES[code])
+    return parts[::2], parts[1::2]
