@@ -90,10 +90,10 @@ class ProgramApi:
         settled = resolve_view(wish, index)
         if missed := settled.missed_wishes(wish):
             name, value = next(iter(missed.items()))
-            raise BadInput(f"there is no {name} {value[:80]!r} here; there are {', '.join(_choices(settled, name))}")
+            raise BadInput(f"there is no {name} {value[:80]!r} here; choose from {', '.join(_choices(settled, name))}")
         if metric and metric not in {column.metric for column in settled.columns}:
             measured = sorted({column.metric for column in settled.columns})
-            raise BadInput(f"there is no metric {metric[:80]!r} here; there are {', '.join(measured)}")
+            raise BadInput(f"there is no metric {metric[:80]!r} here; choose from {', '.join(measured)}")
         frame = table.tidy(settled)
         frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
         better = {(each.name, key.name): key.better for each in catalogue.all_metrics() for key in each.keys}
@@ -251,7 +251,7 @@ def _check_names(names: list[str], part: str) -> list[str]:
     """
     offered = _offered(part)
     if wrong := [name for name in names if name not in offered]:
-        raise BadInput(f"{wrong[0][:60]!r} is not measured here from this; there are {', '.join(offered)}")
+        raise BadInput(f"{wrong[0][:60]!r} cannot be measured here from this; choose from {', '.join(offered)}")
     return names
 
 

@@ -133,7 +133,7 @@ def answer_errors(app: FastAPI, site: Site) -> None:
 
     @app.exception_handler(CannotSignIn)
     async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
-        _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
+        _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
         sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
         return answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
 
@@ -141,8 +141,8 @@ def answer_errors(app: FastAPI, site: Site) -> None:
     async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Response:
         _LOG.error("a sign-in is refused: %r", error.__cause__)
         sentence = CodedSentence(
-            "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
-            "it stays so, tell the operator of this board.",
+            "You are not signed in: the sign-in provider's answer does not prove who you are. Try again; if it keeps "
+            "happening, tell the operator of this board.",
             code="sign-in-unproven",
         )
         return answer(request, 400, "unproven", sentence)

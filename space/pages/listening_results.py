@@ -116,7 +116,7 @@ def router(site: Site) -> APIRouter:
         person = operator(request)
         sessions = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
         if not sessions:
-            raise ArenaRefused(refusal.UNKNOWN, "nobody of that name came to this test")
+            raise ArenaRefused(refusal.UNKNOWN, "nobody of that name took this test")
         listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 

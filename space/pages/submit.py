@@ -174,7 +174,7 @@ def router(site: Site) -> APIRouter:
         """What was submitted, newest first: who, what, in which state, and why it did not go on."""
         site.limit(request, RATE)
         if state and state not in STATES:
-            raise BadInput(f"there is no such state; there are {', '.join(STATES)}")
+            raise BadInput(f"there is no such state; choose from {', '.join(STATES)}")
         rows = queue.all(owner=owner or None, states=(state,) if state else ())
         return SubmissionsPage(total=len(rows), rows=listed(rows[offset : offset + limit]))
 

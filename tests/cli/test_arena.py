@@ -141,7 +141,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("status", "--database", "absent.db"), "arena init"),
         (("ratings",), "no votes"),
         (("exclude", "none", "--reason", "x", "--by", "y"), "no vote none"),
-        (("erase",), "--name, --identity or --pseudonym"),
+        (("erase",), "--name, --identity and --pseudonym"),
         (("export", "out", "--format", "csv"), "parquet, jsonl"),
         (("import", "absent"), "cannot read absent"),
         (("add", "absent.yaml"), "absent.yaml cannot be read"),
@@ -158,7 +158,7 @@ def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, empty: Path, argume
     [
         ({"outputs": [{"system": "ghost", "item": "talk", "audio": "s0.wav"}]}, "system ghost, which is not there"),
         ({"outputs": [{"system": "s0", "item": "talk", "audio": "none.wav"}]}, "none.wav"),
-        ({"outputs": [{"system": "s0", "item": "talk", "audio": "s0.wav", "turns": [[0, 9]]}]}, "does not lie in"),
+        ({"outputs": [{"system": "s0", "item": "talk", "audio": "s0.wav", "turns": [[0, 9]]}]}, "is outside"),
         ({"systems": [{"id": "x", "kind": "robot"}]}, "systems.0.kind"),
         ({"system": []}, "system"),
         ({"items": [{"id": "x"}]}, "items.0.dimension"),

@@ -102,7 +102,7 @@ def test_a_plan_without_pins_is_refused(changes: dict[str, Any], told: str) -> N
 
 
 def test_settings_without_bounds_are_refused() -> None:
-    with pytest.raises(BadInput, match="say which image jobs run, with --image or PODEVAL_JOBS_IMAGE"):
+    with pytest.raises(BadInput, match="give the image that jobs run, with --image or PODEVAL_JOBS_IMAGE"):
         HfJobs("", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="is not pinned; write it as registry/name@sha256"):
         HfJobs("python:3.12", "a10g-large", "podeval")
@@ -110,7 +110,7 @@ def test_settings_without_bounds_are_refused() -> None:
         HfJobs(IMAGE, "a10g-large", "podeval", minutes=0)
     with pytest.raises(BadInput, match="1 to 5 attempts"):
         HfJobs(IMAGE, "a10g-large", "podeval", attempts=9)
-    with pytest.raises(BadInput, match="which user or organisation pays"):
+    with pytest.raises(BadInput, match="the user or organisation that pays"):
         HfJobs(IMAGE, "a10g-large", "")
 
 

@@ -18,6 +18,7 @@ OF_THE_ENGINE = (
         "arena/refused/",
         "board/causes/sentences/",
         "board/groups/",
+        "recording_report/advice/",
         "refused/reasons/",
         "refused/sentences/",
     ),

@@ -67,7 +67,7 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
     submitted: Any, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(*_: Any, **__: Any) -> Any:
-        raise HubUnavailable("the Hub does not answer as it should; try again later")
+        raise HubUnavailable("the Hub does not answer as expected; try again later")
 
     document, desk = submitted(), SubmissionService(queue, Gate())
     with monkeypatch.context() as patch:
@@ -257,7 +257,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
 
 
 def test_wrong_usage_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="say either --once or --watch"):
+    with pytest.raises(BadInput, match="give either --once or --watch"):
         CliRunner().invoke(app, ["worker", "--database", str(tmp_path / "x.db")], catch_exceptions=False)
     Database(tmp_path / "x.db").close()
     with pytest.raises(BadInput, match="there is no submission s0"):

@@ -284,7 +284,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
         (lambda place: (place / "runs/real_pod/tiny/echo/outputs/i1.flac").unlink(), r"lacks .*i1\.flac"),
         (lambda place: (place / "more").write_text("x"), "holds more"),
         (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite is not what"),
-        (lambda place: (place / "manifest.json").unlink(), "only a part"),
+        (lambda place: (place / "manifest.json").unlink(), "not a complete backup"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
         (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "leads out"),
     )):  # fmt: skip
@@ -412,7 +412,7 @@ def test_the_command_line_backs_up_checks_and_restores(empty_store: Path, tmp_pa
     assert "The secret is not in the backup" in told
     assert "is whole" in podeval("backup", place, "--verify")
     assert json.loads(podeval("backup", place, "--verify", "--json"))["runs"] == 1
-    assert "restored what was at" in podeval("restore", place, "--runs", other)
+    assert "restored to" in podeval("restore", place, "--runs", other)
     assert "already" in podeval("restore", place, "--runs", other, code=2)
     with sqlite3.connect(Path(other) / "podeval.db") as opened:
         assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -63,7 +63,9 @@ def keep_battle(session: Session, battle: Battle, now: datetime, settings: Arena
     if standing.erased:
         raise ArenaRefused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
     if standing.this_hour >= settings.most_an_hour:
-        raise ArenaRefused(refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later")
+        raise ArenaRefused(
+            refusal.TOO_MANY, "you have reached the hourly limit; please take a break and come back later"
+        )
     if (too_many := standing.unjudged + 1 - settings.most_open) > 0:
         for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
             lapsing.expires_at = now - timedelta(microseconds=1)

@@ -149,7 +149,9 @@ class Arena:
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(refusal.CLOSED, reason)
         if protocol not in (None, *PROTOCOLS):
-            raise ArenaRefused(refusal.INVALID, f"{protocol!r:.40} is no protocol; there are {', '.join(PROTOCOLS)}")
+            raise ArenaRefused(
+                refusal.INVALID, f"{protocol!r:.40} is not a protocol; choose from {', '.join(PROTOCOLS)}"
+            )
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:

@@ -76,11 +76,13 @@ def validate_ballot(ballot: Ballot) -> Ballot:
             refusal.INVALID, "a vote's id is 8 to 64 letters, digits, - or _, chosen at random by the sender"
         )
     if ballot.outcome not in OUTCOMES:
-        raise ArenaRefused(refusal.INVALID, f"{ballot.outcome!r:.40} is no outcome; there are {', '.join(OUTCOMES)}")
+        raise ArenaRefused(
+            refusal.INVALID, f"{ballot.outcome!r:.40} is not an outcome; choose from {', '.join(OUTCOMES)}"
+        )
     if ballot.preference not in ("", *PREFERENCES) or (ballot.preference and ballot.outcome not in ("a", "b")):
         raise ArenaRefused(
             refusal.INVALID,
-            f"{ballot.preference!r:.40} is no preference; where A or B is better, it is {' or '.join(PREFERENCES)}",
+            f"{ballot.preference!r:.40} is not a preference; with A or B, choose from {' or '.join(PREFERENCES)}",
         )
     if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
         raise ArenaRefused(refusal.INVALID, "this comment cannot be read; write up to 2,000 characters")

@@ -35,7 +35,7 @@ def probe(
         texts = [item.script for item in items if item.script is not None][:cases]
     client = JudgeConfig(name, records).judging(JudgeUse(prompts=lambda _: (COMPARE,)), {})
     if client is None:
-        raise BadInput("a judge has to be named: --judge")
+        raise BadInput("choose a judge with --judge")
     findings = ask(client, plant_cases(texts, cases))
     for finding in findings:
         emit(finding) if as_json else print(finding.says)
@@ -57,7 +57,7 @@ def drift(
     def single(folder: Path) -> JudgeAnswers:
         judges = read_answers([folder])
         if len(judges) != 1:
-            raise BadInput(f"{folder} holds records of {len(judges)} judges; name a folder of one")
+            raise BadInput(f"{folder} contains records of {len(judges)} judges; give the folder of one")
         return judges[0]
 
     for link in link_versions(single(old), single(new)):

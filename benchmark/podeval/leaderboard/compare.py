@@ -157,7 +157,7 @@ def compare(
         if system not in by_id:
             raise UnknownSystem("there is no such system on this board; choose two from the list")
     if a == b:
-        raise UnknownSystem("a system is not compared with itself; choose two")
+        raise UnknownSystem("choose two different systems")
     shared = places(board, a, b)
     where = _where(shared, benchmark)
     here = rows_at(board, where)
@@ -180,7 +180,7 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
     for _, where in shared:
         if not wished or where == benchmark or where.startswith(f"{wished}/"):
             return where
-    raise UnknownSystem("these two were not both measured there; no number of one can be set against one of the other")
+    raise UnknownSystem("these two were not both measured there, so they cannot be compared")
 
 
 def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str, str]:

@@ -254,7 +254,7 @@ class Questions:
             BadInput: there is no such metric; the message lists the metrics.
         """
         if name not in catalogue.NAMES:
-            raise BadInput(f"there is no metric {name!r}; there are {', '.join(catalogue.NAMES)}")
+            raise BadInput(f"there is no metric {name!r}; choose from {', '.join(catalogue.NAMES)}")
         metric = catalogue.get(name)
         return Explained(
             name=metric.name,

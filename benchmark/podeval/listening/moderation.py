@@ -23,5 +23,5 @@ def count_session(listening: Listening, test: str, listener: str, counted: bool,
     rows = session_results.sessions(listening.database, test)
     session = next((row.session for row in rows if row.listener == listener), None)
     if session is None:
-        raise BadInput(f"nobody of the name {listener} came to the test {test}")
+        raise BadInput(f"no listener called {listener} took the test {test}")
     listening.set_standing(session, counted=counted, reason=validate_reason(reason), by=by)

@@ -358,7 +358,7 @@ class Listening:
             BadInput: there is no such session, or no reason is given.
         """
         if not reason.strip():
-            raise BadInput("say why; the reason is kept beside the session")
+            raise BadInput("give a reason; it is stored with the session")
         standing = "counted" if counted else "excluded"
 
         def work(session: Session) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "list_metrics",
     "measure",
     "plots",
+    "report_words",
     "request",
     "results",
     "score",

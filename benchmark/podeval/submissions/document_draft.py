@@ -42,7 +42,7 @@ def draft_document(
     """
     repo = read_repo_name(repo)
     if not re.fullmatch(REPO, repo):
-        raise BadInput(f"{repo[:100]!r} is no repo of the Hub; write owner/name")
+        raise BadInput(f"{repo[:100]!r} is not a repo on the Hub; write owner/name")
     tracks = (track or benchmarks.get(benchmark).tracks[0].name,)
     revision = repo_info.resolve(repo, api=api)
     facts = repo_info.facts(repo, revision, api=api)

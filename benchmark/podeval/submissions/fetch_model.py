@@ -80,9 +80,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
             )
         )
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-        raise BadInput(
-            f"the Hub did not hand out {source.repo} ({error.__cause__ or error}); try again later"
-        ) from None
+        raise BadInput(f"the Hub did not return {source.repo} ({error.__cause__ or error}); try again later") from None
     shutil.rmtree(folder / ".cache", ignore_errors=True)
     supplied_outputs.list_files(folder)
 
@@ -104,7 +102,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
     if content and folder_digest(folder) != content:
         message = f"the folder {source.name} was changed after it was submitted"
         raise SubmissionRefused(
-            Refusal("pinned", f"{message}; submit it again, what is measured is what was submitted")
+            Refusal("pinned", f"{message}; submit it again, because only what was submitted is measured")
         )
 
 

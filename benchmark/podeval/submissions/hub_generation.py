@@ -166,7 +166,7 @@ class HubRounds:
         row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:
             ledger.settle(row, None)
-            raise Unusable(f"it is not done after {MOST_ROUNDS} jobs; it needs another machine")
+            raise Unusable(f"it is not finished after {MOST_ROUNDS} jobs; it needs another machine")
         try:
             folder, job = self._make_folder(row), self._find_or_start(row, missing)
         except JobGone:
@@ -205,7 +205,7 @@ class HubRounds:
         if results.ours:
             raise OursFailed(redact(results.ours[0])[:1_000])
         if ended.failure and not ended.seconds and not results.done and not results.end:
-            raise OursFailed(f"nothing was begun: {ended.failure}")
+            raise OursFailed(f"nothing was started: {ended.failure}")
         return ended
 
     def _take_in(self, results: FetchedResults, intake: Intake, folder: Path, *, final: bool) -> Iterator[Item]:

@@ -182,7 +182,7 @@ def _check_overlaps(file: BinaryIO, entries: Sequence[zipfile.ZipInfo], end: int
         sign, name_bytes, extra_bytes = _ENTRY.unpack(file.read(_ENTRY.size))
         after = entry.header_offset + _ENTRY.size + name_bytes + extra_bytes + entry.compress_size
         if sign != _ENTRY_SIGN or entry.header_offset < before or after > end:
-            raise BadInput("files in the zip lie over one another or are not where it says; make it again")
+            raise BadInput("files in the zip overlap or are not where it says; make it again")
         before = after
 
 

@@ -39,7 +39,7 @@ def judge_model(document: Submission, gate: Gate) -> RunVerdict:
     """
     source = document.source
     if not isinstance(source, Model):
-        raise BadInput(f"a source of kind {source.kind} is no model, so nothing of it is run")
+        raise BadInput(f"a source of kind {source.kind} is not a model, so nothing of it is run")
     reasons: list[Refusal] = []
     try:
         gate.check(document)

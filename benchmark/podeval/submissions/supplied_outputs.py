@@ -77,7 +77,7 @@ def refusals(
     total = sum(files.values())
     if total > sizes.output_bytes:
         message = f"all files are {total / 1e9:.1f} GB, {sizes.output_bytes / 1e9:.0f} GB are the most"
-        yield Refusal("volume", f"{message}; send FLAC, and nothing besides the outputs")
+        yield Refusal("volume", f"{message}; send FLAC, and only the outputs")
     if large := [name for name, size in files.items() if size > sizes.output_file_bytes]:
         message = f"{large[0]} is {files[large[0]] / 1e9:.1f} GB, {sizes.output_file_bytes / 1e9:.0f} GB are the most"
         yield Refusal("volume", f"{message} for one file; send it as FLAC")
@@ -123,7 +123,7 @@ def _check_manifest(
         try:
             lines = read_manifest(Path(folder))
         except BadInput as error:
-            yield Refusal("manifest", f"{error}; mend the line")
+            yield Refusal("manifest", f"{error}; fix the line")
             return
     file_of: dict[str, str] = {}
     for (item, _), line in lines.items():

@@ -171,13 +171,13 @@ class Uploads:
         if sum(one.size for one in self._list(owner)) > OWNER_BYTES:
             raise BadInput(
                 f"your uploads take more than {OWNER_BYTES // 2**30} GiB of this board's disk; what was submitted is "
-                "removed a week after it ended, or bring the next as a dataset repo"
+                "removed a week after it ended, or submit the next from a dataset repo"
             )
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if shutil.disk_usage(self.folder).free < LEAST_FREE + archive.stat().st_size:
             raise BadInput(
-                "this board's disk has no room for more uploads at present; try again later, or bring a dataset repo"
+                "this board's disk has no room for more uploads at present; try again later, or use a dataset repo"
             )
 
     def _unpack(self, archive: Path, owner: str) -> Upload:

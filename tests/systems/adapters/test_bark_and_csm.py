@@ -51,7 +51,7 @@ def test_a_voice_of_bark_lies_in_its_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "model").mkdir()
     np.save(tmp_path / "secret.npy", np.zeros(3, np.int64))
     paths = dict.fromkeys(("semantic_prompt", "coarse_prompt", "fine_prompt"), name)
-    with pytest.raises(BadInput, match=r"no file of the model's folder"):
+    with pytest.raises(BadInput, match=r"not a file in the model's folder"):
         bark.read_voice(tmp_path / "model", paths)
 
 
