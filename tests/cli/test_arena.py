@@ -111,7 +111,7 @@ def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, da
     for gone in ("alice", "stranger", "nobody"):
         said = podeval("arena", "erase", "--name", gone)
         assert said.code == 2
-        assert "nobody of that identity was here of hf; a name may have changed" in said.err
+        assert "there are no votes or sessions of that identity of hf; a name may have changed" in said.err
 
 
 def test_votes_are_excluded_restored_and_erased(podeval: Podeval, database: Path, hub_client: Any) -> None:
@@ -156,7 +156,7 @@ def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, empty: Path, argume
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"outputs": [{"system": "ghost", "item": "talk", "audio": "s0.wav"}]}, "system ghost, which is not there"),
+        ({"outputs": [{"system": "ghost", "item": "talk", "audio": "s0.wav"}]}, "system ghost, which does not exist"),
         ({"outputs": [{"system": "s0", "item": "talk", "audio": "none.wav"}]}, "none.wav"),
         ({"outputs": [{"system": "s0", "item": "talk", "audio": "s0.wav", "turns": [[0, 9]]}]}, "is outside"),
         ({"systems": [{"id": "x", "kind": "robot"}]}, "systems.0.kind"),

@@ -167,7 +167,7 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
         (("run", "espeak_ng", "--seed", "-1"), "the seed -1 of espeak_ng is out of range"),
         (("run", "nowhere.yaml"), "cannot read nowhere.yaml: No such file or directory; check the path"),
         (("run", "silence", "--out", "good.wav"), "cannot write good.wav"),
-        (("report",), "there are no runs in runs; `podeval run` or `podeval demo` makes some"),
+        (("report",), "there are no runs in runs; create some with `podeval run` or `podeval demo`"),
         (("report", "--runs", "folder"), "there are no runs in folder"),
         (("report", "--profile", "best"), "no profile 'best'; choose embedded, reference or paper"),
         (("serve", "--port", "99999"), "Invalid value for '--port'"),

@@ -220,8 +220,8 @@ def test_what_cannot_be_done_has_a_sentence_and_an_empty_list(
         (["--max-seconds", "nan"], "leave no clip"),
         (["--profile", "paper"], "no profile 'paper'"),
         (["--summary-out", "s.mp3"], "--summary-out writes WAV; s.mp3 should end in .wav"),
-        (["--audio", "show.wav", "--summary-out", "show.wav"], "show.wav is read and would be overwritten"),
-        (["--transcript-out", "../{folder}/show.txt"], "show.txt is read and would be overwritten"),
+        (["--audio", "show.wav", "--summary-out", "show.wav"], "show.wav is an input and would be overwritten"),
+        (["--transcript-out", "../{folder}/show.txt"], "show.txt is an input and would be overwritten"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_done(

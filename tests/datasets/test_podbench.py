@@ -280,7 +280,7 @@ def test_every_wrong_row_is_named_and_nothing_is_written(tmp_path: Path) -> None
     [
         ("test.parquet", b"PAR1 and no more", "is not a readable Parquet file"),
         ("test.jsonl", b'{"id": "a"', "is not JSON"),
-        ("test.json", b'{"rows": 800}', "holds no list of rows but a dict"),
+        ("test.json", b'{"rows": 800}', "is not a list of rows but a dict"),
         ("test.json", b'["row"]', "a row of PodBench is a str"),
         ("notes.txt", b"nothing", r"lacks \*\.parquet or \*\.jsonl or \*\.json"),
     ],

@@ -60,7 +60,7 @@ def test_another_revision_must_be_named_and_is_not_called_pinned(talks: Path, hu
     ("source", "sentence"),
     [
         ("original", "there is no https://huggingface.co/datasets/someone/talks, or it is private"),
-        ("nowhere", "is no folder and no source of real_pod; give a folder, .* original, sample"),
+        ("nowhere", "is neither a folder nor a source of real_pod; give a folder, .* original, sample"),
         ("hub:nobody/nothing@" + "d" * 40, "there is no https://huggingface.co/datasets/nobody/nothing"),
     ],
 )

@@ -239,7 +239,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    assert "Tones passes the gate" in podeval("submit", str(document), "--check")
+    assert "Tones passes all checks" in podeval("submit", str(document), "--check")
     id_, _, message = podeval("submit", str(document.parent)).partition(":")
     assert message == " queued, number 1 in the queue\n"
     assert f"{id_}  queued     tones  operator  outputs, number 1 in the queue" in podeval("queue")

@@ -273,7 +273,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     refused(tmp_path / "cut.tar", "backup")
     at = content.index(b'"item": "i1"')
     (tmp_path / "flipped.tar").write_bytes(content[:at] + b'"item": "i9"' + content[at + 12 :])
-    refused(tmp_path / "flipped.tar", r"outputs/i1\.json is not what was backed up")
+    refused(tmp_path / "flipped.tar", r"outputs/i1\.json has changed since the backup")
     with tarfile.open(whole) as archive:
         archive.extractall(unpacked, filter="data")
         manifest = json.load(archive.extractfile("manifest.json"))

@@ -89,7 +89,7 @@ class ArenaModeration:
 
         def work(session: Session) -> None:
             if session.scalar(select(ArenaItem.id).where(ArenaItem.dimension == dimension).limit(1)) is None:
-                raise BadInput(f"no dimension is called {dimension!r}; `podeval arena status` counts what is")
+                raise BadInput(f"no dimension is called {dimension!r}; `podeval arena status` lists those there are")
             others = operator_settings.closed_dimensions(session) - {dimension}
             operator_settings.set_closed_dimensions(session, others if opened else others | {dimension}, by, now)
             operator_settings.note(session, f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, now)

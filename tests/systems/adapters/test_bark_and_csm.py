@@ -58,7 +58,7 @@ def test_a_voice_of_bark_lies_in_its_folder(tmp_path: Path, name: str) -> None:
 def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "flat.npy", np.zeros(3, np.int64))
-    with pytest.raises(BadInput, match=r"objects.npy is no array that can be read"):
+    with pytest.raises(BadInput, match=r"objects.npy is not a readable array"):
         bark.read_voice(tmp_path, {"semantic_prompt": "objects.npy"})
     with pytest.raises(BadInput, match=r"flat.npy is no coarse_prompt: integers in 2 dimensions"):
         bark.read_voice(tmp_path, {"coarse_prompt": "flat.npy"})
