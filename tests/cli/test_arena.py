@@ -76,7 +76,7 @@ def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Pa
     assert [row["system"] for row in rated["excerpts"]["semantic"]["systems"]] == ["s2", "s1", "s0"]
     assert "24 votes by 8 voters" in podeval("arena", "ratings").out
     alike = podeval("arena", "ratings", "--covariate", "length")
-    assert (alike.code, "the same length, so its effect cannot be told" in alike.err) == (2, True)
+    assert (alike.code, "the same length, so its effect cannot be estimated" in alike.err) == (2, True)
     assert podeval("arena", "verify").code == 0
     assert podeval("arena", "export", tmp_path / "out", "--format", "jsonl").code == 0
     other = tmp_path / "other.db"

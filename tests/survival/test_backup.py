@@ -283,7 +283,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     for number, (change, says) in enumerate((
         (lambda place: (place / "runs/real_pod/tiny/echo/outputs/i1.flac").unlink(), r"lacks .*i1\.flac"),
         (lambda place: (place / "more").write_text("x"), "holds more"),
-        (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite is not what"),
+        (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite has changed"),
         (lambda place: (place / "manifest.json").unlink(), "not a complete backup"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
         (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "leads out"),

@@ -127,7 +127,9 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
     return {
         "where": chapter.where,
         "title": " · ".join(filter(None, (record.title if record else benchmark, split, profile))),
-        "description": record.description if record else "",
+        "description": texts["board"]["benchmarks"].get(record.name, {}).get("about", record.description)
+        if record
+        else "",
         "counts": _counts(chapter, words),
         "reference": chapter.reference,
         "others": _others(chapter),

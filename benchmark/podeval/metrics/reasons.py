@@ -62,6 +62,7 @@ SENTENCES: Mapping[str, str] = {
     "neither-script-nor": "neither a script nor a number of speakers says whose voice should stay the same: {0}",
     "no-audio-was": "no audio was generated",
     "system-produced-no": "the system produced no audio: {0}",
+    "model-not-installed-run": "the model {0} is not installed; run `{1}`",
     "model-0-not": "the model {0} is not installed; {1}",
     "0-was-no": "{0} was in no battle",
     "no-answer-0": "no answer in {0} calls; the last: {1}",
