@@ -39,12 +39,18 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
+def _title(metric: Metric, words: Words) -> str:
+    """Return a metric's name; in another language than the engine's with the name that the field knows it by."""
+    own = words.title(column(metric.name, metric.headline.name, metric.dimension))
+    return metric.title if words.language == FIRST or own == metric.title else f"{own}（{metric.title}）"
+
+
 def _card(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:
     declared = {"use": metric.intended_use, "limits": metric.limitations, "caution": metric.caution}
     columns = [column(metric.name, key.name, metric.dimension) for key in metric.keys]
     return {
         "name": metric.name,
-        "title": metric.title,
+        "title": _title(metric, words),
         "about": metric.purpose_in(words.language),
         "paper": metric.paper,
         "version": metric.version,
