@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import urllib.request
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,21 @@ def list_english_runs(page: str) -> list[str]:
 @pytest.mark.parametrize("path", PAGES)
 def test_a_chinese_page_has_no_run_of_english_words(address: str, path: str) -> None:
     assert list_english_runs(read(f"{address.rstrip('/')}{path}")) == []
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.parametrize("tab", ["", "arena", "score", "submit", "queue", "about"])
+def test_a_chinese_tab_has_no_run_of_english_words(chromium: Any, address: str, tab: str) -> None:
+    context = chromium.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto(f"{address}{tab}")
+    page.wait_for_selector("gradio-app .tabitem:visible, .gradio-container [role=tabpanel]:visible")
+    page.wait_for_load_state("networkidle")
+    text = page.evaluate("document.body.innerText")
+    context.close()
+    runs = list_english_runs(f"<body>{html.escape(_COMMAND.sub(' ', text))}")
+    assert [run for run in runs if not run.startswith("podeval ")] == []
 
 
 def test_a_run_is_found() -> None:

@@ -286,7 +286,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
         (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite has changed"),
         (lambda place: (place / "manifest.json").unlink(), "not a complete backup"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
-        (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "leads out"),
+        (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "points outside"),
     )):  # fmt: skip
         copy = Path(shutil.copytree(unpacked, tmp_path / f"copy{number}"))
         change(copy)

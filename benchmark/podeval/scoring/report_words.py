@@ -24,6 +24,10 @@ _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 """What stands around the words or the name in what a metric says is heard."""
 
 
+UNUSABLE = "unusable"
+"""The kind of a defect of the whole recording, whose detail begins with a verb."""
+
+
 def check_language(language: str) -> None:
     """Refuse a language that reports are not written in.
 
@@ -77,6 +81,8 @@ class ReportWords:
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
         phrase = str(phrases.get(name, "{heard}"))
+        if name == UNUSABLE:
+            return str(kind), self.reason(f"the recording {defect.detail}")
         seconds = f"{defect.end - defect.start:.1f}"
         return str(kind), self.reason(phrase.format(heard=_PHRASE.sub("", defect.detail), seconds=seconds))
 
