@@ -81,7 +81,7 @@ def _read_texts(node: ast.AST) -> Iterator[tuple[int, str]]:
         if isinstance(node.value, str):
             yield node.lineno, node.value
     elif isinstance(node, ast.JoinedStr):
-        yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else "{…}" for part in node.values)
+        yield node.lineno, "".join(str(part.value) if isinstance(part, ast.Constant) else "{…}" for part in node.values)
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 yield from _read_texts(part.value)
