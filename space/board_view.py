@@ -77,7 +77,7 @@ def describe_view(
         plot=drawn.plot,
         no_picture=drawn.why_not,
         contents=_contents(settled),
-        **_citation(view.board.partition("/")[0]),
+        **_citation(view.board.partition("/")[0], words),
     )
 
 
@@ -224,9 +224,10 @@ def _shared_content(content: str) -> str:
     return json.dumps({name: value for name, value in fields.items() if name not in single}, ensure_ascii=False)
 
 
-def _citation(benchmark: str) -> dict[str, str]:
+def _citation(benchmark: str, words: Words) -> dict[str, str]:
     try:
         record = benchmarks.get(benchmark)
     except BadInput:
         return {"citation": "", "about": "", "paper": ""}
-    return {"citation": record.citation, "about": record.description, "paper": record.paper}
+    about = words["benchmarks"].get(record.name, {}).get("about", record.description)
+    return {"citation": record.citation, "about": about, "paper": record.paper}

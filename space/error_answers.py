@@ -62,7 +62,7 @@ class ErrorAnswers:
 
     async def answer_no_provider(self, request: Request, error: CannotSignIn) -> Response:
         """Say that nobody can sign in at present."""
-        _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
+        _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
         sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
         return self._answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
 
@@ -70,8 +70,8 @@ class ErrorAnswers:
         """Say that a sign-in proved nothing."""
         _LOG.error("a sign-in is refused: %r", error.__cause__)
         sentence = CodedSentence(
-            "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
-            "it stays so, tell the operator of this board.",
+            "You are not signed in: the sign-in provider's answer does not prove who you are. Try again; if it keeps "
+            "happening, tell the operator of this board.",
             code="sign-in-unproven",
         )
         return self._answer(request, 400, "unproven", sentence)

@@ -91,7 +91,7 @@ class GradioGate:
             await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
             return
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
-            sentence = "this is shut here" if reads else "the site takes nothing in here"
+            sentence = "this is shut here" if reads else "nothing can be sent to this address"
             await _refuse(403, sentence)(scope, receive, send)
             return
         await self._answer(language, part, scope, receive, send)

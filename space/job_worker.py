@@ -186,7 +186,7 @@ def _budget(environment: Mapping[str, str]) -> float:
     except ValueError:
         budget = 0.0
     if not budget > 0:
-        raise BadInput("say what all jobs together may cost, in US dollars, with PODEVAL_JOBS_BUDGET")
+        raise BadInput("set a budget for all jobs together, in US dollars, with PODEVAL_JOBS_BUDGET")
     return budget
 
 

@@ -42,6 +42,8 @@ SCORING = sandbox.SandboxLimits(
 )
 """Of the process that scores; its memory is counted as addresses, too, of which models take more than they use."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_LOCALE = Path(__file__).parent / "locale"
+"""Texts of the report, which the process reads."""
 _LOOK = 0.2
 _MOST_LINES = 32 * 2**20
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
@@ -115,7 +117,7 @@ def _box(
     command: list[str], out: Path, readable: Path, limits: sandbox.SandboxLimits, settings: dict[str, str]
 ) -> sandbox.SandboxSpec:
     trusted = sandbox.explain_missing_isolation() is not None
-    return sandbox.SandboxSpec(command, out, [readable, weights.root()], limits, settings, trusted=trusted)
+    return sandbox.SandboxSpec(command, out, [readable, weights.root(), _LOCALE], limits, settings, trusted=trusted)
 
 
 def _copy(out: Path, name: str, failure: str | None) -> Path:
@@ -137,7 +139,9 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
     return copy.rename(out.parent / copy.name)
 
 
-def score_apart(copy: Path, name: str, text: str, speakers: int, metrics: Sequence[str]) -> Iterator[ScoreSession]:
+def score_apart(
+    copy: Path, name: str, text: str, speakers: int, metrics: Sequence[str], language: str = "en"
+) -> Iterator[ScoreSession]:
     """Score a decoded copy in a process of its own; gives what it has told whenever that is more, and at its end.
 
     Args:
@@ -146,11 +150,12 @@ def score_apart(copy: Path, name: str, text: str, speakers: int, metrics: Sequen
         text: what is said in it; may be empty.
         speakers: how many people speak; 0 where nobody says.
         metrics: names of those that are wanted.
+        language: of the report.
     """
     out = Path(tempfile.mkdtemp(prefix="podeval-score-", dir=copy.parent))
     os.chmod(copy.parent, 0o755)  # noqa: S103 - the process may be another user's
     title = _ODD.sub("_", Path(name).name)[:80]
-    job = ScoreJob(copy, title, text, speakers, metrics, out).write(out / "job.json")
+    job = ScoreJob(copy, title, text, speakers, metrics, out, language).write(out / "job.json")
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     settings = {
         "PODEVAL_CACHE": str(out / "cache"),
@@ -206,14 +211,14 @@ def _blame(ended: sandbox.ExitInfo) -> str:
     stopped = ended.stopped or ""
     if "longer than" in stopped:
         return (
-            f"measuring was ended, as {stopped}, which is as long as this board measures one recording: choose fewer "
+            f"measuring was stopped, because {stopped}, the limit of this board for one recording: choose fewer "
             "metrics or a shorter part, or measure on your own machine"
         )
     if "more than" in stopped:
         return (
-            f"measuring was ended, as {stopped}, which is what this board has for one recording: choose fewer metrics "
-            "or a shorter part, or measure on your own machine"
+            f"measuring was stopped, because {stopped}, the limit of this board for one recording: choose fewer "
+            "metrics or a shorter part, or measure on your own machine"
         )
     if "left too little" in stopped:
-        return f"measuring was ended, as {stopped}: that is no fault of your recording; try again later"
-    return "measuring ended by a fault of this board and not of your recording; try again, and tell its operator"
+        return f"measuring was stopped, because {stopped}: this is not your recording's fault; try again later"
+    return "measuring failed because of a fault of this board, not of your recording; try again, and tell its operator"

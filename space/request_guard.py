@@ -100,9 +100,9 @@ class Guard:
             return _no(421, why)
         method, program = scope["method"], _is_program(path)
         if program and _is_foreign_origin(headers):
-            return _no(403, "a page of another site does not read here")
+            return _no(403, "pages of other sites may not read here")
         if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
-            return _no(405, f"{method} is not understood here")
+            return _no(405, f"{method} is not supported here")
         return self._refused_post(scope, path, headers, most) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
@@ -111,7 +111,7 @@ class Guard:
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.concerns(path)
         if by_page and not path.startswith(self._accepting):
-            return _no(403, "the site takes nothing in here")
+            return _no(403, "nothing can be sent to this address")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.
             return None if _same_site(headers) else RedirectResponse("/", status_code=303)
@@ -125,7 +125,7 @@ class Guard:
         if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), origin_of(HTTPConnection(scope))):
             return _no(429, "that was too fast; try again in a minute")
         if gradio_addresses.is_full(_length(Headers(scope=scope))):
-            return _no(503, "too much lies here already; try again in an hour")
+            return _no(503, "this board holds as many files as it can; try again in an hour")
         return None
 
     def _no_archive(self, sender: str) -> Response | None:
@@ -143,7 +143,7 @@ class Guard:
         # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
         page = not _is_program(scope["path"])
         if forwarded or (page and _from_a_page_elsewhere(headers)):
-            return f"a proxy stands before this board, which takes everybody for its operator; {_SIGN_IN}"
+            return f"this board is behind a proxy and would treat everybody as its operator; {_SIGN_IN}"
         client = scope.get("client")
         # A page of elsewhere whose name was turned to this machine still says its own name.
         if client and _is_address(client[0]) and not is_loopback(host):

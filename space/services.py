@@ -34,7 +34,7 @@ Clock = Callable[[], datetime]
 _LOG = logging.getLogger("podeval.site")
 
 NOWHERE = CodedSentence(
-    "people cannot be told apart: this board is reachable from other machines and has no sign-in. Its operator sets "
+    "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator sets "
     "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/operating.md), or serves it on 127.0.0.1",
     code="no-sign-in",
 )
@@ -130,7 +130,7 @@ def _bucket(database: Database) -> VoteObjects | None:
     objects = VoteObjects(Path(folder))
     back = objects.read_back(database)
     if back.votes:
-        _LOG.warning("%d votes that the database did not have were taken in from %s", back.votes, folder)
+        _LOG.warning("%d votes missing from the database were imported from %s", back.votes, folder)
     return objects
 
 

@@ -200,9 +200,9 @@ def _parse_line(path: Path, number: int, line: str) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise BadInput(f"{path} line {number} is not JSON ({error}); get the file again") from None
+        raise BadInput(f"{path} line {number} is not JSON ({error}); download the file again") from None
     if not isinstance(row, Mapping):
-        raise BadInput(f"{path} line {number} holds no row but a {type(row).__name__}")
+        raise BadInput(f"{path} line {number} is not a row but a {type(row).__name__}")
     return row
 
 

@@ -183,7 +183,7 @@ def _read_raw(path: Path) -> Iterator[Any]:
                 for batch in file.iter_batches(batch_size=64):
                     yield from batch.to_pylist()
         except pa.ArrowInvalid as error:
-            raise BadInput(f"{path} is no Parquet file that can be read ({error}); get it again") from None
+            raise BadInput(f"{path} is not a readable Parquet file ({error}); download it again") from None
         return
     text = path.read_text(encoding="utf-8")
     try:
@@ -193,9 +193,9 @@ def _read_raw(path: Path) -> Iterator[Any]:
             else (json.loads(text))
         )
     except ValueError as error:
-        raise BadInput(f"{path} is not JSON ({error}); get the file again") from None
+        raise BadInput(f"{path} is not JSON ({error}); download the file again") from None
     if not isinstance(rows, list):
-        raise BadInput(f"{path} holds no list of rows but a {type(rows).__name__}")
+        raise BadInput(f"{path} is not a list of rows but a {type(rows).__name__}")
     yield from rows
 
 
@@ -242,17 +242,21 @@ def _no_text(column: str) -> Any:
 def _no_object(row: Row) -> str | None:
     if not row["meta_json"]:
         return "lacks meta"
-    return None if podbench_meta.parse_object(row["meta_json"]) is not None else "meta is no object and no JSON of one"
+    return (
+        None
+        if podbench_meta.parse_object(row["meta_json"]) is not None
+        else "meta is neither an object nor the JSON of one"
+    )
 
 
 def _empty_source(row: Row) -> str | None:
     wrong = [n for n, text in enumerate(row["sources"], 1) if not isinstance(text, str) or not text.strip()]
-    return f"source {wrong[0]} is no text or empty" if wrong else None
+    return f"source {wrong[0]} is empty or not text" if wrong else None
 
 
 def _unknown_dimension(row: Row) -> str | None:
     odd = [d["dimension"] for d in row["dimensions"] if d["dimension"] not in (*DIMENSIONS, None)]
-    return f"{odd[0]} is none of the dimensions" if odd else None
+    return f"{odd[0]} is not one of the dimensions" if odd else None
 
 
 def _wrong_bucket(row: Row) -> str | None:

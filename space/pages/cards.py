@@ -14,6 +14,7 @@ from podeval.leaderboard.columns import column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
+from podeval.text.message_catalogue import FIRST
 
 
 def router(site: Site) -> APIRouter:
@@ -24,10 +25,13 @@ def router(site: Site) -> APIRouter:
     def page(request: Request) -> HTMLResponse:
         site.limit(request, "60/minute")
         language = site.language(request)
-        words = Words(site.texts[language]["board"], language)
+        words, texts = Words(site.texts[language]["board"], language), site.texts[language]["cards"]
         metrics = catalogue.all_metrics()
         groups = [
-            (words.dimension(name), [_card(metric, words) for metric in metrics if metric.dimension.startswith(name)])
+            (
+                words.dimension(name),
+                [_card(metric, words, texts) for metric in metrics if metric.dimension.startswith(name)],
+            )
             for name in DIMENSION_GROUPS
         ]
         return site.render(request, "cards.html", groups=[(title, cards) for title, cards in groups if cards])
@@ -35,14 +39,25 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _card(metric: Metric, words: Words) -> dict[str, Any]:
+def _title(metric: Metric, words: Words) -> str:
+    """Return a metric's name; in another language than the engine's with the name that the field knows it by."""
+    own = words.title(column(metric.name, metric.headline.name, metric.dimension))
+    return metric.title if words.language == FIRST or own == metric.title else f"{own}（{metric.title}）"
+
+
+def _card(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:
+    declared = {"use": metric.intended_use, "limits": metric.limitations, "caution": metric.caution}
     columns = [column(metric.name, key.name, metric.dimension) for key in metric.keys]
     return {
         "name": metric.name,
-        "title": metric.title,
+        "title": _title(metric, words),
         "about": metric.purpose_in(words.language),
         "paper": metric.paper,
         "version": metric.version,
         "keys": [explain_column(of, words) for of in columns],
-        "documentation": metric.documentation,
+        "notes": [
+            (texts[f"{part}_title"], texts[part].get(metric.name, text)) for part, text in declared.items() if text
+        ],
+        # The formula and how it differs from the original are written in English, as the metric card is.
+        "documentation": metric.documentation if words.language == FIRST else "",
     }

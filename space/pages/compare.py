@@ -24,10 +24,10 @@ from podeval.leaderboard.columns import Column, dimension_title
 from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, sides
 from podeval.leaderboard.compare_plot import differences
 from podeval.leaderboard.compare_sound import Recordings
-from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_scores import Reading, ScoreCache
 from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
+from podeval.metrics.reasons import translate_reason
 from podeval.sentences import write_sentence
 
 AT_ONCE = 12

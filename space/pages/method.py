@@ -15,6 +15,7 @@ from pages.judges import of_papers
 from podeval import benchmarks
 from podeval.arena.heard_ratings import HeardRatings, rate_by_heard
 from podeval.leaderboard.changes import Change, changes
+from podeval.leaderboard.columns import column
 from podeval.leaderboard.published_evidence import PublishedAgreement, printed_agreements, recompute_agreement
 from podeval.leaderboard.validity import ENOUGH_SYSTEMS, FEWEST, Validity, of_listening_tests, validity
 from podeval.listening.session_results import marks_by_test
@@ -22,6 +23,7 @@ from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate
 from podeval.store.submission_tables import SubmissionHistory
 from podeval.store.tables import ArenaSystem
+from podeval.text.message_catalogue import FIRST
 
 NEWEST = 100
 """In the list of what changed."""
@@ -89,15 +91,15 @@ class MethodPage:
     def method(self, request: Request) -> Response:
         """Show how the board comes about, how far metrics agree with people, and what changed."""
         self.site.limit(request, "60/minute")
-        agreements = self._agreement()
+        agreements, language = self._agreement(), self.site.language(request)
         return self.site.render(
             request,
             "method.html",
             fewest=FEWEST,
             enough=ENOUGH_SYSTEMS,
-            validity=[_validity_row(row) for row in agreements],
+            validity=[_validity_row(row, language) for row in agreements],
             searches=_searches(agreements),
-            published=[_validity_row(row.agreement) | {"within": _within(row)} for row in self._published()],
+            published=[_validity_row(row.agreement, language) | {"within": _within(row)} for row in self._published()],
             published_search=_searches([row.agreement for row in self._published()]),
             printed=printed_agreements(),
             judges=of_papers(),
@@ -117,9 +119,11 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _validity_row(row: Validity) -> dict[str, Any]:
+def _validity_row(row: Validity, language: str) -> dict[str, Any]:
     metric = catalogue.get(row.metric)
     title = metric.title if row.key == row.metric else f"{metric.title}: {row.key}"
+    if language != FIRST:
+        title = column(row.metric, row.key, metric.dimension).title_in(language)
     return {
         "metric": title,
         "turned": row.turned,

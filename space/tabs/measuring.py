@@ -9,13 +9,13 @@ import gradio as gr
 from components.part import answer_part
 
 from podeval.leaderboard.columns import column
-from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.table import decimals, number_or_none, value_text
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.description import find_score_part, range_text
 from podeval.metrics.inputs import MetricInputs
+from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import unit_in
 from podeval.scoring.standing import reach_text, word_for
 from podeval.text.message_catalogue import FIRST

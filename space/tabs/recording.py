@@ -18,11 +18,12 @@ from web_request import web_request
 from website import Site
 
 from podeval.errors import PodevalError
-from podeval.leaderboard.reasons import translate_reason
+from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import unit_in
 from podeval.scoring.isolated import read_results
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
+from podeval.scoring.report_words import ReportWords
 from podeval.scoring.results import ScoreRow
 from podeval.scoring.standing import number_text, reach_text, tone_for, usual_of, word_for
 from tabs.measuring import SINGLE, choose_metrics, list_offered, name_metric, place_of_problem, problem
@@ -111,7 +112,7 @@ class RecordingPart:
         try:
             with self._chosen(which, audio) as (path, known_words, count), decoded(path) as copy:
                 script = known_words or words
-                for session in score_apart(copy, title, script, count or speakers, names):
+                for session in score_apart(copy, title, script, count or speakers, names, self._language):
                     progress(session.at, desc=session.what)
                     yield "", self._show(request, session, title), {}
         except PodevalError as error:
@@ -155,7 +156,8 @@ class RecordingPart:
         if results is None:
             return ""
         reasons = self._site.texts[self._language]["board"]["causes"]
-        pictures = plot_results(results).pictures.values() if results.timelines else ()
+        texts = ReportWords(self._language).plots
+        pictures = plot_results(results, texts=texts).pictures.values() if results.timelines else ()
         return self._render(
             request,
             "score_values.html",

@@ -131,7 +131,7 @@ def test_a_preference_that_is_none_is_refused(small_arena: Make, change: dict[st
     small = small_arena()
     ballot = small.ballot(small.serve("alice"), **{"outcome": "a", **change})
     small.clock.on(60)
-    with pytest.raises(ArenaRefused, match="is no preference"):
+    with pytest.raises(ArenaRefused, match="is not a preference"):
         small.arena.vote("alice", ballot)
 
 

@@ -256,10 +256,10 @@ def test_a_log_that_was_changed_is_not_taken_in(small_arena: Make, hub_client: A
     (name,) = (name for name in files if name.startswith("log/"))
     original = files[name]
     for changed, says in (
-        (original.replace(b'"outcome": "a"', b'"outcome": "b"'), "another content"),
+        (original.replace(b'"outcome": "a"', b'"outcome": "b"'), "different content"),
         (original.replace(b'"heard_a": 1.0', b'"heard_a": 9.0'), "heard_a"),
         (original[:-20], "not JSON"),
-        (b'{"record": "gift"}\n', "no record of votes"),
+        (b'{"record": "gift"}\n', "not a record of votes"),
         (b"\xff\n", "is damaged"),
     ):
         repo.commit({**files, "log/29990101T000000000000-ffffffff.jsonl": changed})

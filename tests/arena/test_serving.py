@@ -209,7 +209,7 @@ def test_an_hour_has_its_limit(small_arena: Make) -> None:
     small = small_arena(systems=6, most_an_hour=3)
     for _ in range(3):
         small.serve("alice")
-    with pytest.raises(ArenaRefused, match="rest") as caught:
+    with pytest.raises(ArenaRefused, match="break") as caught:
         small.serve("alice")
     assert caught.value.reason == "too many"
     small.clock.on(3601)

@@ -56,7 +56,7 @@ def test_an_event_is_cut_where_the_speech_ends(speech_like: Any, noise: Any) -> 
     [
         (np.zeros(100), np.ones(10), 0.0, CannotScore, "the speech is silent"),
         (np.ones(100), np.zeros(10), 0.0, CannotScore, "the sound is silent"),
-        (np.ones(100), np.ones(10), 9.0, BadInput, "lies outside speech"),
+        (np.ones(100), np.ones(10), 9.0, BadInput, "is outside the speech"),
         (np.ones((100, 2)), np.ones(10), 0.0, BadInput, "mixed in mono"),
         (np.ones(100), np.ones(0), 0.0, BadInput, "no sound to mix"),
     ],

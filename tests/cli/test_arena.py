@@ -76,7 +76,7 @@ def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Pa
     assert [row["system"] for row in rated["excerpts"]["semantic"]["systems"]] == ["s2", "s1", "s0"]
     assert "24 votes by 8 voters" in podeval("arena", "ratings").out
     alike = podeval("arena", "ratings", "--covariate", "length")
-    assert (alike.code, "the same length, so its effect cannot be told" in alike.err) == (2, True)
+    assert (alike.code, "the same length, so its effect cannot be estimated" in alike.err) == (2, True)
     assert podeval("arena", "verify").code == 0
     assert podeval("arena", "export", tmp_path / "out", "--format", "jsonl").code == 0
     other = tmp_path / "other.db"
@@ -111,7 +111,7 @@ def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, da
     for gone in ("alice", "stranger", "nobody"):
         said = podeval("arena", "erase", "--name", gone)
         assert said.code == 2
-        assert "nobody of that identity was here of hf; a name may have changed" in said.err
+        assert "there are no votes or sessions of that identity of hf; a name may have changed" in said.err
 
 
 def test_votes_are_excluded_restored_and_erased(podeval: Podeval, database: Path, hub_client: Any) -> None:
@@ -141,7 +141,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("status", "--database", "absent.db"), "arena init"),
         (("ratings",), "no votes"),
         (("exclude", "none", "--reason", "x", "--by", "y"), "no vote none"),
-        (("erase",), "--name, --identity or --pseudonym"),
+        (("erase",), "--name, --identity and --pseudonym"),
         (("export", "out", "--format", "csv"), "parquet, jsonl"),
         (("import", "absent"), "cannot read absent"),
         (("add", "absent.yaml"), "absent.yaml cannot be read"),
@@ -156,9 +156,9 @@ def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, empty: Path, argume
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"outputs": [{"system": "ghost", "item": "talk", "audio": "s0.wav"}]}, "system ghost, which is not there"),
+        ({"outputs": [{"system": "ghost", "item": "talk", "audio": "s0.wav"}]}, "system ghost, which does not exist"),
         ({"outputs": [{"system": "s0", "item": "talk", "audio": "none.wav"}]}, "none.wav"),
-        ({"outputs": [{"system": "s0", "item": "talk", "audio": "s0.wav", "turns": [[0, 9]]}]}, "does not lie in"),
+        ({"outputs": [{"system": "s0", "item": "talk", "audio": "s0.wav", "turns": [[0, 9]]}]}, "is outside"),
         ({"systems": [{"id": "x", "kind": "robot"}]}, "systems.0.kind"),
         ({"system": []}, "system"),
         ({"items": [{"id": "x"}]}, "items.0.dimension"),

@@ -153,7 +153,7 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
             ("measure", "loudness", "good.wav", "--set", "variant=podeval", "--set", "variant=standard"),
             "gives variant twice",
         ),
-        (("measure", "loudness", AWKWARD), f"The file {AWKWARD} begins with a dash, write ./{AWKWARD}"),
+        (("measure", "loudness", AWKWARD), f"The file {AWKWARD} begins with a dash; write ./{AWKWARD}"),
         (("measure", "loudness", "good.wav", "--nosuch"), "No such option: --nosuch"),
         (("run", "nosuch"), "no built-in system 'nosuch'"),
         (("run", "espeak-ng"), "did you mean 'espeak_ng'?"),
@@ -167,7 +167,7 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
         (("run", "espeak_ng", "--seed", "-1"), "the seed -1 of espeak_ng is out of range"),
         (("run", "nowhere.yaml"), "cannot read nowhere.yaml: No such file or directory; check the path"),
         (("run", "silence", "--out", "good.wav"), "cannot write good.wav"),
-        (("report",), "there are no runs in runs; `podeval run` or `podeval demo` makes some"),
+        (("report",), "there are no runs in runs; create some with `podeval run` or `podeval demo`"),
         (("report", "--runs", "folder"), "there are no runs in folder"),
         (("report", "--profile", "best"), "no profile 'best'; choose embedded, reference or paper"),
         (("serve", "--port", "99999"), "Invalid value for '--port'"),
@@ -229,7 +229,7 @@ def test_what_is_named_json_and_is_none_is_not_scored_as_words(podeval: Podeval,
     (tmp_path / "script.json").write_text(content)
     said = podeval("measure", "distinct_n", tmp_path / "script.json")
     assert said.code == 2
-    assert "script.json cannot be read as JSON; mend it, or name it .txt" in said.out
+    assert "script.json cannot be read as JSON; fix it, or name it .txt" in said.out
     (tmp_path / "lines.json").write_text('["Ann", "one two"]\n\n["Ben", "three"]\n')
     assert podeval("measure", "distinct_n", tmp_path / "lines.json").code == 0
 

@@ -42,12 +42,12 @@ UNSCORED = {
 """For every metric of audio; `blip.wav` has a sentence with the metric's own shortest duration."""
 
 NO_SPEECH = {
-    "reverb_consistency": "no speech is heard, and only speech tells how much a room reverberates",
+    "reverb_consistency": "no speech is heard, and reverberation is measured on speech",
     "sim": "no speech is heard in the recording",
     "wsim": "no speech is heard in the recording",
     "timbre_similarity": "no speech is heard in the recording",
     "distillmos": "no speech is heard in the recording",
-    "timbre_consistency": "no speaker is found in the recording; is there speech in it?",
+    "timbre_consistency": "no speaker is found in the recording; check that it contains speech",
     "smr": "no music is heard under speech",
 }
 ONLY_MUSIC = (

@@ -177,7 +177,7 @@ BAD = [
         2,
         "cannot write to show.wav: Not a directory; choose a folder",
     ),
-    (["show.wav", "--audio", "show.wav"], 2, "show.wav is audio itself; leave out --audio"),
+    (["show.wav", "--audio", "show.wav"], 2, "show.wav is already audio; leave out --audio"),
     (["silence.wav"], 1, "is digital silence from beginning to end"),
     (["telephone.wav"], 1, "--allow-upsampling"),
 ]
@@ -220,8 +220,8 @@ def test_what_cannot_be_done_has_a_sentence_and_an_empty_list(
         (["--max-seconds", "nan"], "leave no clip"),
         (["--profile", "paper"], "no profile 'paper'"),
         (["--summary-out", "s.mp3"], "--summary-out writes WAV; s.mp3 should end in .wav"),
-        (["--audio", "show.wav", "--summary-out", "show.wav"], "show.wav is read and would be overwritten"),
-        (["--transcript-out", "../{folder}/show.txt"], "show.txt is read and would be overwritten"),
+        (["--audio", "show.wav", "--summary-out", "show.wav"], "show.wav is an input and would be overwritten"),
+        (["--transcript-out", "../{folder}/show.txt"], "show.txt is an input and would be overwritten"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_done(
@@ -274,7 +274,7 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
         ((), [SpeakerTurn("S1", 0.0, 9.0)], "no words are heard in show.wav"),
         (WORDS, [], "no speaker is found in show.wav"),
         (WORDS, [SpeakerTurn("S1", 0.0, 9.0)], "show.wav: there is only one speaker (S1)"),
-        (WORDS, [SpeakerTurn("S1", 12.0, 13.0)], "show.wav: there is no speech that belongs to a speaker"),
+        (WORDS, [SpeakerTurn("S1", 12.0, 13.0)], "show.wav: no speech is assigned to a speaker"),
     ],
 )
 def test_audio_without_turns_is_an_empty_list_with_its_reason(

@@ -83,6 +83,6 @@ def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: P
     script.write_text(json.dumps([{"speaker": who, "text": "good morning to you"} for who in "AB"]))
     said = podeval("defects", broken, "--text", script)
     assert said.code == 1
-    assert "speaker_attribution could not listen: less than half of the script's words are heard" in said.err
+    assert "speaker_attribution could not run: less than half of the script's words are heard" in said.err
     assert "omitted" in said.out
     assert podeval("defects", broken.parent / "nowhere.wav").code == 2

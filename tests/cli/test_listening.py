@@ -157,7 +157,7 @@ def test_marks_go_out_in_webmushras_layout_and_come_back(podeval: Any, place: Pa
 
 
 def test_validity_needs_what_people_said_and_runs(podeval: Any, place: Path, tmp_path: Path) -> None:
-    assert "needs what people said" in podeval("report", "validity").err
+    assert "needs human scores" in podeval("report", "validity").err
     raters = [
         json.loads(line) for line in podeval("report", "evaluators", "--database", place, "--json").out.splitlines()
     ]
@@ -191,7 +191,7 @@ def test_a_tidy_table_is_one_row_a_mark_as_csv_and_as_parquet(podeval: Any, plac
 def test_an_operator_asks_whether_the_test_may_stop_and_how_many_listeners_it_needs(place: Path, podeval: Any) -> None:
     stopped = podeval("listening", "stop", "small", "--database", place)
     assert "aria minus basso: 30, 2 listeners: not told apart yet" in stopped.out, "who marked all alike is left out"
-    assert stopped.out.endswith("The test goes on.\n")
+    assert stopped.out.endswith("Continue the test.\n")
     (verdict,) = map(json.loads, podeval("listening", "stop", "small", "--database", place, "--json").out.splitlines())
     assert (verdict["mean"], verdict["better"]) == (30, "")
     refused = podeval("listening", "plan", "small", "--difference", "5", "--database", place)

@@ -90,7 +90,7 @@ def test_figures_over_whole_episodes_stand_beside_those_of_the_public_clips(pode
 
 def test_a_person_reads_what_follows_and_what_was_measured_on_other_material(podeval) -> None:  # type: ignore[no-untyped-def]
     words = podeval("report", "papers").out
-    assert "mtalk Table 13: 68 of 69 figures follow" in words
+    assert "mtalk Table 13: 68 of 69 figures agree" in words
     assert "printed 0.515, recomputed 0.5176, difference +0.0026" in words
     assert "podeval Table 9: measured on other material" in words
     assert "pam Table 8: order of noise suppressors cannot be recomputed" in words

@@ -55,7 +55,7 @@ def test_a_program_of_ones_own_reads_and_writes_files(tmp_path: Path) -> None:
         ("enhance {input}", r"has no \{output\}; write where the files go"),
         ("no-such-program {input} {output}", "no-such-program could not be run"),
         (f"{sys.executable} -c 'raise SystemExit(\"not today\")' {{input}} {{output}}", "exit code 1: not today"),
-        (f"{sys.executable} -c pass {{input}} {{output}}", "wrote nothing that can be used"),
+        (f"{sys.executable} -c pass {{input}} {{output}}", "produced nothing usable"),
     ],
 )
 def test_a_program_that_fails_is_a_sentence(command: str, sentence: str) -> None:

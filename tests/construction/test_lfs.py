@@ -280,7 +280,7 @@ def test_a_quote_that_is_not_in_the_text_is_asked_for_again(
             "--judge", model.name)  # fmt: skip
     writer.screenings["topic 0"] = {"details": details}
     done = podeval("lfs_bench", "refine", "--into", tmp_path, "--judge", model.name, code=1)
-    assert "'Nobody Here' stands in no turn of the text" in done.output
+    assert "'Nobody Here' occurs in no turn of the text" in done.output
     assert rows(tmp_path / "screened.jsonl") == []
 
 

@@ -233,7 +233,7 @@ def test_what_a_user_cannot_say_is_told(turns: list[str], told: str) -> None:
 def test_unknown_kinds_are_refused(tmp_path: Path, model: Any, podeval: Any) -> None:
     words = ("mtalk_bench", "write", "--into", tmp_path, "--judge", model.name)
     for option, name, told in (
-        ("--scenario", "cooking", "there is no scenario 'cooking'; there are family_and_domestic"),
+        ("--scenario", "cooking", "there is no scenario 'cooking'; choose from family_and_domestic"),
         ("--capability", "ambient_sound_perception", "dialogues are not written for 'ambient_sound_perception'"),
     ):
         refused = podeval(*words, option, name, code=None)

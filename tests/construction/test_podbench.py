@@ -204,7 +204,11 @@ def test_how_alike_decides() -> None:
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [('{"text": ""}\n', "document 1 has no text"), ("{]\n", "line 1 is not JSON"), ("[1]\n", "line 1 is no object")],
+    [
+        ('{"text": ""}\n', "document 1 has no text"),
+        ("{]\n", "line 1 is not JSON"),
+        ("[1]\n", "line 1 is not an object"),
+    ],
 )
 def test_documents_that_are_none_are_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
     (tmp_path / "d.jsonl").write_text(content, encoding="utf-8")
@@ -218,7 +222,7 @@ def test_tokens_are_counted_by_ones_own_tokenizer(tmp_path: Path) -> None:
     word_level.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     word_level.save(str(tmp_path / "tokenizer.json"))
     assert make_token_counter(tmp_path / "tokenizer.json")("a b c a") == 4
-    with pytest.raises(BadInput, match=r"is no tokenizer\.json"):
+    with pytest.raises(BadInput, match=r"is not a readable tokenizer\.json"):
         make_token_counter(tmp_path / "other.json")
 
 

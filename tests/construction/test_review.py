@@ -80,7 +80,7 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(path: Path, tmp_path: Pa
     [
         (lambda text: text.replace("a,,", "a,perhaps,"), r"line 2 \(a\): keep is 'perhaps'; write yes or no"),
         (lambda text: text.replace("keep,", "kept,"), "lacks the column keep"),
-        (lambda text: text + text.splitlines()[-1] + "\n", "c is there twice"),
+        (lambda text: text + text.splitlines()[-1] + "\n", "c appears twice"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_a_sentence(path: Path, spoil: object, sentence: str) -> None:

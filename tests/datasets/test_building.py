@@ -161,5 +161,5 @@ def test_verify_says_what_happened_to_a_build(talks: Path, damage: Any, sentence
 
 
 def test_verify_refuses_what_is_no_build(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="holds no dataset made by"):
+    with pytest.raises(BadInput, match="contains no dataset made by"):
         list(verify(tmp_path))

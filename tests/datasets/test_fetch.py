@@ -272,7 +272,7 @@ READS_FILES = """<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a SYSTEM "file:///et
 LOST: dict[str, tuple[Callable[[Feeds], None], str, str]] = {
     "a 404": (talk(status=404), "gone", "/talk.mp3 answers HTTP 404"),
     "a 410": (talk(status=410), "gone", "HTTP 410"),
-    "a page": (talk(body=b"<html>Sign in</html>"), "wrong type", "is no whole audio file: it"),
+    "a page": (talk(body=b"<html>Sign in</html>"), "wrong type", "is not a complete audio file: it"),
     "half a file": (
         talk(body=b"RIFF\0\1\0\0WAVEfmt \x10\0\0\0" + bytes(16) + b"data\0\1\0\0"),
         "wrong type",
@@ -281,10 +281,14 @@ LOST: dict[str, tuple[Callable[[Feeds], None], str, str]] = {
     "a huge file": (talk(length=1 << 40), "too large", "more than the 52 MB that are fetched"),
     "a server that is ill": (talk(faults=["503"] * 9), "unreachable", "after 2 attempts (HTTP 503)"),
     "a slow answer": (talk(delay=0.8), "unreachable", "timed out"),
-    "a redirect off the web": (talk(status=302, location="file:///etc/passwd"), "refused", "which is no web address"),
+    "a redirect off the web": (
+        talk(status=302, location="file:///etc/passwd"),
+        "refused",
+        "which is not a web address",
+    ),
     "a redirect in a circle": (talk(status=302, location="/talk.mp3"), "unreachable", "infinite loop"),
     "a broken feed": (feed_text("<rss><channel><item>"), "bad feed", "the feed is not well-formed XML"),
-    "a page for a feed": (feed_text("<html><body>gone</body></html>"), "bad feed", "the feed is no RSS but <html>"),
+    "a page for a feed": (feed_text("<html><body>gone</body></html>"), "bad feed", "the feed is not RSS but <html>"),
     "an XML bomb": (feed_text(BOMB), "bad feed", "the feed uses XML that is not read (EntitiesForbidden)"),
     "a feed that reads files": (feed_text(READS_FILES), "bad feed", "EntitiesForbidden"),
     "an episode not in the feed": (feed_items(("Else", "g", "/e")), "gone", "lists 1 episodes, but not 'A talk"),
@@ -503,7 +507,7 @@ def test_every_link_of_the_benchmark_is_understood() -> None:
     assert {link.country for link in links} == {"us", "hk"}
     assert links[0] == EpisodeLink("us", 1332504968, 1000698848884)
     for link in ("https://podcasts.apple.com/us/podcast/id5", "https://example.org/id5?i=6", "", "id5?i=6"):
-        with pytest.raises(BadInput, match="is no link to an episode"):
+        with pytest.raises(BadInput, match="is not a link to an episode"):
             EpisodeLink.parse(link)
 
 

@@ -210,7 +210,7 @@ def test_what_is_unmapped_is_kept_and_counted(tmp_path: Path) -> None:
         ({"speaker_number": 2, "dims": {"说话人数量": 3}}, None, "speakers: meta says 2, its dimension 3"),
         ({"speaker_number": 2, "num_speakers": 4}, None, "speakers: meta.speaker_number and meta.num_speakers dis"),
         ({"speaker_number": 7}, 7, "speakers: 7 are none of the paper's 1 to 4"),
-        ({"speaker_spec": {"host": "Ann"}}, None, "speakers: {\"host\": \"Ann\"} is no number of speakers"),
+        ({"speaker_spec": {"host": "Ann"}}, None, "speakers: {\"host\": \"Ann\"} is not a number of speakers"),
     ],
 )  # fmt: skip
 def test_speakers_are_what_meta_says_or_nothing(
@@ -278,9 +278,9 @@ def test_every_wrong_row_is_named_and_nothing_is_written(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("test.parquet", b"PAR1 and no more", "is no Parquet file that can be read"),
+        ("test.parquet", b"PAR1 and no more", "is not a readable Parquet file"),
         ("test.jsonl", b'{"id": "a"', "is not JSON"),
-        ("test.json", b'{"rows": 800}', "holds no list of rows but a dict"),
+        ("test.json", b'{"rows": 800}', "is not a list of rows but a dict"),
         ("test.json", b'["row"]', "a row of PodBench is a str"),
         ("notes.txt", b"nothing", r"lacks \*\.parquet or \*\.jsonl or \*\.json"),
     ],

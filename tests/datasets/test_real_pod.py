@@ -442,7 +442,7 @@ def test_recordings_of_no_use_are_named_by_rule_and_nothing_is_written(tmp_path:
         ({"configs": ["episodes"]}, "episodes is not made from paper but from episodes"),
         ({"source": "episodes"}, "episodes is a folder of your own"),
         ({"source": "{folder}", "configs": ["topics"]}, "topics is not made from episodes but from paper "),
-        ({"source": "{folder}"}, "holds no audio; `podeval data fetch real_pod --into"),
+        ({"source": "{folder}"}, "contains no audio; `podeval data fetch real_pod --into"),
     ],
 )
 def test_each_config_has_its_source(tmp_path: Path, options: dict[str, Any], sentence: str) -> None:

@@ -50,7 +50,7 @@ def test_the_hub_is_read_at_the_pinned_commit(talks: Path, hub: Any, write_rows:
 
 def test_another_revision_must_be_named_and_is_not_called_pinned(talks: Path, hub: Any, write_rows: Any) -> None:
     repo = hub.repos.publish("datasets", "someone/talks", files_of(write_rows(talks / "theirs", [])))
-    with pytest.raises(BadInput, match="name the revision too"):
+    with pytest.raises(BadInput, match="give the revision too"):
         made(talks, "hub:someone/talks")
     out = made(talks, f"hub:someone/talks@{repo.refs['main']}")
     assert read_lock(out)["source"]["revision"] == f"someone/talks@{repo.refs['main']}"
@@ -60,7 +60,7 @@ def test_another_revision_must_be_named_and_is_not_called_pinned(talks: Path, hu
     ("source", "sentence"),
     [
         ("original", "there is no https://huggingface.co/datasets/someone/talks, or it is private"),
-        ("nowhere", "is no folder and no source of real_pod; give a folder, .* original, sample"),
+        ("nowhere", "is neither a folder nor a source of real_pod; give a folder, .* original, sample"),
         ("hub:nobody/nothing@" + "d" * 40, "there is no https://huggingface.co/datasets/nobody/nothing"),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_sample_is_not_pushed_as_the_benchmark(talks: Path, hub: Any) -> None:
 def test_a_damaged_build_is_not_pushed(talks: Path, hub: Any) -> None:
     out = made(talks, "sample")
     next((out / "notes").glob("*.parquet")).write_bytes(b"PAR1")
-    with pytest.raises(BadInput, match="is not as it was built"):
+    with pytest.raises(BadInput, match="has changed since it was built"):
         push(out, "me/talks")
     assert not hub.repos.repos
 

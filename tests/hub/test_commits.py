@@ -92,7 +92,7 @@ def test_who_has_no_token_or_no_access_is_told(api: Any, hub_client: Any, monkey
     from huggingface_hub import HfApi
 
     monkeypatch.setattr("huggingface_hub.hf_api.get_token", lambda: None)
-    with pytest.raises(BadInput, match="the Hub does not know you"):
+    with pytest.raises(BadInput, match="you are not signed in to the Hub"):
         AppendOnly(REPO, api=HfApi(token=True)).add({"a": b""}, "first")
     hub_client.repos.publish("datasets", REPO, {"a": b""}).private = True
     with pytest.raises(BadInput, match="check that the token may"):

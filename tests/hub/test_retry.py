@@ -50,7 +50,7 @@ def test_what_will_not_pass_is_raised_as_it_is(pauses: list[float]) -> None:
 
 def test_pauses_double_up_to_a_minute_and_are_spread(pauses: list[float]) -> None:
     calls = [HubError(503) for _ in range(20)]
-    with pytest.raises(HubUnavailable, match="the Hub does not answer as it should") as failure:
+    with pytest.raises(HubUnavailable, match="the Hub does not answer as expected") as failure:
         call_with_retries(failing(*calls), tries=10)
     assert isinstance(failure.value.__cause__, HubError)
     longest = [min(60.0, 0.5 * 2**number) for number in range(9)]

@@ -162,5 +162,5 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_judge_of_records_has_nobody_to_ask() -> None:
-    with pytest.raises(ModelMissing, match="nobody answers anew"):
+    with pytest.raises(ModelMissing, match="records cannot answer new questions"):
         Judge("records", "m", endpoint="folder", recorded="m@unpinned#0").model_to_ask()

@@ -150,7 +150,7 @@ def test_the_command_prints_and_writes_each_form(runs: Path, robot: RunFolder, t
     ("options", "sentence"),
     [
         (["--form", "xml"], "there is no form 'xml'"),
-        ([], "name the folder of a run"),
+        ([], "give the folder of a run"),
         (["--form", "dataset", "--runs", "nowhere"], "no runs in nowhere"),
     ],
 )

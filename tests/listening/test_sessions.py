@@ -210,7 +210,7 @@ def test_an_excluded_session_is_kept_with_its_reason_and_can_be_taken_back(
     listening.set_standing(session, counted=False, reason="background radio", by="operator")
     assert session_results.marks(listening.database, test.id) == []
     assert session_results.overview(listening.database, test.id).excluded == 1
-    with pytest.raises(BadInput, match="say why"):
+    with pytest.raises(BadInput, match="give a reason"):
         listening.set_standing(session, counted=True, reason=" ", by="operator")
     listening.set_standing(session, counted=True, reason="it was the test's own", by="operator")
     assert len(session_results.marks(listening.database, test.id)) == 4

@@ -286,7 +286,7 @@ def test_a_script_that_is_not_heard_leaves_the_recording_unscored() -> None:
     recording = talking("Ann", "Ben")
 
     def turns(script: Script | None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-        raise CannotScore("less than half of the script's words are heard, so who speaks when cannot be told")
+        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
 
     recording.turns = turns  # type: ignore[method-assign]
     for name in ("sptd", "timbre_consistency"):
@@ -406,7 +406,7 @@ def test_one_speaker_of_a_script_of_three_has_its_own_turns_and_the_notes_say_so
 def test_where_nobody_speaks_there_is_no_voice_to_be_consistent(variant: str) -> None:
     inputs: dict[str, Any] = {"recording": Derived()}
     found = catalogue.get("timbre_consistency")(inputs, {"variant": variant, "speakers": 2})
-    assert found == Unscored("no speaker is found in the recording; is there speech in it?", "system")
+    assert found == Unscored("no speaker is found in the recording; check that it contains speech", "system")
     inputs["script"] = Script.parse("one speaker only")
     found = catalogue.get("timbre_consistency")(inputs, {"variant": variant})
     assert found == Unscored("no speech is heard in the recording", "system")

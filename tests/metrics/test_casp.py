@@ -116,7 +116,7 @@ def test_the_same_stems_are_not_compared_twice(models: Models, cache: Cache) -> 
 def test_without_music_there_is_nothing_to_score(models: Models, cache: Cache) -> None:
     models.tunes = ()
     assert measure(sound(25), cache) == Unscored(
-        "no music is heard in the recording, so there is nothing to fit its speech", "system"
+        "no music is heard in the recording, so there is nothing to compare with its speech", "system"
     )
     assert models.asked == ["music_detector"]
     # What the detector takes for music, and separation does not find.

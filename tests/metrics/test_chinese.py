@@ -12,8 +12,8 @@ import podeval
 from podeval import benchmarks
 from podeval.leaderboard.columns import Column, column, dimension_title
 from podeval.leaderboard.explanations import explain
-from podeval.leaderboard.reasons import CAUSES, SENTENCES, translate_reason
 from podeval.metrics import catalogue
+from podeval.metrics.reasons import CAUSES, SENTENCES, translate_reason
 from podeval.metrics.units import AS_THEY_ARE, unit_in
 from podeval.runs import composite_scores, reliability
 from podeval.text.message_catalogue import read_texts

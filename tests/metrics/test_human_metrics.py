@@ -87,7 +87,7 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
         (human_records.votes, "{broken", "line 1 is no vote"),
         (human_records.votes, "no/such/file", "cannot read the votes"),
         (human_records.votes, [], "there is no vote"),
-        (human_records.votes, [3], "is no object"),
+        (human_records.votes, [3], "is not an object"),
         (human_records.marks, [{"rater": "p", "page": "x", "stimulus": "y", "value": "7"}], "its value is a number"),
         (human_records.marks, [{"rater": "p", "value": 7}], "lacks page"),
         (human_records.answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),

@@ -82,7 +82,7 @@ def test_no_audio_is_the_system_s_fault() -> None:
         ([], "a generation log is"),
         ([1, 2], "a generation log is"),
         ({"wall_seconds": 1.0}, "piece 1 of the generation log needs audio_seconds in seconds, not None"),
-        ({"wall_seconds": 0, "audio_seconds": 1}, "took 0 seconds, which no work does"),
+        ({"wall_seconds": 0, "audio_seconds": 1}, "took 0 seconds, which is impossible"),
         ({"wall_seconds": -1, "audio_seconds": 1}, "needs wall_seconds in seconds, not -1"),
         ('{"wall_seconds": NaN, "audio_seconds": 1}', "needs wall_seconds in seconds, not nan"),
         ({"wall_seconds": True, "audio_seconds": 1}, "not True"),

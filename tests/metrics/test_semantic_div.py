@@ -104,7 +104,11 @@ def test_the_podeval_variant_gives_fewer_than_two_windows_0(encoder: Encoder, to
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"), [("Море солёное. " * 200, "neither English nor Chinese"), ("海は塩辛い。" * 200, "no spaces")]
+    ("words", "reason"),
+    [
+        ("Море солёное. " * 200, "neither English nor Chinese"),
+        ("海は塩辛い。" * 200, "does not separate words by spaces"),
+    ],
 )
 def test_a_language_that_no_encoder_reads_is_unscored(encoder: Encoder, words: str, reason: str) -> None:
     found = score(words)

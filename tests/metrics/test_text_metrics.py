@@ -90,7 +90,7 @@ def test_a_foreign_text_with_spaces_is_scored_and_says_so(name: str, text: str) 
 def test_a_foreign_text_without_spaces_is_unscored(name: str, text: str) -> None:
     found = catalogue.get(name)({"text": text}, {})
     assert isinstance(found, Unscored)
-    assert "no spaces between words" in found.reason
+    assert "does not separate words by spaces" in found.reason
 
 
 def test_chinese_that_names_a_japanese_thing_stays_chinese() -> None:

@@ -96,7 +96,7 @@ def test_one_speaker_and_few_turns_are_unscored_with_the_reason(
     assert alone == Unscored("needs at least two speakers, found one speaker", "system")
     few = measured(strung(0.3, FEWEST_EVENTS), monkeypatch, tmp_path / "2")
     assert isinstance(few, Unscored)
-    assert f"begins to speak {FEWEST_EVENTS - 1} times" in few.reason
+    assert f"the speaker changes {FEWEST_EVENTS - 1} times" in few.reason
     assert isinstance(measured(strung(0.3, FEWEST_EVENTS + 1), monkeypatch, tmp_path / "3"), Score)
 
 

@@ -126,7 +126,7 @@ def test_a_vote_is_left_out_and_taken_back_and_ratings_follow(board: Board) -> N
         ("vote counted", votes[0], "it was none", "bob"),
         ("vote excluded", votes[0], "a test of ours", "ada"),
     ]
-    with pytest.raises(BadInput, match="say why"):
+    with pytest.raises(BadInput, match="give a reason"):
         board.arena.count_vote(votes[0], False, "  ", "ada")
     with pytest.raises(BadInput, match="there is no vote nothing"):
         board.arena.count_vote("nothing", False, "why not", "ada")
@@ -200,7 +200,7 @@ def test_a_closed_dimension_gets_no_new_battles_and_its_votes_still_count(board:
         board.small.serve("somebody", dimension="semantic")
     board.arena.open_dimension("semantic", True, "a new system came", "ada")
     assert board.small.arena.dimensions() == ["ambient", "semantic"]
-    with pytest.raises(BadInput, match="nothing is judged on 'nothing'"):
+    with pytest.raises(BadInput, match="no dimension is called 'nothing'"):
         board.arena.open_dimension("nothing", False, "x", "ada")
 
 

@@ -68,7 +68,7 @@ def test_what_is_sent_is_pinned_bounded_read_only_and_without_secrets(executor: 
 
 def test_what_it_can_cost_is_known_before(executor: HfJobs, jobs: Any) -> None:
     assert executor.at_most(executor.per_minute()) == pytest.approx(0.025 * 90 * 2)
-    with pytest.raises(BadInput, match="there is no machine 'moon'; there are a10g-large, cpu-basic, h200"):
+    with pytest.raises(BadInput, match="there is no machine 'moon'; choose from a10g-large, cpu-basic, h200"):
         replace(executor, flavour="moon").per_minute()
 
 
@@ -102,7 +102,7 @@ def test_a_plan_without_pins_is_refused(changes: dict[str, Any], told: str) -> N
 
 
 def test_settings_without_bounds_are_refused() -> None:
-    with pytest.raises(BadInput, match="say which image jobs run, with --image or PODEVAL_JOBS_IMAGE"):
+    with pytest.raises(BadInput, match="give the image that jobs run, with --image or PODEVAL_JOBS_IMAGE"):
         HfJobs("", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="is not pinned; write it as registry/name@sha256"):
         HfJobs("python:3.12", "a10g-large", "podeval")
@@ -110,11 +110,11 @@ def test_settings_without_bounds_are_refused() -> None:
         HfJobs(IMAGE, "a10g-large", "podeval", minutes=0)
     with pytest.raises(BadInput, match="1 to 5 attempts"):
         HfJobs(IMAGE, "a10g-large", "podeval", attempts=9)
-    with pytest.raises(BadInput, match="which user or organisation pays"):
+    with pytest.raises(BadInput, match="the user or organisation that pays"):
         HfJobs(IMAGE, "a10g-large", "")
 
 
 def test_a_time_limit_is_written_in_minutes_or_hours() -> None:
     assert [minutes_of(text) for text in ("45", "45m", "1.5h", "2h")] == [45, 45, 90, 120]
-    with pytest.raises(BadInput, match="'soon' is no time limit"):
+    with pytest.raises(BadInput, match="'soon' is not a time limit"):
         minutes_of("soon")

@@ -129,7 +129,7 @@ class Fickle:
     def make(self, asks: Any, seed: int) -> Any:
         (ask,) = asks
         if ask.id == "two" and self.down:
-            raise ServerBusy("nobody answers")
+            raise ServerBusy("no server answers")
         if ask.id == "three":
             return [Speech(np.full(16_000, np.nan, np.float32), 16_000, (), 0.1)]
         return [Speech(np.full(16_000, 0.1, np.float32), 16_000, (), 0.1)]
@@ -140,13 +140,13 @@ def test_what_a_server_could_not_do_is_done_by_the_next_run(tiny: Any, tmp_path:
     request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)
     system = OwnSystem(maker, "fickle", "Fickle", say=sentences.append)
     assert counts(run_own_system(system, request)) == (1, 1, 1, False)
-    assert sentences == ["Fickle: two is left for the next run: nobody answers"]
+    assert sentences == ["Fickle: two is left for the next run: no server answers"]
     maker.down = False
     assert counts(run_own_system(system, request)) == (2, 1, 0, False)
     result = list(RunFolder(tmp_path, "tiny", "demo", "fickle").results("embedded").values())
     assert sum(isinstance(one, Score) for one in result) >= 4
     reasons = {one.reason for one in result if isinstance(one, Unscored)}
-    assert any("samples that are no numbers" in reason for reason in reasons)
+    assert any("NaN or infinite samples" in reason for reason in reasons)
 
 
 class Writer:
@@ -209,9 +209,9 @@ def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: P
     assert none.exit_code == 2
     assert "name a system, or give one of --outputs" in none.output
     assert "SYSTEM and --python are several systems" in refuse("espeak_ng", "--python", "a.py:speak")
-    assert "name the server too" in refuse("espeak_ng", "--model", "x")
+    assert "give --server too" in refuse("espeak_ng", "--model", "x")
     assert "name the model" in refuse("--server", "http://127.0.0.1:9/v1")
-    assert "nobody answers" in refuse("--server", "http://127.0.0.1:9/v1", "--model", "x")
+    assert "no server answers" in refuse("--server", "http://127.0.0.1:9/v1", "--model", "x")
     write_wav(tmp_path / "espeak_ng" / "one.wav")
     folder = str(tmp_path / "espeak_ng")
     assert "comes with podeval; choose another with --name" in refuse("--outputs", folder, "--benchmark", "tiny")

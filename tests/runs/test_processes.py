@@ -67,7 +67,8 @@ def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
     code, _, err = finish(command(tmp_path / "runs", "--workers", "1", TINY_KILL="two:always"))
     assert code == 1
     reason = (
-        "the measuring process died twice on this item, or its memory was too small; --workers 1 leaves it all of it"
+        "the measuring process died twice on this item, or its memory was too small; "
+        "use --workers 1 to give it all of it"
     )
     assert f"The Singer: every metric unscored on 1 of 3 items: {reason}" in err
     for row in summary(tmp_path / "runs").values():
@@ -101,7 +102,7 @@ def test_stopped_by_a_person_it_says_one_sentence(command: Command, counted: Cou
     os.killpg(process.pid, signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
-    assert "podeval: stopped; what was finished is kept, the same command goes on from there" in err
+    assert "podeval: stopped; finished work is kept, and the same command resumes it" in err
     assert time.monotonic() - began < 50, "before what is measured would end"
 
 

@@ -256,7 +256,7 @@ def test_without_ray_the_command_that_helps_is_named(monkeypatch: pytest.MonkeyP
     [
         ("127.0.0.1:1", r"no Ray cluster answers at 127.0.0.1:1; start its head with .*Connection refused"),
         ("ray://127.0.0.1:1", r"no Ray cluster answers at ray://127.0.0.1:1"),
-        ("here", r"'here' is no address of a Ray cluster; write host:port, auto or local"),
+        ("here", r"'here' is not the address of a Ray cluster; write host:port, auto or local"),
         ("a:99999", r"'a:99999' is no address"),
     ],
 )
@@ -281,7 +281,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     ):
         pass
     with (
-        pytest.raises(BadInput, match=r"accelerate launch and --executor ray are two ways .* take one of them"),
+        pytest.raises(BadInput, match=r"use either accelerate launch or --executor ray"),
         spread(Where.RAY, 1, "", 1.0, 0.0, ProcessGroup(0, 2)),
     ):
         pass

@@ -94,13 +94,13 @@ def test_mean_worst_and_spread_are_of_the_seeds_of_each_item(tmp_path: Path) -> 
 
 def test_what_is_useless_is_counted_with_its_reason(tmp_path: Path) -> None:
     run = write_seeds(tmp_path, [[0.1, 0.4, SILENT, 0.1, 0.1, 0.29], [0.1, 0.1, 0.1, 0.1, 0.1, 0.1]])
-    run.repeat(1).write_output(Output(item=ITEMS[3].id, failed="the model broke"))
+    run.repeat(1).write_output(Output(item=ITEMS[3].id, failed="the model failed"))
     figures = compute_reliability(run, REAL_POD, "embedded")
     assert figures.figures["catastrophic"].mean == pytest.approx(3 / 12)
     assert figures.catastrophic == {
         ITEMS[1].id: ("seed 0: a WER of 0.40",),
         ITEMS[2].id: ("seed 0: nothing was heard (the recording is silent)",),
-        ITEMS[3].id: ("seed 1: nothing was made (the model broke)",),
+        ITEMS[3].id: ("seed 1: nothing was made (the model failed)",),
     }
 
 

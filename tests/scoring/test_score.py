@@ -185,7 +185,7 @@ def test_values_are_asked_for_by_name(voice: Path) -> None:
     scores = podeval.score(voice, metrics="loudness")
     assert scores["loudness"] == scores["loudness.integrated"] == scores.values["loudness.integrated"]
     assert list(scores) == list(scores.values)
-    with pytest.raises(KeyError, match=r"there are loudness\.integrated"):
+    with pytest.raises(KeyError, match=r"choose from loudness\.integrated"):
         scores["loudnes"]
     frame = scores.to_pandas()
     assert list(frame["key"]) == [key.name for key in catalogue.get("loudness").keys]

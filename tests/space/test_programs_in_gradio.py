@@ -168,7 +168,7 @@ def test_a_refusal_is_a_sentence_for_the_program(program: Program) -> None:
 
     with pytest.raises(AppError, match=r"there is no board 'nope' here; there are real_pod/voice"):
         program.ask("numbers of one benchmark", board="nope")
-    with pytest.raises(AppError, match=r"'nope nope' is no repo of the Hub; write owner/name"):
+    with pytest.raises(AppError, match=r"'nope nope' is not a repo on the Hub; write owner/name"):
         program.ask("model repo", "queue nothing", repo="nope nope")
 
 

@@ -17,7 +17,13 @@ OF_THE_ENGINE = (
         "arena/questions/",
         "arena/refused/",
         "board/causes/sentences/",
+        "board/benchmarks/",
         "board/groups/",
+        "method/phrases/",
+        "cards/caution/",
+        "cards/limits/",
+        "cards/use/",
+        "recording_report/advice/",
         "refused/reasons/",
         "refused/sentences/",
         "refused/states/",
@@ -93,6 +99,14 @@ def test_what_the_engine_names_has_each_of_its_names_in_chinese() -> None:
     assert submit["tracks"].keys() == known
     english = read_texts(SPACE / "locale", "en", ("submit",))["submit"]
     assert (english["asks"], english["tracks"]) == ({}, {}), "which the engine says itself"
+
+
+def test_every_metric_has_its_card_in_chinese() -> None:
+    from podeval.metrics import catalogue
+
+    cards = read_texts(SPACE / "locale", "zh", ("cards",))["cards"]
+    for part, declared in (("use", "intended_use"), ("limits", "limitations"), ("caution", "caution")):
+        assert cards[part].keys() == {one.name for one in catalogue.all_metrics() if getattr(one, declared)}, part
 
 
 def test_a_text_takes_the_form_of_its_number() -> None:

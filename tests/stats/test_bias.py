@@ -152,5 +152,5 @@ def test_both_orders_of_a_pair_are_one_piece_of_evidence() -> None:
 
 
 def test_impossible_counts_are_refused() -> None:
-    with pytest.raises(BadInput, match="no share"):
+    with pytest.raises(BadInput, match="not a share"):
         wilson(11, 10)

@@ -195,8 +195,8 @@ def test_rows_refer_to_rows_that_are_there(database_place: str) -> None:
     ("place", "says"),
     [
         ("mysql://a/b", "not supported"),
-        ("sqlite://", "keeps no vote"),
-        ("sqlite:///:memory:", "keeps no vote"),
+        ("sqlite://", "loses its votes"),
+        ("sqlite:///:memory:", "loses its votes"),
         ("://", "address of a database"),
     ],
 )

@@ -279,7 +279,7 @@ def test_links_and_odd_files_are_refused(outputs_document: Submitted, folder: Pa
 
 def test_outputs_over_the_limits_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:
     result = refused(outputs_document(folder="audio"), Gate(GateLimits(output_bytes=20)), tmp_path)
-    assert "send FLAC, and nothing besides the outputs" in result["volume"]
+    assert "send FLAC, and only the outputs" in result["volume"]
     result = refused(outputs_document(folder="audio"), Gate(GateLimits(output_file_bytes=3)), tmp_path)
     assert "for one file" in result["volume"]
 
@@ -300,5 +300,5 @@ def test_a_hub_that_is_down_refuses_nothing_but_says_so(submitted: Submitted, mo
     from huggingface_hub import HfApi
 
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    with pytest.raises(HubUnavailable, match="does not answer as it should"):
+    with pytest.raises(HubUnavailable, match="does not answer as expected"):
         Gate(api=HfApi(endpoint="http://127.0.0.1:1")).check(submitted())

@@ -120,7 +120,7 @@ def test_a_machine_at_fault_rests_longer_each_time_and_no_attempt_counts(
 @pytest.mark.parametrize(
     ("error", "everything"),
     [
-        (NoIsolation("no box"), False),
+        (NoIsolation("no sandbox"), False),
         (ModelMissing("the weights of X are not installed; run `podeval models install`"), False),
         (DiskFull("full"), True),
         (OSError(errno.EROFS, "Read-only file system", "/work"), True),
@@ -166,7 +166,7 @@ def test_a_job_file_that_is_not_there_is_never_the_models_fault(tiny: ModuleType
     row = tiny.enqueue(queue, "singer")
     making = GenerationSettings(command=lambda job: generate_command(job.with_name("gone.json")), trusted=True)
     message = [work(making=making)[1] for _ in range(3)]
-    reason = f"{OURS}: the program that runs models did not get to the model: there is no job file …/gone.json"
+    reason = f"{OURS}: the program that runs models could not start the model: there is no job file …/gone.json"
     states = [(step.after, step.reason) for step in queue.history(row.id)][3:]
     assert states[1] == ("queued", reason)
     assert reason in message[0]
@@ -221,10 +221,10 @@ def test_a_box_that_does_not_open_any_more_is_the_machines(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_box: None
 ) -> None:
     ended = ExitInfo(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
-    with pytest.raises(machine_faults.MachineFault, match="boxes do not open any more: bwrap not found"):
+    with pytest.raises(machine_faults.MachineFault, match="sandboxes can no longer be opened: bwrap not found"):
         machine_faults.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
-    with pytest.raises(machine_faults.OursFailed, match="its box did not open"):
+    with pytest.raises(machine_faults.OursFailed, match="its sandbox could not be opened"):
         machine_faults.require_no_fault(ended, tmp_path, 0)
 
 
@@ -313,7 +313,7 @@ def test_outputs_of_the_operators_own_wait_for_no_box(
     alone = runner.invoke(app, ["worker", "--once"], catch_exceptions=False)
     assert signal.getsignal(signal.SIGTERM) is before
     assert alone.exit_code == 1
-    assert f"{model}: queued, waits for this machine to be mended" in alone.output
+    assert f"{model}: queued, waits until this machine is repaired" in alone.output
     listing = runner.invoke(app, ["queue"], catch_exceptions=False).output
     assert "number 1 in the queue" in listing
     assert f": {WAITS}: untrusted models" in listing

@@ -86,7 +86,7 @@ def test_a_card_that_cannot_be_read_ends_no_worker(tiny: ModuleType, queue: Queu
     proposals = Proposals(queue, tmp_path / "board")
     tiny.worker(queue, tmp_path, proposals=proposals).once()
     (told,) = proposals.of(row.id)
-    assert (told.state, told.reason) == ("refused", "the card of x/singer cannot be read (KeyError); mend its head")
+    assert (told.state, told.reason) == ("refused", "the card of x/singer cannot be read (KeyError); fix its header")
 
 
 def test_a_hub_that_is_down_or_a_worker_that_is_killed_doubles_nothing(

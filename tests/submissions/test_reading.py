@@ -119,7 +119,7 @@ def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
             GOOD.replace("My TTS", "My: TTS"),
             "here (column 11)",
         ),
-        (GOOD + GOOD, "line 17, schema_version: is there twice; keep one"),
+        (GOOD + GOOD, "line 17, schema_version: appears twice; keep one"),
         (GOOD + "---\n" + GOOD, "line 17: is not valid YAML"),
         ("", "line 1: is not a list of fields"),
         ("- a\n", "line 1: is not a list of fields"),
@@ -243,7 +243,7 @@ def test_figures_in_a_file_and_in_the_document_are_the_same_and_keep_their_digit
         (HEADER.replace("note", "value") + ROW, "results.csv, line 1: names a column twice"),
         (HEADER + ROW.strip() + ",x\n", "results.csv, line 2: has more cells than the 12 columns"),
         (HEADER + '"open', "results.csv, line 2: is not valid CSV"),
-        (HEADER + ROW + ROW, "figure 2 (MATTR) is there twice"),
+        (HEADER + ROW + ROW, "figure 2 (MATTR) appears twice"),
         (HEADER + ROW.replace(",mattr,mattr,", ",mattr,,"), "module and key belong together"),
         (HEADER + ROW.replace(",podeval,,,", ",podeval,category,,"), "breakdown and group belong together"),
         (HEADER + ROW.replace(",podeval,,,", ",podeval,category,Cooking,"), "real_pod has no category Cooking"),
@@ -268,10 +268,10 @@ def test_a_results_file_that_is_a_link_or_missing_is_not_followed(
     tmp_path: Path, reported: Callable[..., Submission]
 ) -> None:
     document = with_source("kind: reported", "results: other.csv")
-    with pytest.raises(BadDocument, match=r"other\.csv, which is no file"):
+    with pytest.raises(BadDocument, match=r"other\.csv, which is not a file"):
         reported(HEADER + ROW, document)
     (tmp_path / "other.csv").symlink_to(tmp_path / "results.csv")
-    with pytest.raises(BadDocument, match=r"other\.csv, which is no file"):
+    with pytest.raises(BadDocument, match=r"other\.csv, which is not a file"):
         reported(HEADER + ROW, document)
 
 

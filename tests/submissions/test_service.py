@@ -67,7 +67,7 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
     submitted: Any, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(*_: Any, **__: Any) -> Any:
-        raise HubUnavailable("the Hub does not answer as it should; try again later")
+        raise HubUnavailable("the Hub does not answer as expected; try again later")
 
     document, desk = submitted(), SubmissionService(queue, Gate())
     with monkeypatch.context() as patch:
@@ -239,7 +239,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    assert "Tones passes the gate" in podeval("submit", str(document), "--check")
+    assert "Tones passes all checks" in podeval("submit", str(document), "--check")
     id_, _, message = podeval("submit", str(document.parent)).partition(":")
     assert message == " queued, number 1 in the queue\n"
     assert f"{id_}  queued     tones  operator  outputs, number 1 in the queue" in podeval("queue")
@@ -257,7 +257,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
 
 
 def test_wrong_usage_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="say either --once or --watch"):
+    with pytest.raises(BadInput, match="give either --once or --watch"):
         CliRunner().invoke(app, ["worker", "--database", str(tmp_path / "x.db")], catch_exceptions=False)
     Database(tmp_path / "x.db").close()
     with pytest.raises(BadInput, match="there is no submission s0"):

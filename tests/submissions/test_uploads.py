@@ -104,7 +104,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "not UTF-8": (lambda: NO_UTF8, "not UTF-8"),
     "another alphabet": (lambda: archive_of(("录音.flac", TONE)), "is the name of no item"),
     "bzip2": (lambda: archive_of((entry("a.flac", packed=zipfile.ZIP_BZIP2), TONE)), "packed in an unusual way"),
-    "overlapping": (overlapping, "lie over one another"),
+    "overlapping": (overlapping, "overlap"),
     "100,000 files": (hundred_thousand, "lists 65,535 files|more than 4 GB or 65,535 files"),
     "another number": (lambda: patched(ONE, ONE.index(b"PK\5\6") + 10, "<H", 7), "another number of files"),
     "zip64": (lambda: patched(ONE, ONE.index(b"PK\5\6") + 12, "<L", 0xFFFFFFFF), "more than 4 GB"),

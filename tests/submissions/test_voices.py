@@ -106,5 +106,5 @@ def test_only_recordings_of_the_voices_and_their_words_are_shown_to_a_model(tmp_
     assert shown == tmp_path / "asked/voices"
     assert sorted(path.name for path in shown.iterdir()) == ["09.txt", "09.wav", "10.txt", "10.wav"]
     empty = GenerationSettings(voices=tmp_path / "asked")
-    with pytest.raises(BadInput, match=r"holds no reference voice; name them 01.wav to 25.wav"):
+    with pytest.raises(BadInput, match=r"contains no reference voices; name them 01.wav to 25.wav"):
         empty.voices_for(RunEntry("lfs_bench", "test", "voice"), tmp_path / "again")

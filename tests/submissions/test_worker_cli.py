@@ -129,10 +129,10 @@ def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jo
     ("options", "told"),
     [
         (["--executor", "moon"], "no executor 'moon'"),
-        (["--executor", "hf-jobs"], "which image jobs run"),
+        (["--executor", "hf-jobs"], "the image that jobs run"),
         (["--executor", "hf-jobs", "--image", "python:3.12", "--namespace", "me"], "not pinned"),
-        (["--executor", "hf-jobs", "--image", IMAGE], "which user or organisation pays"),
-        (["--executor", "hf-jobs", "--image", IMAGE, "--namespace", "me"], "say what all jobs together may cost"),
+        (["--executor", "hf-jobs", "--image", IMAGE], "the user or organisation that pays"),
+        (["--executor", "hf-jobs", "--image", IMAGE, "--namespace", "me"], "set a budget for all jobs together"),
         (["--voices", "/nowhere"], "no folder of reference voices"),
     ],
 )

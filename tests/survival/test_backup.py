@@ -273,7 +273,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     refused(tmp_path / "cut.tar", "backup")
     at = content.index(b'"item": "i1"')
     (tmp_path / "flipped.tar").write_bytes(content[:at] + b'"item": "i9"' + content[at + 12 :])
-    refused(tmp_path / "flipped.tar", r"outputs/i1\.json is not what was backed up")
+    refused(tmp_path / "flipped.tar", r"outputs/i1\.json has changed since the backup")
     with tarfile.open(whole) as archive:
         archive.extractall(unpacked, filter="data")
         manifest = json.load(archive.extractfile("manifest.json"))
@@ -283,10 +283,10 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     for number, (change, says) in enumerate((
         (lambda place: (place / "runs/real_pod/tiny/echo/outputs/i1.flac").unlink(), r"lacks .*i1\.flac"),
         (lambda place: (place / "more").write_text("x"), "holds more"),
-        (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite is not what"),
-        (lambda place: (place / "manifest.json").unlink(), "only a part"),
+        (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite has changed"),
+        (lambda place: (place / "manifest.json").unlink(), "not a complete backup"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
-        (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "leads out"),
+        (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "points outside"),
     )):  # fmt: skip
         copy = Path(shutil.copytree(unpacked, tmp_path / f"copy{number}"))
         change(copy)
@@ -412,7 +412,7 @@ def test_the_command_line_backs_up_checks_and_restores(empty_store: Path, tmp_pa
     assert "The secret is not in the backup" in told
     assert "is whole" in podeval("backup", place, "--verify")
     assert json.loads(podeval("backup", place, "--verify", "--json"))["runs"] == 1
-    assert "restored what was at" in podeval("restore", place, "--runs", other)
+    assert "restored to" in podeval("restore", place, "--runs", other)
     assert "already" in podeval("restore", place, "--runs", other, code=2)
     with sqlite3.connect(Path(other) / "podeval.db") as opened:
         assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -134,7 +134,7 @@ def test_a_site_that_starts_takes_in_what_the_bucket_has_and_says_so(
     monkeypatch.setenv("PODEVAL_BUCKET", str(left / "bucket"))
     services = open_services(left / "runs", str(left / "new.db"))
     assert votes(services.database) == {f"vote-{number:06}" for number in range(VOTES)}
-    assert f"{VOTES} votes that the database did not have were taken in from" in caplog.text
+    assert f"{VOTES} votes missing from the database were imported from" in caplog.text
     services.database.close()
 
 

@@ -71,5 +71,5 @@ def test_more_words_than_anybody_hears_in_a_day_are_refused() -> None:
 
 
 def test_a_number_that_nobody_says_is_refused() -> None:
-    with pytest.raises(BadInput, match="a number of thousands of digits"):
+    with pytest.raises(BadInput, match="a number with thousands of digits"):
         normalise("1,1" * 5_000)

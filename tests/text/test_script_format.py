@@ -53,8 +53,11 @@ def test_what_has_no_turns_is_no_script() -> None:
         ("Host 1: Hi there.\n[music]\nHost 2: Hello.", "Line 2 is a direction in brackets, not speech."),
         ("Host 1: (laughs)\nHost 2: Hello there.", "Line 1 is a direction in brackets, not speech."),
         ("Host 1 (smiling): Hi.\nHost 1: Hi.\nHost 2: Hello.", "Words stand before the first turn"),
-        ("Host 1: Hi.\nHost 2 (smiling): Oh.\nHost 2: Hello.", "Line 2 names a speaker with more than the number"),
-        ("Host 1: Hi.\nAlex: Yes.\nHost 2: No.\nAlex: Maybe.", "2 lines begin with “Alex:”, which is no speaker"),
+        ("Host 1: Hi.\nHost 2 (smiling): Oh.\nHost 2: Hello.", "Line 2 names a speaker by more than the number"),
+        (
+            "Host 1: Hi.\nAlex: Yes.\nHost 2: No.\nAlex: Maybe.",
+            "2 lines begin with “Alex:”, which is not a numbered speaker",
+        ),
         ("Host 1: Hi.\nHost 3: Hello.", "Speakers are numbered 1, 3, not from 1 on without a gap."),
         ("Host 1: Hi. Hello to all.", "2 speakers asked for, 1 in the script."),
         ("主持人1：大家好。\n主持人2：你好。", "The script is in Chinese; English was asked for."),
@@ -118,7 +121,7 @@ def test_french_and_gibberish_are_not_english_and_a_speaker_needs_words() -> Non
     assert find_script_problems(f"Host 1: {french}", "en") == ["The script is in French; English was asked for."]
     letters = " ".join(a + b + "q" for a in "xzkvj" for b in "xzkvj")
     assert find_script_problems(f"Host 1: {letters}", "en") == [
-        "The language of the script cannot be told; English was asked for."
+        "The language of the script cannot be detected; English was asked for."
     ]
     assert find_script_problems("Host 1: Yes.", "en") == []
     problems = find_script_problems("Host 1: Good evening to all of you, and welcome.\nHost 2: ...", "en", 2)

@@ -37,7 +37,7 @@ def test_documents_are_read_as_the_standard_loader_reads_them() -> None:
         ("[" * 100_000, "is nested more than 100 deep"),
         ("- " * 100_000, "is nested more than 100 deep"),
         (BOMB, "has aliases that repeat more than 300,000 values"),
-        ("a: &a [*a]", "has a list or block, a, that holds itself"),
+        ("a: &a [*a]", "has a list or block, a, that contains itself"),
         ("1:1" * 60_000, "has a number of 180,000 characters; at most 1,000 are read"),
         ("a: [", "is not YAML: line 2, column 1: "),
         ("!!bool maybe", "is not YAML: "),

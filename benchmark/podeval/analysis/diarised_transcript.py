@@ -41,10 +41,10 @@ def transcribe_and_diarise(recording: Recording, language: str | None = None) ->
     transcript = _transcribe(recording, language)
     spoken = join_utterances((word.text, word.start, word.end) for word in transcript.words)
     if not spoken:
-        raise CannotScore(f"no words are heard in {recording.name}; is there speech in it?")
+        raise CannotScore(f"no words are heard in {recording.name}; check that it contains speech")
     turns = recording.diarization()
     if not turns:
-        raise CannotScore(f"no speaker is found in {recording.name}; is there speech in it?")
+        raise CannotScore(f"no speaker is found in {recording.name}; check that it contains speech")
     segments, nobody = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in turns))
     return DiarisedTranscript(tuple(segments), tuple(nobody), transcript.language)
 
@@ -55,4 +55,6 @@ def _transcribe(recording: Recording, language: str | None) -> Transcript:
     except ValueError as error:
         if language is None or "language" not in str(error):
             raise
-        raise BadInput(f"the transcriber knows no language {language!r}; give its code, such as en or zh") from None
+        raise BadInput(
+            f"the transcriber does not support the language {language!r}; give its code, such as en or zh"
+        ) from None

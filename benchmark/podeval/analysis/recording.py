@@ -157,8 +157,8 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what is missing cannot be "
-                "measured (--allow-upsampling, in Python allow_upsampling=True, scores it all the same)"
+                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
+                "measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
             )
 
     def speech(self) -> tuple[Span, ...]:
@@ -323,7 +323,7 @@ class Recording:
         words = [(word.text, word.start, word.end) for word in transcript.words]
         aligned = speaker_turns(script, words, self.duration)
         if not aligned.trusted:
-            raise CannotScore("less than half of the script's words are heard, so who speaks when cannot be told")
+            raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
         return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:

@@ -61,7 +61,7 @@ def mix_channels(samples: Samples) -> Samples:
     mixed = mono(samples)
     channels = samples.shape[1]
     if channels > 1 and 0 < _energy(samples) / channels > CANCELLED * _energy(mixed):
-        raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
+        raise CannotScore("the recording is silent once its channels are averaged, because they cancel each other out")
     return mixed
 
 

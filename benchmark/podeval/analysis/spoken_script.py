@@ -68,4 +68,4 @@ def require_spoken(alignment: ScriptAlignment) -> None:
         CannotScore: less than half of the script's words are heard.
     """
     if alignment.equal_words < TRUSTED_COVERAGE * len(alignment.written):
-        raise CannotScore("less than half of the script's words are heard, so who speaks when cannot be told")
+        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")

@@ -73,7 +73,7 @@ class BattleAudio:
         try:
             return fact(_stretch(audio), self._gain(audio), audio.seconds)
         except Changed as error:
-            _LOG.error("%s; the arena plays it no more", error)
+            _LOG.error("%s; the arena no longer plays it", error)
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
                     self._arena.retire(side.output, "its file is not what was taken in")

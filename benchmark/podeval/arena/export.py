@@ -44,7 +44,7 @@ def export(database: Database, folder: Path, format: Format = "parquet", *, comm
         comments: include what voters and listeners wrote.
     """
     if format not in FORMATS:
-        raise BadInput(f"{format} is no format of an export; there are {', '.join(FORMATS)}")
+        raise BadInput(f"{format} is not an export format; choose from {', '.join(FORMATS)}")
     with database.reading() as session:
         tables = {
             "votes": [_plain(record) for record in vote_records(session, private=comments)],
@@ -76,7 +76,9 @@ def import_files(database: Database, path: Path) -> TakenIn:
     else:
         files = [path]
     if not files:
-        raise BadInput(f"{path} holds no votes.parquet or votes.jsonl; name a folder that `podeval arena export` made")
+        raise BadInput(
+            f"{path} contains no votes.parquet or votes.jsonl; give a folder that `podeval arena export` made"
+        )
     records = [record for file in files for record in read_file(file)]
     return database.write(lambda session: take_in(session, records))
 

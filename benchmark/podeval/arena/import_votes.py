@@ -80,7 +80,9 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
         if (row.id, row.battle, row.voter, row.outcome) != (
             record.id, record.battle, record.voter, record.outcome
         ):  # fmt: skip
-            raise BadInput(f"the vote {record.id} is here with another content; one of the two logs was changed")
+            raise BadInput(
+                f"the vote {record.id} is already here with different content; one of the two logs was changed"
+            )
         done.repeated += 1
         return
     if record.repeats is not None and session.get(Battle, record.repeats) is None:

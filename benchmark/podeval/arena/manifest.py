@@ -149,7 +149,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
             for kind, name in ((ArenaSystem, values["system"]), (ArenaItem, values["item"])):
                 if session.get(kind, name) is None:
                     raise BadInput(
-                        f"an output names the {kind.__tablename__[:-1]} {name}, which is not there; add it first"
+                        f"an output names the {kind.__tablename__[:-1]} {name}, which does not exist; add it first"
                     )
             # An output that was judged is never replaced by other audio.
             output = session.get(ArenaOutput, values["id"])
@@ -181,7 +181,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     audio = decode(file)
     for start, end in entry.turns:
         if not start <= end <= audio.seconds + 0.5:
-            raise BadInput(f"{file}: the turn {start:g} to {end:g} s does not lie in its {audio.seconds:.1f} s")
+            raise BadInput(f"{file}: the turn {start:g} to {end:g} s is outside its {audio.seconds:.1f} s")
     try:
         level: float | None = loudness.measure(audio.samples, audio.rate, audio.layout).integrated
     except CannotScore:

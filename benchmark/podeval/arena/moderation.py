@@ -89,7 +89,7 @@ class ArenaModeration:
 
         def work(session: Session) -> None:
             if session.scalar(select(ArenaItem.id).where(ArenaItem.dimension == dimension).limit(1)) is None:
-                raise BadInput(f"nothing is judged on {dimension!r}; `podeval arena status` counts what is")
+                raise BadInput(f"no dimension is called {dimension!r}; `podeval arena status` lists those there are")
             others = operator_settings.closed_dimensions(session) - {dimension}
             operator_settings.set_closed_dimensions(session, others if opened else others | {dimension}, by, now)
             operator_settings.note(session, f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, now)
@@ -108,7 +108,7 @@ class ArenaModeration:
         def work(session: Session) -> None:
             row = session.get(ArenaSystem, system)
             if row is None:
-                raise BadInput(f"the arena knows no system {system}")
+                raise BadInput(f"the arena has no system {system}")
             row.active = active
             operator_settings.note(
                 session, f"system {'into' if active else 'out of'} the pool", system, reason, by, now
@@ -125,7 +125,7 @@ class ArenaModeration:
         """
         reason, now = validate_reason(reason), self._clock()
         if votes is not None and not 1 <= votes <= 10_000_000:
-            raise BadInput(f"{votes} is no number of votes to wish for")
+            raise BadInput(f"{votes} is not a valid target number of votes")
 
         def work(session: Session) -> None:
             operator_settings.set_votes_goal(session, votes, by, now)

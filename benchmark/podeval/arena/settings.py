@@ -47,10 +47,10 @@ class ArenaSettings:
 
     def __post_init__(self) -> None:
         if self.pairing not in RULES:
-            raise BadInput(f"there is no pairing rule {self.pairing}; there are {', '.join(RULES)}")
+            raise BadInput(f"there is no pairing rule {self.pairing}; choose from {', '.join(RULES)}")
         for name in ("heard_share", "gold_share"):
             if not 0 <= getattr(self, name) <= 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it is a share, 0 to 1")
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be between 0 and 1")
         for name in (
             "excerpt_seconds",
             "vote_within",
@@ -62,7 +62,7 @@ class ArenaSettings:
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be more than 0")
         if self.loudness is not None and not -60 <= self.loudness <= 0:
-            raise BadInput(f"loudness is {self.loudness} LUFS; it is between -60 and 0, or None")
+            raise BadInput(f"loudness is {self.loudness} LUFS; it must be between -60 and 0, or None")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
         """Return how many seconds of a side have to be heard.

@@ -99,7 +99,7 @@ def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
 def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
     deaf = votes["heard"] < limits.heard_share
     return format_details(
-        f"heard {{:.0%}} of what is asked for of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
+        f"heard {{:.0%}} of the required part of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
     )
 
 
@@ -152,7 +152,7 @@ RULES: tuple[VoteRule, ...] = (
         lambda votes, limits: find_thin_comments(votes, limits.thin_votes, limits.comment_letters),
     ),
     VoteRule(
-        "contradiction", 3.0, "Contradicts known answers far more often than a listener who cares.",
+        "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener.",
         _find_contradictions,
     ),
     VoteRule("same origin", 1.5, "Many voters from one place in a day.", _find_same_origin),

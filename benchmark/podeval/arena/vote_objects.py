@@ -124,7 +124,7 @@ class VoteObjects:
 
     def _of(self, pseudonym: str) -> Path:
         if not pseudonym.isalnum():
-            raise BadInput(f"{pseudonym!r} is no pseudonym")
+            raise BadInput(f"{pseudonym!r} is not a pseudonym")
         return self.folder / "voters" / pseudonym
 
     def _once(self, file: Path, data: Any) -> None:

@@ -77,9 +77,9 @@ class VoteRecord(_Record):
     @model_validator(mode="after")
     def _two_systems(self) -> "VoteRecord":
         if self.system_a == self.system_b:
-            raise ValueError("a system does not meet itself")
+            raise ValueError("a system cannot be compared with itself")
         if (self.purpose == "gold") != (self.repeats is not None):
-            raise ValueError("a gold battle, and no other, says which it repeats")
+            raise ValueError("a gold battle, and only a gold battle, names the battle that it repeats")
         json.loads(self.excerpt)
         return self
 
@@ -241,7 +241,7 @@ def read_record(data: Any, where: str) -> Record:
     kinds: dict[Any, type[Record]] = {"vote": VoteRecord, "standing": StandingRecord, "erasure": ErasureRecord}
     kind = kinds.get(data.get("record")) if isinstance(data, dict) else None
     if kind is None:
-        raise BadInput(f"{where} is no record of votes; it must be one that podeval wrote")
+        raise BadInput(f"{where} is not a record of votes written by podeval")
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -288,7 +288,7 @@ def _read_av(file: BinaryIO, container: Container, sink: _Sink) -> None:
 
 
 def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
-    raise PermissionError(f"an audio file asked for {url!r}")
+    raise PermissionError(f"an audio file tried to open {url!r}")
 
 
 def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":

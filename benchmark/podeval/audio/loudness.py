@@ -164,7 +164,7 @@ def _check(samples: Samples, rate: int) -> None:
     if rate < LOWEST_RATE:
         raise CannotScore(f"Loudness needs a sampling rate of {LOWEST_RATE} Hz or more, this one is {rate} Hz.")
     if len(samples) / rate < _MOMENTARY / _CELLS_PER_SECOND:
-        raise CannotScore(f"Loudness needs at least 0.4 s of audio, there are {len(samples) / rate:.2f} s.")
+        raise CannotScore(f"Loudness needs at least 0.4 s of audio; there are only {len(samples) / rate:.2f} s.")
 
 
 def _explain_not_finite(block: Samples, start: int, rate: int) -> CannotScore:
@@ -233,7 +233,7 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
         return None, "Loudness range needs at least 3 s of audio."
     audible = windows[windows >= _to_power(_ABSOLUTE_GATE)]
     if not len(audible):
-        return None, "Loudness range needs a 3 s window louder than -70 LUFS, there is none."
+        return None, "Loudness range needs a 3 s window louder than -70 LUFS; there is none."
     gate = audible.mean() * 10.0 ** (_RANGE_GATE / 10.0)
     # Nearest rank, as in the listing of Tech 3342.
     low, high = np.percentile(_to_lufs(audible[audible >= gate]), (10, 95), method="nearest")

@@ -28,7 +28,7 @@ def active_power(speech: Samples, rate: int) -> float:
     frames = speech[:whole].reshape(-1, size) if whole else speech[None]
     powers = np.mean(np.square(frames, dtype=np.float64), axis=1)
     if not powers.size or not powers.max():
-        raise CannotScore("the speech is silent, so that nothing can be mixed with it at a ratio")
+        raise CannotScore("the speech is silent, so no sound can be mixed in at a ratio to it")
     return float(powers[powers >= powers.max() * 10 ** (-_RANGE_DB / 10)].mean())
 
 
@@ -54,7 +54,7 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
     _require_mono(speech, sound)
     start = round(at * rate)
     if not 0 <= start < len(speech):
-        raise BadInput(f"a sound at {at:.2f} s lies outside speech of {len(speech) / rate:.2f} s")
+        raise BadInput(f"a sound at {at:.2f} s is outside the speech of {len(speech) / rate:.2f} s")
     return _add_at(speech, sound[: len(speech) - start], start, rate, snr_db)
 
 
@@ -62,7 +62,7 @@ def _add_at(speech: Samples, sound: Samples, start: int, rate: int, snr_db: floa
     faded = _fade_ends(sound, rate)
     power = float(np.mean(np.square(faded)))
     if not power:
-        raise CannotScore("the sound is silent, so that it cannot be mixed at a ratio")
+        raise CannotScore("the sound is silent, so it cannot be mixed in at a ratio")
     factor = np.sqrt(active_power(speech, rate) / power) * 10 ** (-snr_db / 20)
     mixed = speech.astype(np.float64)
     mixed[start : start + len(faded)] += factor * faded

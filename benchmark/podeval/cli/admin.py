@@ -72,7 +72,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
     """
     with _submissions(database, runs) as submissions:
         done = submissions.take_down(id, reason, by, lambda sentence: print(sentence, file=sys.stderr))
-    print(f"{id}: {done.state}, what it said is deleted")
+    print(f"{id}: {done.state}, its outputs are deleted")
 
 
 @admin.command("new-secret")
@@ -85,7 +85,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
 
     with _open(database, runs) as opened:
         people = renew(opened, reason, by)
-    print(f"a new secret is taken; {people} people who were known before are new voters from now on")
+    print(f"the secret is replaced; {people} people who were known count as new voters from now on")
 
 
 @contextmanager

@@ -122,7 +122,7 @@ def add_runs(
         controls=controls,
     )
     if not arena_manifest.outputs:
-        raise BadInput(f"no item has recordings of two systems in {runs}; `podeval run` makes some, of each system")
+        raise BadInput(f"no item has recordings of two systems in {runs}; make some with `podeval run`, of each system")
     with Database(announce_database(database, runs)) as opened:
         done = take_in(opened, arena_manifest, strict=False)
         size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items"
@@ -323,5 +323,6 @@ def _show(name: str, part: "Standings") -> None:
         )
     if len(part.islands) > 1:
         print(
-            "  these groups have not met, so their ratings do not compare: " + "; ".join(map(", ".join, part.islands))
+            "  these groups have no battles with one another, so their ratings cannot be compared: "
+            + "; ".join(map(", ".join, part.islands))
         )

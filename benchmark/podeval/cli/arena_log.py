@@ -35,7 +35,7 @@ def erase(
     Example: podeval arena erase --name alice
     """
     if sum(value is not None for value in (name, identity, pseudonym)) != 1:
-        raise BadInput("name one: --name, --identity or --pseudonym")
+        raise BadInput("give one of --name, --identity and --pseudonym")
     if identity is not None and ":" in identity:
         # What follows the provider may be the name: it is tried where it is no id.
         provider, _, name = identity.rpartition(":")
@@ -49,8 +49,8 @@ def erase(
             done = opened.erase(f"hf:{account}") if account else None
     if done is None:
         hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
-        raise BadInput(f"nobody of that identity was here{hint}")
-    print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions are gone")
+        raise BadInput(f"there are no votes or sessions of that identity{hint}")
+    print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions erased")
 
 
 def export(
@@ -72,7 +72,7 @@ def export(
 
     chosen = next((candidate for candidate in FORMATS if candidate == form), None)
     if chosen is None:
-        raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
+        raise BadInput(f"{form} is not an export format; choose from {', '.join(FORMATS)}")
     if comments:
         files = [folder / f"{name}.{chosen}" for name in ("votes", "answers")]
         register("export", files, find_list_folder(resolve_database(database, runs), runs))
@@ -140,7 +140,7 @@ def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     if wrong is not None:
         print(f"{name} is damaged: {wrong}; restore the last backup, then read back the public log", file=sys.stderr)
         raise typer.Exit(1)
-    print(f"{name}: whole, and every commit is synced")
+    print(f"{name}: intact, and every commit is synced")
     exit_at_alarm(alarms)
 
 

@@ -85,9 +85,7 @@ def restore(
     done = put_back(source, target, runs, force=force, settle=takedowns.repeat)
     keep_lines(copies_listed, find_list_folder(target, runs))
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
-    print(
-        f"restored what was at {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs"
-    )
+    print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
     if done.forgotten:
         say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
     if takedowns.submissions:
@@ -127,7 +125,7 @@ def retention(
     from podeval.store.database import Database as Opened
 
     if gigabytes is None:
-        raise BadInput("say how many gigabytes recordings may take, with --budget or PODEVAL_RUNS_GB")
+        raise BadInput("give the disk space for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
     if not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
     location = resolve_database(database, runs)

@@ -63,7 +63,10 @@ def print_report(
     if profile not in (*PROFILES, "paper"):
         raise BadInput(f"there is no profile {profile!r}; choose {', '.join(PROFILES)} or paper")
     if not run_folders(runs):
-        raise BadInput(f"there are no runs in {runs}; `podeval run` or `podeval demo` makes some, --runs names others")
+        raise BadInput(
+            f"there are no runs in {runs}; create some with `podeval run` or `podeval demo`, "
+            "or choose another folder with --runs"
+        )
     build(runs)
     if as_json:
         print_rows(runs, profile)
@@ -96,9 +99,13 @@ def _say_empty(runs: Path) -> None:
     from podeval.runs.run_folder import run_folders
 
     if not runs.is_dir():
-        print(f"{runs} is a new folder, so the board is empty; --runs names another", file=sys.stderr, flush=True)
+        print(f"{runs} is a new folder, so the board is empty; choose another with --runs", file=sys.stderr, flush=True)
     elif not run_folders(runs):
-        print(f"There are no runs in {runs}, so the board is empty; --runs names another", file=sys.stderr, flush=True)
+        print(
+            f"There are no runs in {runs}, so the board is empty; choose another folder with --runs",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def require_board(host: str, port: int) -> None:

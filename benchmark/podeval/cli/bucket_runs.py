@@ -33,7 +33,7 @@ def fetch_runs(runs: Path) -> Path:
 
     match = _ADDRESS.match(str(runs))
     if not match or not match[2] or ".." in PurePosixPath(match[2]).parts:
-        raise BadInput(f"{runs} names no folder of a bucket; write hf://buckets/OWNER/NAME/FOLDER")
+        raise BadInput(f"{runs} is not a folder in a bucket; write hf://buckets/OWNER/NAME/FOLDER")
     bucket, path = match[1], match[2].strip("/")
     folder = BucketFolder(bucket, path)
     copy = default_cache().folder.parent / "bucket-runs" / bucket / path

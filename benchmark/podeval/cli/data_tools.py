@@ -136,7 +136,7 @@ def _find(
     text = _read_transcript(file)
     if text is None:
         if audio:
-            raise BadInput(f"{file} is audio itself; leave out --audio {audio}")
+            raise BadInput(f"{file} is already audio; leave out --audio {audio}")
         recording = _open_recording(output, file, outputs, options)
         spoken = _transcribe(output, recording, language)
     else:
@@ -308,7 +308,7 @@ def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
         raise BadInput(f"--summary-out writes WAV; {outputs.summary} should end in .wav")
     for path in (outputs.summary, outputs.transcript):
         if path and os.path.realpath(path) in [os.path.realpath(input_path) for input_path in inputs]:
-            raise BadInput(f"{path} is read and would be overwritten; choose another name")
+            raise BadInput(f"{path} is an input and would be overwritten; choose another name")
 
 
 def _require_writable(folder: Path) -> None:

@@ -24,7 +24,7 @@ Place = Annotated[
 def _refuse_bucket(runs: Path) -> Path:
     """Only what is read alone can lie elsewhere: votes and submissions would be written beside the runs."""
     if str(runs).startswith("hf:"):
-        raise BadInput(f"{runs} lies in a bucket, which only `podeval report` and `podeval report export` read")
+        raise BadInput(f"{runs} is in a bucket, which only `podeval report` and `podeval report export` can read")
     return runs
 
 

@@ -68,7 +68,7 @@ def defects(
     else:
         print(_format_table(report))
         for name, unscored_metric in report.unscored.items():
-            print(f"podeval: {name} could not listen: {unscored_metric.reason}", file=sys.stderr)
+            print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
     raise typer.Exit(int(bool(report.unscored)))
 
 

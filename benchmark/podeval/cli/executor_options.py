@@ -50,7 +50,7 @@ def spread(
     from podeval.runs.multi_gpu import Shares
 
     if where == Where.RAY and together:
-        raise BadInput("accelerate launch and --executor ray are two ways to spread one run; take one of them")
+        raise BadInput("use either accelerate launch or --executor ray, not both")
     if where == Where.RAY:
         from podeval.runs.ray_executor import Ray
 

@@ -25,8 +25,8 @@ def init(
     print(draft.document)
     target = draft.document.parent
     print(
-        f"{draft.outputs} outputs lie beside it; say what the system is, then: podeval submit {target} --check",
+        f"{draft.outputs} outputs are beside it; describe the system, then run: podeval submit {target} --check",
         file=sys.stderr,
     )
     for note in draft.notes:
-        print(f"Not yet: {note}.", file=sys.stderr)
+        print(f"Not ready to be submitted: {note}.", file=sys.stderr)

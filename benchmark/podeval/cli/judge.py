@@ -244,7 +244,7 @@ def reasons(
     read = read_answers(answers)
     questions = reasons_by_question(read.answers, read.clips)
     if not questions:
-        raise BadInput(f"{answers}: there is no question about which every system was given a reason")
+        raise BadInput(f"{answers}: no question has reasons for every system")
     asks = JudgeUse(prompts=lambda _: (SUMMARISE,))
     conversations = [justification_scores(QUESTIONS[question], texts) for question, texts in questions.items()]
     outcomes, judge_id = _ask(conversations, asks, name, records)
@@ -271,7 +271,7 @@ def _ask(
         register("records", [records], None)
     judging = JudgeConfig(name, records).judging(asks, {})
     if judging is None:
-        raise BadInput("name a judge with --judge")
+        raise BadInput("choose a judge with --judge")
     with show_progress(judging.judge.model):
         return hold(conversations, judging), judging.judge.id
 

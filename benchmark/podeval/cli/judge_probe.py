@@ -53,7 +53,7 @@ def probe(
         texts = [item.script for item in items if item.script is not None][:cases]
     client = JudgeConfig(name, records).judging(JudgeUse(prompts=lambda _: (COMPARE,)), {})
     if client is None:
-        raise BadInput("a judge has to be named: --judge")
+        raise BadInput("choose a judge with --judge")
     _show(ask(client, plant_cases(texts, cases)), as_json)
 
 

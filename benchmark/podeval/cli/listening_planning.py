@@ -68,7 +68,7 @@ def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJs
         more = f"; about {one.expected} listeners would" if not one.better and one.expected else ""
         print(f"{one.first} minus {one.second}: {one.mean:.3g}{interval}, {one.listeners} listeners: {end}{more}")
     if not as_json:
-        print("The test may stop." if all(one.better for one in verdicts) else "The test goes on.")
+        print("The test can stop." if all(one.better for one in verdicts) else "Continue the test.")
 
 
 def _read_marks(location: str, test: str) -> "tuple[list[Mark], Design]":

@@ -82,7 +82,7 @@ def measure(
     registry.require_profile(profile)
     values = _parse_settings(settings or [])
     if speakers is not None and values.setdefault("speakers", str(speakers)) != str(speakers):
-        raise BadInput(f"--speakers says {speakers} and --set speakers={values['speakers']}; leave one of the two out")
+        raise BadInput(f"--speakers says {speakers} and --set speakers={values['speakers']}; give only one of the two")
     chosen = metric.read_parameters(values)
     if metric.asks is None and (judge or records):
         raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")

@@ -70,11 +70,11 @@ class OwnOptions:
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
         named = [way for way, value in ways.items() if value]
         if len(named) > 1:
-            raise BadInput(f"{' and '.join(named)} are several systems; give one of {', '.join(ways)}")
+            raise BadInput(f"{' and '.join(named)} are several systems; give only one of {', '.join(ways)}")
         if self.model and not self.server:
-            raise BadInput("--model is the name of a model on a --server; name the server too")
+            raise BadInput("--model names a model on a server; give --server too")
         if (self.voices or self.stream) and not self.server:
-            raise BadInput("--voice and --stream are for a --server")
+            raise BadInput("--voice and --stream can only be used with --server")
 
     @property
     def is_own(self) -> bool:
@@ -106,7 +106,7 @@ def require_name(name: str) -> str:
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
     if not re.fullmatch(SLUG, name):
-        raise BadInput(f"the name {name!r} cannot be a folder's and a row's; give --name {PATTERNS_IN_WORDS[SLUG]}")
+        raise BadInput(f"the name {name!r} cannot be used; give --name {PATTERNS_IN_WORDS[SLUG]}")
     if (hub_source("submissions") / name).is_dir():
         raise BadInput(f"{name} is the name of a system that comes with podeval; choose another with --name")
     return name
@@ -157,7 +157,7 @@ def _ask_for_voices(connection: "ServerConnection") -> tuple[str, ...]:
     voices = tuple(voice for voice in names if isinstance(voice, str) and voice)
     if not voices:
         raise BadInput(
-            f"{connection.url} does not say which voices it has; name one for each speaker: --voice alloy --voice onyx"
+            f"{connection.url} does not list its voices; give one for each speaker: --voice alloy --voice onyx"
         )
     return voices
 

@@ -28,7 +28,7 @@ def certificate(
     """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one lies
     within.
 
-    Error rates are computed anew from the transcripts that the run keeps; no audio is needed.
+    Error rates are recomputed from the transcripts that the run keeps; no audio is needed.
 
     Example: podeval report certificate runs/real_pod/demo/hibari_piper --printed 1.30
     """
@@ -59,5 +59,5 @@ def _open(path: Path) -> "RunFolder":
 
     folder = path.resolve()
     if not (folder / "run.json").is_file():
-        raise BadInput(f"{path} is no run: it has no run.json; name a folder such as runs/real_pod/demo/SYSTEM")
+        raise BadInput(f"{path} is not a run: it contains no run.json; give a folder such as runs/real_pod/demo/SYSTEM")
     return RunFolder(folder.parents[2], folder.parent.parent.name, folder.parent.name, folder.name)

@@ -47,7 +47,7 @@ def evaluators(
     files = [*(votes or []), *(scores or [])]
     if not files and not is_there(resolve_database(database, runs)):
         raise BadInput(
-            f"there is nothing to look into: --votes FILE, --scores FILE, or --database with votes or listening tests; "
+            f"nothing to analyse: give --votes FILE, --scores FILE, or a --database with votes or listening tests; "
             f"there is no {resolve_database(database, runs)}"
         )
     lines: list[AnalysisLine] = []
@@ -112,9 +112,9 @@ def papers(as_json: AsJson = False) -> None:
         same = [figure for figure in tried if not figure.material]
         if same:
             follow = sum(figure.follows for figure in same)
-            print(f"{paper} {table}: {follow} of {len(same)} figures follow to the printed digits")
+            print(f"{paper} {table}: {follow} of {len(same)} figures agree to the printed digits")
         else:
-            print(f"{paper} {table}: measured on other material, so that figures need not agree")
+            print(f"{paper} {table}: measured on other material, so figures need not agree")
         for figure in tried:
             if figure.material or not figure.follows:
                 on = f" on {figure.material}" if figure.material else ""

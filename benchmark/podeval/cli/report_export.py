@@ -48,12 +48,12 @@ def export(
         raise BadInput(f"there is no form {form!r}; choose {', '.join(forms)}")
     if form == DATASET:
         if folders or profile:
-            raise BadInput(f"--form {DATASET} is of all results of a folder of runs; name that with --runs alone")
+            raise BadInput(f"--form {DATASET} exports all results of a folder of runs; give only --runs")
         for config, rows in results_dataset.write_dataset(fetch_runs(runs), out).items():
             print(f"{out / config}: {rows} rows", file=sys.stderr)
         return
     if not folders:
-        raise BadInput("name the folder of a run, such as runs/real_pod/demo/espeak_ng")
+        raise BadInput("give the folder of a run, such as runs/real_pod/demo/espeak_ng")
     for folder in folders:
         run = find_run(folder)
         if form in FORMS:
@@ -63,4 +63,6 @@ def export(
             print(f"{record.path}: {record.results} results, {record.rows} lines of single items", file=sys.stderr)
             if record.left_out:
                 columns = ", ".join(record.left_out)
-                print(f"left out, because the form wants a direction and they have none: {columns}", file=sys.stderr)
+                print(
+                    f"left out, because the format requires a direction and they have none: {columns}", file=sys.stderr
+                )

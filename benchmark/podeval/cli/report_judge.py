@@ -42,7 +42,7 @@ def audit(
     from podeval.store.copies import register
 
     if (scores is None) != (human is None):
-        raise BadInput("--scores and --human go together: the judge's scores, and people's of the same items")
+        raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
     judges = read_answers(folders)
     audits = [auditing.audit(judge) for judge in judges]
     alike = auditing.between_judges(judges)

@@ -37,4 +37,4 @@ def system(
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write {out}: {error.strerror}; name another file with --out") from None
-    print(f"{out}: {len(text.encode()) / 1024:.0f} kB, nothing in it is fetched from elsewhere", file=sys.stderr)
+    print(f"{out}: {len(text.encode()) / 1024:.0f} kB, self-contained", file=sys.stderr)

@@ -58,11 +58,13 @@ def validity(
 
     if not scores and not is_there(resolve_database(database, runs)):
         raise BadInput(
-            f"validity needs what people said: --scores FILE, or --database with listening tests; "
+            f"validity needs human scores: give --scores FILE, or a --database with listening tests; "
             f"there is no {resolve_database(database, runs)} (--published shows what the papers have)"
         )
     if not run_folders(runs):
-        raise BadInput(f"there are no runs in {runs}; `podeval run` makes some, --runs names others")
+        raise BadInput(
+            f"there are no runs in {runs}; create some with `podeval run`, or choose another folder with --runs"
+        )
     human: dict[str, dict[tuple[str, str], float]] = {}
     from_tests = [_of_database(require_database(database, runs))] if database or not scores else []
     for measures in (*map(of_file, scores or []), *from_tests):

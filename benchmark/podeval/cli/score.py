@@ -48,6 +48,7 @@ def score(
     allow_upsampling: Annotated[
         bool, typer.Option("--allow-upsampling", help="also score recordings whose sample rate is below the model's")
     ] = False,
+    language: Annotated[str, typer.Option(help="language of reports: en or zh")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object per file")] = False,
 ) -> None:
     """Score recordings with every metric whose inputs are given.
@@ -56,21 +57,25 @@ def score(
 
     Example: podeval score episode.wav --text script.json --out report.html
 
+    Example: podeval score episode.wav --out report.html --language zh
+
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
     from podeval.errors import BadInput
     from podeval.scoring import files as score_files
     from podeval.scoring import labels as score_labels
+    from podeval.scoring.report_words import check_language
     from podeval.scoring.request import read_request
 
     names = _expand(files)
     texts = text or []
+    check_language(language)
     for path in out or ():
         score_files.check_ending(path)
     if labels:
         score_labels.check_ending(labels)
         if len(names) > 1:
-            raise BadInput("--labels are of one recording; score one file at a time")
+            raise BadInput("--labels takes one recording; score one file at a time")
     if len(texts) not in (0, 1, len(names)):
         raise BadInput(f"there are {len(names)} files and {len(texts)} texts; give one text, or one for each file")
     requests = [
@@ -86,7 +91,7 @@ def score(
     ]
     scored, errors = _score_files(names, requests * len(names) if len(requests) == 1 else requests, as_json)
     if scored:
-        _write(scored, errors, out or [], labels, quiet=as_json)
+        _write(scored, errors, out or [], labels, quiet=as_json, language=language)
     raise typer.Exit(2 if errors else int(any(one.failed or not one.values for one in scored)))
 
 
@@ -123,7 +128,13 @@ def _score_files(
 
 
 def _write(
-    scored: "list[Scores]", errors: dict[str, str], out: list[Path], labels: Path | None, *, quiet: bool
+    scored: "list[Scores]",
+    errors: dict[str, str],
+    out: list[Path],
+    labels: Path | None,
+    *,
+    quiet: bool,
+    language: str,
 ) -> None:
     """Show the table, and write the files that were asked for."""
     from podeval.scoring import ScoreTable, tables
@@ -139,6 +150,6 @@ def _write(
         else:
             print(result)
     for path in out:
-        print(f"wrote {write_scores(result, path)}", file=sys.stderr)
+        print(f"wrote {write_scores(result, path, language)}", file=sys.stderr)
     if labels:
         print(f"wrote {write_labels(scored[0], labels)}", file=sys.stderr)

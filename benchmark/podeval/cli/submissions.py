@@ -55,7 +55,7 @@ def list_(
     from podeval.store.submission_tables import STATES
 
     if state is not None and state not in STATES:
-        raise BadInput(f"there is no state {state!r}; there are {', '.join(STATES)}")
+        raise BadInput(f"there is no state {state!r}; choose from {', '.join(STATES)}")
     with open_queue(require_database(database, runs)) as queue:
         _print(queue.all(owner=owner, states=(state,) if state else ()), queue.standings(), as_json)
 
@@ -199,7 +199,7 @@ def spot_check(
             figures = f"{each.supplied:.4g} supplied, {each.generated:.4g} generated, spread {each.spread:.2g}"
             print(f"  {each.metric}.{each.key}: {figures}, p = {each.p:.2g}{' DIFFERS' if each.differs else ''}")
         for where, reason in report.failed.items():
-            print(f"  {where} could not be made again: {reason.splitlines()[0][:200]}")
+            print(f"  {where} could not be regenerated: {reason.splitlines()[0][:200]}")
 
 
 _VERDICTS = {
@@ -259,7 +259,7 @@ def mirror(
             count, files = record.read_back(), record.read_back_results(runs)
             if files:
                 build(runs)
-            print(f"{count} submissions and {files} files of results taken in")
+            print(f"{count} submissions and {files} files of results imported")
         print(f"{record.push()} changes of state and {record.push_results(runs)} runs sent")
 
 

@@ -46,7 +46,7 @@ def submit(
     if check:
         pinned = _check(submission, gate, file.parent, resolve_database(database, runs), profile, as_me)
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
-        print(f"{submission.system.name} passes the gate{size}")
+        print(f"{submission.system.name} passes all checks{size}")
         return
     with open_queue(announce_database(database, runs)) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
@@ -84,7 +84,7 @@ def _estimate(document: "Submission", document_path: str, image: str, flavor: st
     print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
     for run in estimated.runs:
         print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
-    print("A job that falls is followed by another for what is missing, while the budget lasts.")
+    print("If a job fails, another makes what is missing, as long as the budget lasts.")
     spent = 0.0
     if is_there(document_path):
         with open_queue(document_path) as queue:

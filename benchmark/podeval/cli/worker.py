@@ -104,9 +104,9 @@ def worker(
     from podeval.systems.adapters.presets import require_voices
 
     if once == watch:
-        raise BadInput("say either --once or --watch")
+        raise BadInput("give either --once or --watch")
     if executor not in EXECUTORS:
-        raise BadInput(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
+        raise BadInput(f"there is no executor {executor!r}; choose from {', '.join(EXECUTORS)}")
     limits = SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
     voices_folder = None if voices is None else require_voices(voices)
     making = GenerationSettings(
@@ -154,7 +154,7 @@ def _work_once(worker: "Worker") -> bool:
     finally:
         signal.signal(signal.SIGTERM, before)
     for waiting in faults:
-        print(f"{waiting}: {worker.queue.get(waiting).state}, waits for this machine to be mended")
+        print(f"{waiting}: {worker.queue.get(waiting).state}, waits until this machine is repaired")
     if id is not None:
         print(f"{id}: {worker.queue.get(id).state}")
     elif not faults:
@@ -195,7 +195,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     from podeval.submissions.job_budget import Ledger
 
     if budget <= 0:
-        raise BadInput("say what all jobs together may cost, with --budget or PODEVAL_JOBS_BUDGET, in US dollars")
+        raise BadInput("set a budget for all jobs together, in US dollars, with --budget or PODEVAL_JOBS_BUDGET")
     ledger = Ledger(database, budget)
     try:
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"

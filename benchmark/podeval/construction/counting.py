@@ -20,5 +20,5 @@ def make_token_counter(path: Path) -> Callable[[str], int]:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain exceptions for whatever it cannot read
-        raise BadInput(f"{path} is no tokenizer.json that can be read ({error})") from None
+        raise BadInput(f"{path} is not a readable tokenizer.json ({error})") from None
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)

@@ -61,7 +61,7 @@ def write(
     plans = workshop.read(PLAN, CasePlan)
     if plan is None:
         if not plans:
-            raise BadInput(f"{workshop.folder} holds no plan; `podeval data construct lfs_bench write` makes one")
+            raise BadInput(f"{workshop.folder} contains no plan; `podeval data construct lfs_bench write` makes one")
         plan = plans[0]
     workshop.write(PLAN, [validate_plan(plan)])
     report = StepReport()
@@ -116,7 +116,7 @@ def refine(
     """
     cases = [*workshop.read(TAKEN, Case), *workshop.read(WRITTEN, Case)]
     if not cases:
-        raise BadInput(f"{workshop.folder} holds no cases; `write` or `take` some first")
+        raise BadInput(f"{workshop.folder} contains no cases; `write` or `take` some first")
     report = StepReport()
     # Digest the cases, and drop those on the same subject.
     digested = digest_cases(cases, judging)
@@ -183,7 +183,7 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSet
         ModelMissing: a model that is needed is not installed.
     """
     if settings.scenario not in BY_NAME:
-        raise BadInput(f"there is no scenario {settings.scenario!r}; there are {', '.join(BY_NAME)}")
+        raise BadInput(f"there is no scenario {settings.scenario!r}; choose from {', '.join(BY_NAME)}")
     files = list_recordings(folder)
     report = StepReport()
     if not settings.enhancer:

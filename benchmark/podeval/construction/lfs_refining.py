@@ -288,7 +288,7 @@ def _check_quotes(case: Case) -> Callable[[TextScreening], None]:
     def check(answer: TextScreening) -> None:
         for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
             if not any(re.search(_match_whole(quote), text) for text in places):
-                raise ValueError(f"{quote!r} stands in no turn of the text; quote it as it stands there")
+                raise ValueError(f"{quote!r} occurs in no turn of the text; quote it exactly")
         for detail in answer.details:
             if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
                 raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand for it")

@@ -106,7 +106,7 @@ def validate_plan(plan: CasePlan) -> CasePlan:
         BadInput: a scenario, language or length is not possible, or there is nothing to write.
     """
     if unknown := set(plan.scenarios) - set(BY_NAME):
-        raise BadInput(f"there is no scenario {sorted(unknown)[0]!r}; there are {', '.join(BY_NAME)}")
+        raise BadInput(f"there is no scenario {sorted(unknown)[0]!r}; choose from {', '.join(BY_NAME)}")
     if unknown := set(plan.languages) - set(LANGUAGES):
         raise BadInput(f"cases are written in {' and '.join(LANGUAGES)}, not in {sorted(unknown)[0]!r}")
     if not 1 <= plan.lengths[0] <= plan.lengths[1]:

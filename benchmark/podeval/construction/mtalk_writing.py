@@ -176,7 +176,7 @@ def validate_plan(plan: DialoguePlan) -> DialoguePlan:
         BadInput: a scenario or capability is unknown.
     """
     if unknown := [name for name in plan.scenarios if name not in SCENES]:
-        raise BadInput(f"there is no scenario {unknown[0]!r}; there are {', '.join(SCENES)}")
+        raise BadInput(f"there is no scenario {unknown[0]!r}; choose from {', '.join(SCENES)}")
     if unknown := [name for name in plan.capabilities if name not in CAPABILITIES]:
         raise BadInput(f"dialogues are not written for {unknown[0]!r}, but for {', '.join(CAPABILITIES)}")
     return plan

@@ -192,6 +192,6 @@ def _parse_lines(path: Path, content: str) -> list[dict[str, Any]]:
         except ValueError as error:
             raise BadInput(f"{path}, line {number} is not JSON ({error})") from None
         if not isinstance(one, dict):
-            raise BadInput(f"{path}, line {number} is no object")
+            raise BadInput(f"{path}, line {number} is not an object")
         objects.append(one)
     return objects

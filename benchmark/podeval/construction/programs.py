@@ -45,7 +45,7 @@ class Program:
         """Run the program on samples and return its output at the same rate; shape (frames,) or (frames, channels).
 
         Raises:
-            BadInput: the program failed, or wrote nothing that can be used; the message quotes its output.
+            BadInput: the program failed, or produced nothing usable; the message quotes its output.
         """
         import soundfile
 
@@ -70,7 +70,7 @@ class Program:
             try:
                 decoded = decode(output_path)
             except BadAudio as refusal:
-                raise BadInput(f"the {self.job} {words[0]} wrote nothing that can be used: {refusal}") from None
+                raise BadInput(f"the {self.job} {words[0]} produced nothing usable: {refusal}") from None
             again = decoded.samples if samples.ndim > 1 else decoded.samples.mean(axis=1, dtype=np.float32)
             return resample(again, decoded.rate, rate)
 

@@ -102,7 +102,7 @@ def suggest_topics(
         BadInput: a category is unknown.
     """
     if unknown := [name for name in categories if name not in CATEGORIES]:
-        raise BadInput(f"there is no category {unknown[0]!r}; there are {', '.join(CATEGORIES)}")
+        raise BadInput(f"there is no category {unknown[0]!r}; choose from {', '.join(CATEGORIES)}")
     prompt = make_topics_prompt(each)
 
     def request(line: StagedRow) -> JudgeRequest:
@@ -196,7 +196,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     report.waiting += undecided
     candidates = _list_candidates(workshop.folder / CANDIDATES, topics)
     if not candidates:
-        raise BadInput(f"{workshop.folder} holds no candidates; `podeval data construct real_pod search` finds them")
+        raise BadInput(f"{workshop.folder} contains no candidates; `podeval data construct real_pod search` finds them")
     read = read_decisions(
         workshop.folder / EPISODE_TABLE, [_make_candidate_row(c) for c in candidates], "choice of episodes"
     )

@@ -219,7 +219,7 @@ def convert_folder(
     """
     drafts = sorted(folder.glob("*.txt"))
     if not drafts:
-        raise BadInput(f"{folder} holds no drafts (*.txt)")
+        raise BadInput(f"{folder} contains no drafts (*.txt)")
     into.mkdir(parents=True, exist_ok=True)
     texts = {draft: draft.read_text(encoding="utf-8") for draft in drafts}
     items_file, scripts_file = into / f"{name}.json", into / f"{name}_scripts.jsonl"

@@ -104,7 +104,7 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
     for number, line in enumerate(_read_lines(path), 2):
         name = line.get(ID, "").strip()
         if name in lines:
-            raise BadInput(f"{path}, line {number}: {name} is there twice; leave one of the two")
+            raise BadInput(f"{path}, line {number}: {name} appears twice; keep one of the two")
         lines[name] = line
         word = line.get(KEEP, "").strip().casefold()
         if word and word not in YES | NO:

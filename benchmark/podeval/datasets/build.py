@@ -57,7 +57,7 @@ def build(
     kind = catalogue.get(name)
     record = kind.RECORD
     if out.exists() and not (out / LOCK).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise BadInput(f"{out} is there and was not made by `podeval data build`; name another folder")
+        raise BadInput(f"{out} exists and was not made by `podeval data build`; choose another folder")
     origin = source or record.sources[0].name
     earlier_revision = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
     into = cache / name / origin.replace("/", "_")
@@ -179,5 +179,5 @@ def read_lock(folder: Path) -> dict[str, Any]:
     try:
         lock: dict[str, Any] = json.loads((folder / LOCK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise BadInput(f"{folder} holds no dataset made by `podeval data build` (no readable {LOCK})") from None
+        raise BadInput(f"{folder} contains no dataset made by `podeval data build` (no readable {LOCK})") from None
     return lock

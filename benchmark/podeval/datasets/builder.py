@@ -133,7 +133,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _rows(self, split: str) -> Iterator[Row]:
         if self.folder is None:
-            raise BadInput(f"{self.RECORD.name} was not told where the files of {self.source} are")
+            raise BadInput(f"{self.RECORD.name} does not know where the files of {self.source} are")
         return iter(self.rows(self.config.name, split, self.source, self.folder))
 
 

@@ -46,5 +46,5 @@ def get(name: str) -> type[Builder]:
         if isinstance(kind, type) and issubclass(kind, Builder) and kind.__module__ == module_name
     ]
     if len(builders) != 1:
-        raise PodevalError(f"{path} must hold one builder, it holds {len(builders)}")
+        raise PodevalError(f"{path} must contain one builder, not {len(builders)}")
     return builders[0]

@@ -95,7 +95,7 @@ class DatasetRecord(FactSheet):
         for parts in (self.configs, self.sources):
             names = [part.name for part in parts]
             if len(set(names)) < len(names):
-                raise ValueError(f"{self.name} names something twice: {', '.join(names)}")
+                raise ValueError(f"{self.name} repeats a name: {', '.join(names)}")
         if SAMPLE not in {source.name for source in self.sources}:
             raise ValueError(f"{self.name} ships no sample")
         return self

@@ -135,7 +135,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
         with _ask(client, url, headers, timeout) as answer:
             if answer.status_code == 416 and present:
                 part.unlink()
-                raise _Passing("the part that was there did not fit")
+                raise _Passing("the part downloaded earlier does not match")
             _require_success(answer, url)
             goes_on = answer.status_code == 206
             begin = present if goes_on else 0
@@ -154,7 +154,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
         raise _Passing(str(error) or type(error).__name__) from None
     except (httpx.InvalidURL, ValueError) as error:
         # Names that are none, such as of digits in circles, which no header can hold.
-        raise BadInput(f"{url} is no web address that can be gone to ({error}); check it") from None
+        raise BadInput(f"{url} is not an address that can be fetched ({error}); check it") from None
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def _ask(client: httpx.Client, url: str, headers: dict[str, str], timeout: float
             answer.close()
         request = answer.next_request
     raise BadInput(
-        f"{url} redirects more than {_MOST_REDIRECTS} times, as it does in an infinite loop; check the address"
+        f"{url} redirects more than {_MOST_REDIRECTS} times, which suggests an infinite loop; check the address"
     )
 
 

@@ -56,7 +56,7 @@ class EpisodeLink:
         episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", match["query"]) if match else None
         if match is None or episode is None:
             raise BadInput(
-                f"{link!r} is no link to an episode; it should look like "
+                f"{link!r} is not a link to an episode; it should look like "
                 "https://podcasts.apple.com/us/podcast/a-title/id123?i=456"
             )
         return cls(match["country"], int(match["show"]), int(episode[1]))
@@ -245,7 +245,7 @@ def parse_feed(content: bytes) -> Iterator[Enclosure]:
                 )
                 element.clear()
         if root is None or root.tag != "rss":
-            raise BadFeed(f"the feed is no RSS but <{root.tag if root is not None else ''}>")
+            raise BadFeed(f"the feed is not RSS but <{root.tag if root is not None else ''}>")
     except ParseError as error:
         raise BadFeed(f"the feed is not well-formed XML ({error})") from None
     except DefusedXmlException as error:

@@ -177,7 +177,7 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
             attempts[str(line["id"])] = Attempt(**line)
         except (TypeError, KeyError) as error:
             raise BadInput(
-                f"{folder / RECORD} holds a line that is no attempt ({type(error).__name__}: {error}); "
+                f"{folder / RECORD} contains a line that is not an attempt ({type(error).__name__}: {error}); "
                 "it is written by `podeval data fetch`: name another folder, or take that line out"
             ) from None
     return attempts
@@ -271,7 +271,7 @@ def _download(
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
-        raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is no whole audio file: it {what}") from None
+        raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is not a complete audio file: it {what}") from None
     # Record the facts, and put the file in place.
     facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"

@@ -137,7 +137,7 @@ class Web:
         scheme = urlsplit(answer.headers.get("Location") or "").scheme if answer.has_redirect_location else ""
         if scheme not in ("", "http", "https"):
             raise AddressRefused(
-                f"{strip_secrets(str(answer.request.url))} redirects to {scheme}:, which is no web address"
+                f"{strip_secrets(str(answer.request.url))} redirects to {scheme}:, which is not a web address"
             )
 
 
@@ -155,7 +155,7 @@ def strip_secrets(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "an address that is none"
+        return "an invalid address"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
@@ -227,7 +227,7 @@ def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
     except OSError as error:
         raise httpx.ConnectError(str(error), request=request) from None
     if private := [address for address in addresses if not is_public_address(address)]:
-        raise AddressRefused(f"{host} is {private[0]}, in a private network, so it is not gone to")
+        raise AddressRefused(f"{host} is {private[0]}, in a private network, so it is not fetched")
     return addresses
 
 
@@ -244,7 +244,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise AddressRefused(f"{strip_secrets(url)} is in a private network, so it is not gone to")
+        raise AddressRefused(f"{strip_secrets(url)} is in a private network, so it is not fetched")
 
 
 def _to_dotted(host: str) -> str:

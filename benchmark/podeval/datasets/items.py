@@ -52,7 +52,7 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
     lock = build.read_lock(build_folder)
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
-        raise BadInput(f"{build_folder} holds {what}, not the split {split} of {benchmark.name}; name another folder")
+        raise BadInput(f"{build_folder} holds {what}, not the split {split} of {benchmark.name}; choose another folder")
     # The rows, with the user's turns where the dataset has them in a config of their own.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
@@ -83,7 +83,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
         if not (here / build.LOCK).is_file():
             raise BadInput(
                 f"the items of {benchmark.name}, {split.name} are built on your machine: run `podeval data build "
-                f"{benchmark.name}`, then name its folder with --data (now neither is there: {here.absolute()})"
+                f"{benchmark.name}`, then name its folder with --data (now neither exists: {here.absolute()})"
             )
         return here
     # Build the sample once for each version of its files.

@@ -23,7 +23,7 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
     """
     paths = sorted(folder.glob(pattern))
     if not paths:
-        raise BadInput(f"{folder} has no {pattern}; get the source again")
+        raise BadInput(f"{folder} has no {pattern}; download the source again")
     tables = []
     for path in paths:
         try:
@@ -32,8 +32,10 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
                 raise BadInput(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(names)}")
             tables.append(pq.read_table(path, columns=list(selection or columns)))
         except (pa.ArrowInvalid, OSError) as error:
-            raise BadInput(f"{path} cannot be read as Parquet ({error}); get it again") from None
+            raise BadInput(f"{path} cannot be read as Parquet ({error}); download it again") from None
     try:
         return pa.concat_tables(tables)
     except pa.ArrowInvalid as error:
-        raise BadInput(f"the files {pattern} of {folder} have different columns ({error}); get them again") from None
+        raise BadInput(
+            f"the files {pattern} of {folder} have different columns ({error}); download them again"
+        ) from None

@@ -160,7 +160,7 @@ def dimension_of(text: str) -> str | None:
 def _read_text(value: Any, fact: str, notes: list[str]) -> str | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    notes.append(f"{fact}: {_abbreviate(value)} is no text")
+    notes.append(f"{fact}: {_abbreviate(value)} is not text")
     return None
 
 
@@ -169,7 +169,7 @@ def _read_tokens(value: Any, notes: list[str]) -> int | None:
         notes.append("input_tokens: meta does not say how long the input is")
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        notes.append(f"input_tokens: {_abbreviate(value)} is no number of tokens")
+        notes.append(f"input_tokens: {_abbreviate(value)} is not a number of tokens")
         return None
     if bucket_of("input_buckets", value) is None:
         notes.append(f"input_tokens: {value} is beyond the paper's longest input")
@@ -181,7 +181,7 @@ def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], n
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
     counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
     unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]
-    notes += [f"speakers: {_abbreviate(text)} is no number of speakers" for text in unread]
+    notes += [f"speakers: {_abbreviate(text)} is not a number of speakers" for text in unread]
     if len(set(counts)) > 1:
         notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; none is taken")
         return None

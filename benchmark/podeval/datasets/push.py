@@ -60,7 +60,8 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         )
     if wrong := list(verify(folder)):
         raise BadInput(
-            f"{folder} is not as it was built: {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
+            f"{folder} has changed since it was built: {wrong[0]}"
+            + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
         )
     # Collect the files.
     files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.parquet"))]
@@ -80,7 +81,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
             commit_message=title,
         )
     except LocalTokenNotFoundError:
-        raise BadInput("the Hub does not know you; run `hf auth login` with a token that may write") from None
+        raise BadInput("you are not signed in to the Hub; run `hf auth login` with a token that may write") from None
     except HfHubHTTPError as error:
         raise BadInput(f"the Hub refused {repo} ({error}); check that your token may write there") from None
     # Then push the tasks, which the Hub may refuse.

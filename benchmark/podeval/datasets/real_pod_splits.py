@@ -138,7 +138,7 @@ def _wrong_hard_turns(row: Row) -> str | None:
         if not tags:
             return f"turn {number} has no tag, not even `plain`"
         if unknown := set(tags) - set(TAGS):
-            return f"turn {number} has the tag {min(unknown)}, which is none of {', '.join(TAGS)}"
+            return f"turn {number} has the tag {min(unknown)}, which is not one of {', '.join(TAGS)}"
     return _wrong_voices(row)
 
 

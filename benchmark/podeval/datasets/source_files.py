@@ -56,7 +56,7 @@ def fetch(
     if origin.startswith("hub:"):
         repo, _, revision = origin.removeprefix("hub:").partition("@")
         if not revision:
-            raise BadInput(f"name the revision too: {origin}@<commit>, so that the same rows can be had again")
+            raise BadInput(f"give the revision too: {origin}@<commit>, so that the same rows can be fetched again")
         located = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
         folder = _download_repo(located, into, progress)
         # A snapshot's folder is named after its commit, which a branch or tag is not.
@@ -66,8 +66,8 @@ def fetch(
         return _check_files(record, main, _download_files(located, into, progress), origin, strict=False)
     names = ", ".join(source.name for source in record.sources)
     raise BadInput(
-        f"{origin} is no folder and no source of {record.name}; give a folder, https://…, hub:owner/name@revision, "
-        f"or one of {names}"
+        f"{origin} is neither a folder nor a source of {record.name}; give a folder, https://…, "
+        f"hub:owner/name@revision, or one of {names}"
     )
 
 
@@ -160,7 +160,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
     except (LocalEntryNotFoundError, OfflineModeIsEnabled):
         raise BadInput(f"{where} cannot be reached, and is not on this machine; try again with a network") from None
     except HfHubHTTPError as error:
-        raise BadInput(f"{where} at {revision} cannot be had ({error}); check the revision") from None
+        raise BadInput(f"{where} at {revision} cannot be fetched ({error}); check the revision") from None
     except HubUnavailable as error:
         raise BadInput(f"{where} cannot be reached ({error})") from None
 

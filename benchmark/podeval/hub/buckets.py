@@ -73,10 +73,10 @@ class BucketFolder:
         try:
             call_with_retries(get_file)
         except (HfHubHTTPError, OSError) as error:
-            raise BadInput(f"{name} cannot be had from the bucket {self.bucket} ({error})") from None
+            raise BadInput(f"{name} cannot be fetched from the bucket {self.bucket} ({error})") from None
         if target.stat().st_size != size:
             target.unlink()
-            raise BadInput(f"{name} in the bucket {self.bucket} is not as it was listed")
+            raise BadInput(f"{name} in the bucket {self.bucket} changed while it was read")
 
     def delete(self) -> int:
         """Delete every file of the folder; return how many there were. A bucket keeps no history.

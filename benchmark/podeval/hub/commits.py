@@ -155,7 +155,9 @@ class AppendOnly:
         try:
             yield
         except LocalTokenNotFoundError:
-            raise BadInput(f"the Hub does not know you; run `hf auth login` with a token that may {doing}") from None
+            raise BadInput(
+                f"you are not signed in to the Hub; run `hf auth login` with a token that may {doing}"
+            ) from None
         except (HfHubHTTPError, LocalEntryNotFoundError) as error:
             # The client reports a refused file as one that is missing from its cache.
             why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error

@@ -155,7 +155,7 @@ def propose_model_index(
             before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
         except Exception as error:
             # The metadata is untrusted and may make its parser raise anything.
-            raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); mend its head") from None
+            raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); fix its header") from None
         merged = merge_index(before.get("model-index"), added)
         if merged == before.get("model-index"):
             return None

@@ -62,7 +62,7 @@ def _pause_after(state: RetryCallState) -> float:
 
 def _give_up(state: RetryCallState) -> NoReturn:
     error = _error_of(state)
-    raise HubUnavailable(f"the Hub does not answer as it should ({error}); try again later") from error
+    raise HubUnavailable(f"the Hub does not answer as expected ({error}); try again later") from error
 
 
 def _error_of(state: RetryCallState) -> BaseException:

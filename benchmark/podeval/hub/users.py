@@ -36,5 +36,5 @@ def user_id(name: str, api: "HfApi | None" = None) -> str | None:
         raise BadInput(f"the Hub does not say who {name} is ({error}); name the account's id as hf:ID") from None
     id = answer.get("_id") if isinstance(answer, dict) else None
     if not isinstance(id, str) or not id:
-        raise BadInput(f"the Hub does not tell the id of {name}; name it as hf:ID, as the Hub's whoami tells its owner")
+        raise BadInput(f"the Hub does not give the id of {name}; write hf:ID, which whoami shows to its owner")
     return id

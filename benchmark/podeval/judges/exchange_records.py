@@ -189,7 +189,7 @@ class Records:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise BadInput(f"cannot read {self.path}: {error.strerror}; name another folder for records") from None
+            raise BadInput(f"cannot read {self.path}: {error.strerror}; choose another folder for records") from None
         with opened as file:
             offset = 0
             for number, line in enumerate(file, 1):
@@ -225,7 +225,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(
             f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "
-            "what it held is asked anew"
+            "its question is asked again"
         ) from None
     return dict(data)
 

@@ -130,7 +130,7 @@ class Judge:
 
             return load_transformers_chat(self.model, str(self.revision), hears=self.hears)
         raise ModelMissing(
-            f"{self.endpoint} holds records of {self.recorded} and nobody answers anew; "
+            f"{self.endpoint} contains records of {self.recorded} and records cannot answer new questions; "
             "name the judge itself to ask for what is missing"
         )
 
@@ -200,7 +200,7 @@ def _gguf(path: Path, **fields: Any) -> Judge:
     stat = path.stat()
     revision = _file_digest(str(path.resolve()), stat.st_size, stat.st_mtime_ns)
     if fields.setdefault("revision", revision) != revision:
-        raise BadInput(f"{path} has the SHA-256 {revision}, not {fields['revision']}; get the file that is meant")
+        raise BadInput(f"{path} has the SHA-256 {revision}, not {fields['revision']}; download the right file")
     return Judge("gguf", fields.pop("model", path.name), endpoint=str(path), **fields)
 
 
@@ -232,7 +232,7 @@ def _read_recorded(text: str) -> Judge:
     chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
     if len(chosen) != 1:
         ids = ", ".join(f"records:{folder}#{judge['id']}" for judge in judges) or "none"
-        raise BadInput(f"{folder} holds the records of {len(judges)} judges; name one of: {ids}")
+        raise BadInput(f"{folder} contains the records of {len(judges)} judges; give one of: {ids}")
     (one,) = chosen
     return Judge(
         "records",

@@ -59,7 +59,7 @@ class AudioClip:
         if not self.samples.size:
             raise CannotScore("an empty clip cannot be judged")
         if not np.isfinite(self.samples).all():
-            raise CannotScore("the clip holds samples that are no numbers (NaN or infinite)")
+            raise CannotScore("the clip contains NaN or infinite samples")
 
     @property
     def seconds(self) -> float:

@@ -24,7 +24,6 @@ __all__ = [
     "published_evidence",
     "queries",
     "query",
-    "reasons",
     "report",
     "report_figures",
     "report_page",

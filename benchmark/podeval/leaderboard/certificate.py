@@ -1,6 +1,6 @@
 """A certificate for a number: what of a figure is the system, and what seed, recogniser, normaliser and averaging.
 
-Error rates are computed anew from the transcripts that the run keeps, with no audio: under each normaliser, each way of
+Error rates are recomputed from the transcripts that the run keeps, with no audio: under each normaliser, each way of
 averaging, for each recogniser and seed that was run. Whoever compares the figure with a printed one sees whether the
 difference is larger than these choices make. For other keys there are seeds and profiles alone.
 """

@@ -62,7 +62,7 @@ def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> l
     """
     summaries = list_summaries(run, profile)
     if run.plan().shown_kind == "human":
-        raise BadInput(f"{run.path} holds recordings of people; Every Eval Ever holds results of models")
+        raise BadInput(f"{run.path} contains recordings of people; Every Eval Ever takes results of models")
     return [_write_record(run, summary, out) for summary in summaries]
 
 
@@ -205,7 +205,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
     """What a system made, as text: its script, or the name of its recording with how long it is."""
     output = run.output(item)
     if output is None:
-        return "nothing is left of this output"
+        return "this output was deleted"
     if output.audio:
         return f"{Path(output.audio).name}" + (f", {output.duration:.2f} s" if output.duration else "")
     if output.script:

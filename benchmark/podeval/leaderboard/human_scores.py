@@ -74,7 +74,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
     if path.suffix.lower() == ".csv":
         by_rater = read_people(path, key)
         if len(by_rater) > 1:
-            raise BadInput(f"{path} holds the scores of {len(by_rater)} raters; a judge's scores are one an item")
+            raise BadInput(f"{path} holds the scores of {len(by_rater)} raters; a judge has one score per item")
         return dict(next(iter(by_rater.values())))
     scores: dict[str, float] = {}
     for number, line in enumerate(_text(path).splitlines(), 1):
@@ -117,7 +117,7 @@ def read_people(path: Path, key: str | None = None) -> dict[str, dict[str, float
         try:
             score = float(row["score"])
         except (TypeError, ValueError):
-            raise BadInput(f"{path}, line {number}: the score {row['score']!r} is no number") from None
+            raise BadInput(f"{path}, line {number}: the score {row['score']!r} is not a number") from None
         if item in by_rater[rater]:
             raise BadInput(f"{path}, line {number}: {item!r} has a second score{f' by {rater}' if rater else ''}")
         by_rater[rater][item] = score

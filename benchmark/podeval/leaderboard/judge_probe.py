@@ -86,7 +86,7 @@ def plant_cases(scripts: Sequence[Script], count: int = CASES) -> list[PlantedCa
         BadInput: there is no script.
     """
     if not scripts:
-        raise BadInput("cases are planted in scripts, and none was given")
+        raise BadInput("cases are planted in scripts; give at least one script")
     cases = []
     for number in range(count):
         script = scripts[number % len(scripts)]

@@ -15,12 +15,12 @@ from podeval.hub_sources import hub_source
 from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.columns import Column, dimension_title
-from podeval.leaderboard.reasons import translate_reason
 from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
 from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, ReportFigure, signed_text
 from podeval.leaderboard.report_scores import Reading
 from podeval.leaderboard.table import MISSING, cell_text, decimals, number_or_none, reasons_text, value_text
 from podeval.metrics import catalogue
+from podeval.metrics.reasons import translate_reason
 from podeval.text.message_catalogue import read_texts
 from podeval.version import __version__
 
@@ -127,7 +127,9 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
     return {
         "where": chapter.where,
         "title": " · ".join(filter(None, (record.title if record else benchmark, split, profile))),
-        "description": record.description if record else "",
+        "description": texts["board"]["benchmarks"].get(record.name, {}).get("about", record.description)
+        if record
+        else "",
         "counts": _counts(chapter, words),
         "reference": chapter.reference,
         "others": _others(chapter),

@@ -41,7 +41,7 @@ def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list
             places = [where for where in places_of(folder.board(), plan.system) if where.startswith(start)]
             if not places:
                 under = f" under the profile {profile}" if profile else ""
-                raise BadInput(f"{run.path} has not been measured{under}; `podeval run` measures it")
+                raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
             chapters.setdefault(plan.system, []).extend(places)
         return [report(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
 
@@ -54,7 +54,7 @@ def find_run(path: Path) -> RunFolder:
     """
     path = path.resolve()
     if not (path / "run.json").is_file():
-        raise BadInput(f"{path} holds no run; name a folder such as runs/real_pod/demo/espeak_ng")
+        raise BadInput(f"{path} contains no run; give a folder such as runs/real_pod/demo/espeak_ng")
     run = RunFolder(path.parents[2], *path.parts[-3:])
     plan = run.plan()
     if (plan.benchmark, plan.split, plan.system) != path.parts[-3:]:

@@ -24,7 +24,7 @@ def list_summaries(run: RunFolder, profile: str | None = None) -> Sequence[RunSu
     summaries = [summary for summary in run.summaries() if profile in (None, summary.profile)]
     if not summaries:
         under = f" under the profile {profile}" if profile else ""
-        raise BadInput(f"{run.path} has not been measured{under}; `podeval run` measures it")
+        raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
     return summaries
 
 

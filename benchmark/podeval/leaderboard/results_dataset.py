@@ -51,10 +51,15 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
         BadInput: there are no runs, or something else lies in the folder.
     """
     if not run_folders(runs):
-        raise BadInput(f"there are no runs in {runs}; `podeval run` or `podeval demo` makes some, --runs names others")
+        raise BadInput(
+            f"there are no runs in {runs}; create some with `podeval run` or `podeval demo`, "
+            "or choose another folder with --runs"
+        )
     files = {out / "README.md", *(out / config / FILE for config in CONFIGS)}
     if out.exists() and (strange := [path for path in out.rglob("*") if path.is_file() and path not in files]):
-        raise BadInput(f"{out} holds {strange[0].relative_to(out)}, which is no export; name another folder with --out")
+        raise BadInput(
+            f"{out} holds {strange[0].relative_to(out)}, which is not an export; choose another folder with --out"
+        )
     with tempfile.TemporaryDirectory(prefix="podeval-results-") as aside:
         write_tables(runs, Path(aside))
         tables = {config: read_table(Path(aside) / name) for config, name in _TABLES.items()}

@@ -11,11 +11,11 @@ import pandas as pd
 
 from podeval.analysis.defects import TimedDefect
 from podeval.leaderboard.columns import column
-from podeval.leaderboard.reasons import CAUSES, translate_reason
 from podeval.leaderboard.report_figures import rows_at
 from podeval.leaderboard.report_scores import UNREADABLE
 from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
 from podeval.metrics.defects import collect_defects
+from podeval.metrics.reasons import CAUSES, translate_reason
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
 
 HEARD = "transcript"

@@ -16,10 +16,10 @@ from typing import Any
 import pandas as pd
 
 from podeval.leaderboard.query import PROVENANCES, Key, Sheet, name_systems
-from podeval.leaderboard.reasons import CAUSES, translate_reason
 from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.view import ResolvedView
 from podeval.metrics.aggregate import COMPLETE
+from podeval.metrics.reasons import CAUSES, translate_reason
 from podeval.runs.board_tables import NOT_RANKED
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"

@@ -41,7 +41,7 @@ class Completion(BaseModel):
         if self.panel and (self.address or self.hosts):
             raise ValueError(f"{self.panel} has an address of its own; name a panel, or an address with its hosts")
         if self.panel and self.code is None:
-            raise ValueError(f"{self.panel} knows its listeners by the code of the study; give it as code")
+            raise ValueError(f"{self.panel} identifies its listeners by the study's code; give it as code")
         if self.address:
             self._check_address(self.address)
         return self
@@ -51,7 +51,7 @@ class Completion(BaseModel):
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise ValueError(f"{address} is no address") from None
+            raise ValueError(f"{address} is not an address") from None
         if parts.netloc != host or port is not None or host not in self.hosts:
             raise ValueError(f"{address} leads to {parts.netloc}, which is not among the hosts that the design names")
         if address.count("{code}") != 1 or address.count("{") != 1 or address.count("}") != 1:

@@ -172,11 +172,11 @@ class Design(_Part):
             raise ValueError(f"a {self.kind} test has one page for each item; trials are of an abx test")
         self._check_headphones()
         if unknown := [name for name in self.scales if name not in questionnaire.SCALES]:
-            raise ValueError(f"there is no scale {unknown[0]!r}; there are {', '.join(questionnaire.SCALES)}")
+            raise ValueError(f"there is no scale {unknown[0]!r}; choose from {', '.join(questionnaire.SCALES)}")
         if (self.kind == "mos") != bool(self.scales):
             raise ValueError("a mos test names its scales, and no other kind has any")
         if self.questions and self.kind != "questionnaire":
-            raise ValueError(f"a {self.kind} test asks no questions of one's own; a questionnaire does")
+            raise ValueError(f"a {self.kind} test has no questions of its own; use a questionnaire")
         if len({question.name for question in self.questions}) < len(self.questions):
             raise ValueError("two questions have one name")
         # A listener must be able to finish within the time.
@@ -210,7 +210,7 @@ class Design(_Part):
         returns = self.completion is not None and self.completion.address_for("x") is not None
         if self.headphone_check.failed == "end" and returns and not (self.completion and self.completion.screened_out):
             raise ValueError(
-                "who fails the headphone check goes back with a code of their own; give it as screened_out"
+                "listeners who fail the headphone check need a completion code of their own; give it as screened_out"
             )
 
     @property
@@ -316,7 +316,7 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
         location = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         where = f"{location}: " if location else ""
-        raise BadInput(f"this is no design of a listening test: {where}{message}") from None
+        raise BadInput(f"this is not a design of a listening test: {where}{message}") from None
 
 
 def measure_durations(design: Design, folder: Path) -> Design:

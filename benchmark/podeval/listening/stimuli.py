@@ -18,7 +18,7 @@ LEVEL = -23.0
 """Loudness of the noise to set the volume by, LUFS (EBU R 128)."""
 
 _SECONDS = 4.0
-_SILENT = "this recording cannot be played at the moment; try again, or tell who invited you"
+_SILENT = "this recording cannot be played at the moment; try again, or tell the person who invited you"
 _log = logging.getLogger("podeval.listening")
 
 

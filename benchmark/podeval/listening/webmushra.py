@@ -64,7 +64,7 @@ def read_configuration(path: Path) -> Imported:
     """
     content = _read(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
-        raise BadInput(f"{path} is no webMUSHRA configuration: it has no list of pages")
+        raise BadInput(f"{path} is not a webMUSHRA configuration: it has no list of pages")
     notes: list[str] = []
     pages: dict[str, list[dict[str, Any]]] = {}
     questionnaires: list[list[dict[str, Any]]] = []
@@ -116,7 +116,7 @@ def read_results(path: Path) -> list[Mark]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"cannot read {path}: {error}") from None
     if missing := [name for name in _NEEDED if rows and name not in rows[0]] or (not rows and ["any line"]):
-        raise BadInput(f"{path} is no results file of webMUSHRA: it lacks {', '.join(missing)}")
+        raise BadInput(f"{path} is not a results file of webMUSHRA: it lacks {', '.join(missing)}")
     pages: dict[str, dict[str, None]] = {}
     for row in rows:
         pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None

@@ -23,6 +23,7 @@ __all__ = [
     "prompts",
     "protocol",
     "reach",
+    "reasons",
     "rubric_writing",
     "score",
     "space_files",

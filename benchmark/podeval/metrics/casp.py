@@ -85,7 +85,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     # Nothing is looked for or separated where there is no model for what follows.
     registry.card("harmony", recording.profile)
     if variant == "default" and not find_lasting_music(recording):
-        raise CannotScore("no music is heard in the recording, so there is nothing to fit its speech")
+        raise CannotScore("no music is heard in the recording, so there is nothing to compare with its speech")
     separator = registry.card("separator", recording.profile).identity
     cosines = recording.array_from(
         "harmony", lambda model: _cosines(model, recording), separator=separator, clip=CLIP_SECONDS

@@ -287,7 +287,9 @@ class Metric:
             return result
         for key, value in result.values.items():
             if value is not None and not math.isfinite(value):
-                return Unscored(f"{self.name} computed {value} for {key}, which is no score; please report it", "ours")
+                return Unscored(
+                    f"{self.name} computed {value} for {key}, which is not a score; please report it", "ours"
+                )
         if self.needs and recording is not None and recording.rate < MODEL_RATE:
             return replace(result, notes={**result.notes, "upsampled_from": recording.rate})
         return result

@@ -114,7 +114,7 @@ def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"]
     turns = find_overlapping_turns(track)
     floor = follow_the_floor((turn.speaker, turn.start, turn.end) for turn in turns)
     if len(floor.talk) > 1 and not floor.offsets:
-        raise CannotScore("two voices are heard and no change of turn between them")
+        raise CannotScore("two voices are heard, but no change of turn between them")
     semitones, _, _ = describe_speakers(track.prosody(), turns, join_speech(track.speech()))
     shares = {
         "gaps": _rate_gaps(floor),

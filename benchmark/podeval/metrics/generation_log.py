@@ -53,7 +53,7 @@ class GenerationLog:
         numbered = list(enumerate(pieces, 1))
         for number, piece in numbered:
             if _seconds(piece, "wall_seconds", number) == 0:
-                raise BadInput(f"piece {number} of the generation log took 0 seconds, which no work does; measure it")
+                raise BadInput(f"piece {number} of the generation log took 0 seconds, which is impossible; measure it")
         parts = [(number, part) for number, piece in numbered for part in piece.get("parts") or [piece]]
         spoken = [_optional(piece, "speech_seconds", number) for number, piece in numbered]
         return cls(

@@ -141,7 +141,7 @@ def _records(text: str, what: str) -> Iterable[Mapping[str, Any]]:
         records = [_parse_line(line, what, number) for number, line in lines if line.strip()]
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
-            raise BadInput(f"{what} {number} is no object")
+            raise BadInput(f"{what} {number} is not an object")
     if not records:
         raise BadInput(f"there is no {what} in it")
     return list(records)

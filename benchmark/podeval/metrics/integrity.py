@@ -125,7 +125,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             (0, None),
             title="Unrequested music",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="music nobody asked for",
+            about="unrequested music",
             about_zh="未经要求而出现的音乐",
             zh="多余音乐",
         ),
@@ -144,7 +144,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
     needs=("voice_activity", "music_detector", "transcriber", "loss_quality"),
     where_available=("aligner",),
     paper="ours",
-    intended_use="Finding holes, clicks, loops, clipping and music that nobody asked for.",
+    intended_use="Finding holes, clicks, loops, clipping and unrequested music.",
     limitations=(
         "Sound design on purpose (a stutter, a dropout, a jingle) is counted as a fault. Rates per hour of "
         "short recordings jump from one fault to the next."

@@ -25,7 +25,7 @@ ARGUMENTS = {
     JUDGE: "who judges: `MODEL@https://host/v1` (its key in the environment as `PODEVAL_JUDGE_KEY`), "
     "`gguf:/path/model.gguf`, `transformers:REPO@COMMIT`, `records:FOLDER`, or the path of a YAML file; part of the "
     "protocol",
-    RECORDS: "folder of the judge's raw answers, which is also what an interrupted run goes on from",
+    RECORDS: "folder of the judge's raw answers, from which an interrupted run is resumed",
 }
 
 NO_JUDGE = (

@@ -124,7 +124,7 @@ def reverb_consistency(
     # Measure the windows that hold enough speech.
     speech = track.speech()
     if not speech:
-        raise CannotScore("no speech is heard, and only speech tells how much a room reverberates")
+        raise CannotScore("no speech is heard, and reverberation is measured on speech")
     srmr = partial(srmr_windows, track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
     starts, values = srmr(norm=norm)
     kept = find_sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)

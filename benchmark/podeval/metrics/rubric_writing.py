@@ -181,7 +181,7 @@ def load_review(path: Path) -> ReviewFile:
     try:
         return ReviewFile.model_validate(read_yaml_file(path, trusted=True))
     except pydantic.ValidationError as error:
-        raise BadInput(f"{path} is no review file: {'; '.join(_places(error))}") from None
+        raise BadInput(f"{path} is not a review file: {'; '.join(_places(error))}") from None
 
 
 def _places(error: pydantic.ValidationError) -> Iterator[str]:

@@ -144,7 +144,7 @@ def speaker_attribution(
     """
     recording.require_sound(SHORTEST_VOICE)
     if len(script.speakers) < 2:
-        raise CannotScore("the script has one speaker; who says what can only go wrong where there are two")
+        raise CannotScore("the script has one speaker; attribution needs at least two")
     track = recording.speech_track(source)
     alignment, language = align_recording(track, script)
     require_spoken(alignment)
@@ -153,7 +153,7 @@ def speaker_attribution(
     counts = count_words_by(voiced.stretches, alignment)
     decided = sum(counts.values())
     if not decided:
-        raise CannotScore("no stretch of a speaker is long enough to tell a voice by")
+        raise CannotScore("no stretch of speech by one speaker is long enough to recognise a voice")
     right = sum(number for (meant, heard), number in counts.items() if meant == heard)
     swapped = _find_swapped_turns(voiced, alignment)
     return Score(

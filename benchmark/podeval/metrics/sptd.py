@@ -123,7 +123,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(
-            f"speakers={speakers} is asked for and the script has {len(script.speakers)}; leave one of the two out"
+            f"speakers={speakers} is asked for and the script has {len(script.speakers)}; give only one of the two"
         )
     return speakers or (len(script.speakers) if script else 0)
 

@@ -172,7 +172,7 @@ def _voices(
         return recording.voices(whole), {}
     turns, notes = find_speaker_turns(recording, script, speakers)
     if not turns:
-        raise CannotScore("no speaker is found in the recording; is there speech in it?")
+        raise CannotScore("no speaker is found in the recording; check that it contains speech")
     voices = recording.voices(turns)
     if script is None and len(voices) != speakers:
         raise CannotScore(f"there should be {speakers} speakers, {len(voices)} are heard")

@@ -99,7 +99,7 @@ of conversation, than the same number of turns that are strung together with equ
     needs=(*speech_track.NEEDS, *NEEDS),
     paper="ours",
     only_for="two speakers or more who take turns for minutes",
-    intended_use="Whether a dialogue's rhythm is near that of people who talk.",
+    intended_use="Whether the rhythm of a dialogue is close to that of people talking.",
     limitations=(
         "The reference is of English broadcasts and meetings; other languages, phone calls and scripted shows "
         "have other rhythms. It needs turns from a diarizer, whose errors near overlaps are large."
@@ -125,8 +125,8 @@ def turn_taking(
         raise CannotScore(f"needs at least two speakers, found {'one speaker' if floor.talk else 'no speaker'}")
     if len(floor.kinds) < FEWEST_EVENTS:
         raise CannotScore(
-            f"somebody else begins to speak {len(floor.kinds)} times; "
-            f"below {FEWEST_EVENTS} times the distance from people is mostly chance"
+            f"the speaker changes {len(floor.kinds)} times; "
+            f"below {FEWEST_EVENTS} changes the distance from people is mostly chance"
         )
     counts = count_people(people)
     low, high = bootstrap_distance(floor.kinds, counts)

@@ -54,7 +54,7 @@ def read_completion(body: str, form: str) -> ChatAnswer:
     """
     # Check the form of the response.
     if len(body) > _LONGEST_BODY:
-        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, which no judgement is", crowded=False)
+        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for a judgement", crowded=False)
     try:
         data = json.loads(body)
     except ValueError:

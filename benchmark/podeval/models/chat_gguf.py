@@ -53,7 +53,9 @@ class GgufChat:
         try:
             self._server = xllamacpp.Server(parameters)
         except RuntimeError as error:
-            raise ModelMissing(f"{path} cannot be loaded ({error}); get the file anew, or a newer xllamacpp") from None
+            raise ModelMissing(
+                f"{path} cannot be loaded ({error}); download the file again, or install a newer xllamacpp"
+            ) from None
         self._path = path
         self._context = context
 
@@ -62,7 +64,7 @@ class GgufChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if any(not isinstance(message["content"], str) for message in messages):
-            raise ChatRefused(f"{self._path.name} hears no audio here; name another judge", for_all=False)
+            raise ChatRefused(f"{self._path.name} cannot hear audio here; choose another judge", for_all=False)
         # The request, without the fields that are left to the backend.
         form = "json_schema" if schema is not None else "text"
         body = {

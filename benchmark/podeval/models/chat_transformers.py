@@ -75,7 +75,7 @@ class TransformersChat:
         kind = _HEARING.get(config.get("model_type", ""))
         if hears and kind is None:
             raise ModelMissing(
-                f"{name} is of the type {config.get('model_type')!r}, of which podeval knows no model that hears; "
+                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no model that hears; "
                 f"it knows {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it on text"
             )
         self._name = name
@@ -283,7 +283,7 @@ def _read_shards(folder: Path) -> tuple[str, ...]:
     index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     names = sorted(set(index["weight_map"].values()))
     if not names or any(Path(name).name != name or not name.endswith(".safetensors") for name in names):
-        raise BadInput(f"{folder / _INDEX} names files that are no safetensors beside it; choose another model")
+        raise BadInput(f"{folder / _INDEX} lists files that are not safetensors files beside it; choose another model")
     return tuple(names)
 
 

@@ -85,7 +85,7 @@ def _parse(profile: str) -> tuple[str, dict[str, str]]:
     pairs = [choice.partition("=") for choice in choices]
     for job, sign, _ in pairs:
         if not sign or job not in JOBS:
-            raise BadInput(f"after the profile stands job=model, such as transcriber=openai/whisper-base, not {job!r}")
+            raise BadInput(f"after the profile comes job=model, such as transcriber=openai/whisper-base, not {job!r}")
     return name, {job: model for job, _, model in pairs}
 
 

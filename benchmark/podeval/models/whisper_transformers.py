@@ -55,7 +55,7 @@ class WhisperTransformers(Transcriber):
         import torch
 
         if language is not None and language not in self._codes.values():
-            raise CannotScore(f"Whisper does not know the language {language!r}; give its code, such as en or zh")
+            raise CannotScore(f"Whisper does not support the language {language!r}; give its code, such as en or zh")
         sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
         if not sounding:
             return Transcript("", language or "", ())

@@ -121,7 +121,7 @@ def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
                 reader.unpack(DATABASE, copy)
                 if count_rows(copy) != backup.rows:
                     raise BadInput(
-                        f"the database in {backup_path} has other rows than its manifest says; take another one"
+                        f"the database in {backup_path} does not have the rows that its manifest lists; use another one"
                     )
     return backup
 
@@ -148,7 +148,7 @@ def read_contents(reader: BackupReader) -> Backup:
             absent=list(manifest["absent"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"the manifest of {reader.path} is damaged ({error}); take another backup") from None
+        raise BadInput(f"the manifest of {reader.path} is damaged ({error}); use another backup") from None
 
 
 def list_sounds(copy: Path) -> set[str]:

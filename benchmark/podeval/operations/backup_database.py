@@ -120,7 +120,7 @@ def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
     with Database(copy) as opened:
         wrong = find_damage(opened)
     if wrong is not None:
-        raise StoreUnusable(f"the database of the backup is damaged: {wrong}; take another backup")
+        raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
     url = parse_address(database)
     if url.get_backend_name() == "sqlite":
         return _into_file(copy, Path(str(url.database)), force)

@@ -42,7 +42,7 @@ class BackupWriter:
         if not path.name.endswith(ENDINGS):
             raise BadInput(f"{path} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
         if path.exists():
-            raise BadInput(f"{path} is there already; give every backup a name of its own")
+            raise BadInput(f"{path} exists already; give every backup a name of its own")
         self.files: dict[str, dict[str, Any]] = {}
         self._path = path
         self._partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
@@ -112,9 +112,9 @@ class BackupReader:
             self._tar = tarfile.open(path, "r:*")  # noqa: SIM115 - closed with the reader
             self._members = {member.name: member for member in self._tar.getmembers() if member.isreg()}
         except (tarfile.TarError, OSError, EOFError) as error:
-            raise BadInput(f"{path} cannot be read as a backup ({error}); take another one") from None
+            raise BadInput(f"{path} cannot be read as a backup ({error}); use another one") from None
         if MANIFEST not in self._members:
-            raise BadInput(f"{path} has no {MANIFEST}, so it is no backup or only a part of one; take another one")
+            raise BadInput(f"{path} has no {MANIFEST}, so it is not a complete backup; use another one")
         self.manifest = self._read_manifest()
 
     def check(self) -> None:
@@ -125,19 +125,19 @@ class BackupReader:
         """
         entries = self.manifest["files"]
         if missing := sorted(entries.keys() - self._members.keys()):
-            raise BadInput(f"{self.path} lacks {_list_some(missing)}; take another backup")
+            raise BadInput(f"{self.path} lacks {_list_some(missing)}; use another backup")
         if more := sorted(self._members.keys() - entries.keys() - {MANIFEST}):
             raise BadInput(
-                f"{self.path} holds {_list_some(more)}, which its manifest does not name; take another backup"
+                f"{self.path} holds {_list_some(more)}, which its manifest does not name; use another backup"
             )
         for name in self._in_order():
             try:
                 with self._open(name) as file:
                     digest = hashlib.file_digest(file, "sha256").hexdigest()
             except (OSError, tarfile.TarError, EOFError) as error:
-                raise BadInput(f"{self.path}: {name} cannot be read ({error}); take another backup") from None
+                raise BadInput(f"{self.path}: {name} cannot be read ({error}); use another backup") from None
             if digest != entries[name]["sha256"]:
-                raise BadInput(f"{self.path}: {name} is not what was backed up; take another backup")
+                raise BadInput(f"{self.path}: {name} has changed since the backup; use another backup")
 
     def unpack(self, name: str, target: Path) -> None:
         """Write one file of the backup to a path, synced."""
@@ -176,9 +176,9 @@ class BackupReader:
                 )
             files = manifest["files"]
             if not all(_stays_inside(name) and isinstance(entry["sha256"], str) for name, entry in files.items()):
-                raise ValueError("a name leads out of it")
+                raise ValueError("a name points outside it")
         except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
-            raise BadInput(f"the manifest of {self.path} is damaged ({error}); take another backup") from None
+            raise BadInput(f"the manifest of {self.path} is damaged ({error}); use another backup") from None
         return manifest
 
 
@@ -210,7 +210,7 @@ class _Counted(io.RawIOBase):
 
     def entry(self, size: int) -> dict[str, Any]:
         if self._left:
-            raise BadInput(f"a file became shorter by {self._left} bytes while it was copied; make the backup again")
+            raise BadInput(f"a file shrank by {self._left} bytes while it was copied; make the backup again")
         return {"bytes": size, "sha256": self._digest.hexdigest()}
 
 
@@ -222,7 +222,7 @@ def _restoring(target: Path) -> Iterator[None]:
             yield
     except DiskFull as error:
         raise DiskFull(
-            f"the disk is full while {target.parent} is restored; what was there is as it was: free some space and "
+            f"the disk is full while {target.parent} is restored; nothing was changed: free some space and "
             "restore again"
         ) from error
 

@@ -83,7 +83,7 @@ def restore(
         reader.check()
         if not force and runs.is_dir() and (blocking := _list_blocking(reader, runs)):
             raise BadInput(
-                f"{runs} holds {', '.join(blocking[:3])} already; name another folder with --runs, or replace them "
+                f"{runs} holds {', '.join(blocking[:3])} already; choose another folder with --runs, or replace them "
                 "with --force (they are kept under another name)"
             )
         runs.mkdir(parents=True, exist_ok=True)

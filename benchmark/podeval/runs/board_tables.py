@@ -115,4 +115,4 @@ def read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise BadInput(f"the table {path} cannot be read ({error}); `podeval report` makes it anew") from error
+        raise BadInput(f"the table {path} cannot be read ({error}); `podeval report` rebuilds it") from error

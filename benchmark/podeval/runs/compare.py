@@ -194,7 +194,7 @@ def compare_runs(
 
 def _read(path: Path, profile: str) -> _Measured:
     if not (path / "run.json").is_file():
-        raise BadInput(f"there is no run in {path}; name a folder such as runs/real_pod/demo/my_tts")
+        raise BadInput(f"there is no run in {path}; give a folder such as runs/real_pod/demo/my_tts")
     place = path.resolve()
     run = RunFolder(place.parents[2], *place.parts[-3:])
     folders = {run.plan().seed: run, **{repeat.plan().seed: repeat for repeat in run.repeats()}}
@@ -206,7 +206,7 @@ def _read(path: Path, profile: str) -> _Measured:
             if protocol in protocols:
                 measured.metrics[protocol] = str(protocols[protocol]["metric"])
     if not measured.results:
-        raise BadInput(f"{path} has no measurements of the profile {profile}; `podeval run` makes them")
+        raise BadInput(f"{path} has no measurements of the profile {profile}; create them with `podeval run`")
     return measured
 
 
@@ -232,7 +232,7 @@ def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], a
     if name.partition(".")[0] in apart:
         raise BadInput(f"{name} was not measured by one protocol in both runs; run both with this version of podeval")
     comparable = ", ".join(one for one in keys if one.partition(".")[0] in protocols)
-    raise BadInput(f"{name} is no column with a better end in both runs; there are {comparable}")
+    raise BadInput(f"{name} is not a column with a direction in both runs; choose from {comparable}")
 
 
 def _compare(

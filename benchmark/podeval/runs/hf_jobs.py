@@ -105,13 +105,15 @@ class HfJobs:
 
     def __post_init__(self) -> None:
         if not self.image:
-            raise BadInput("say which image jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
+            raise BadInput("give the image that jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
         if not PINNED_IMAGE.match(self.image):
             raise BadInput(f"the image {self.image} is not pinned; write it as registry/name@sha256:…")
         if not 1 <= self.minutes <= 24 * 60 or not 1 <= self.attempts <= 5:
             raise BadInput("a job takes 1 minute to 24 hours, and 1 to 5 attempts")
         if not self.namespace:
-            raise BadInput("say which user or organisation pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE")
+            raise BadInput(
+                "give the user or organisation that pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE"
+            )
         for name, default in (("bucket", "podeval-results"), ("items_repo", "podeval-asked")):
             object.__setattr__(self, name, getattr(self, name) or f"{self.namespace}/{default}")
 
@@ -124,11 +126,11 @@ class HfJobs:
         """
         offers = {offer.name: offer for offer in _ask(self.client.list_jobs_hardware)}
         if self.flavour not in offers:
-            raise BadInput(f"there is no machine {self.flavour!r}; there are {', '.join(sorted(offers))}")
+            raise BadInput(f"there is no machine {self.flavour!r}; choose from {', '.join(sorted(offers))}")
         offer = offers[self.flavour]
         minutes = {"minute": 1.0, "hour": 1 / 60, "second": 60.0}.get(offer.unit_label)
         if minutes is None:
-            raise BadInput(f"{self.flavour} is paid by the {offer.unit_label}, so its cost is not known before")
+            raise BadInput(f"{self.flavour} is paid by the {offer.unit_label}, so its cost is not known in advance")
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:
@@ -223,7 +225,7 @@ def _ask(call: Callable[[], Found]) -> Found:
         return call_with_retries(call)
     except HfHubHTTPError as error:
         if error.response is not None and error.response.status_code == 404:
-            raise JobGone(f"the Hub knows nothing of it ({error})") from None
+            raise JobGone(f"the Hub has no record of it ({error})") from None
         raise BadInput(f"the Hub refuses ({error}); check that the token may run jobs") from None
 
 
@@ -235,5 +237,5 @@ def minutes_of(text: str) -> int:
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise BadInput(f"{text!r} is no time limit; write it as 90m or 2h")
+        raise BadInput(f"{text!r} is not a time limit; write it as 90m or 2h")
     return max(1, round(float(match[1]) * (60 if match[2] == "h" else 1)))

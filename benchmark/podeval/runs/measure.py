@@ -27,7 +27,7 @@ from podeval.runs.item_inputs import GIVEN, inputs_of
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 DIED = Unscored(
-    "the measuring process died twice on this item, or its memory was too small; --workers 1 leaves it all of it",
+    "the measuring process died twice on this item, or its memory was too small; use --workers 1 to give it all of it",
     "ours",
 )
 

@@ -177,7 +177,7 @@ def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: s
     """
     speeches = _speeches_of(product)
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
-        raise SpeechFailed("the system made samples that are no numbers")
+        raise SpeechFailed("the system returned NaN or infinite samples")
     script = tuple(item.script.to_json()) if item.script is not None else ()
     output = Output(
         item=item.id,

@@ -100,7 +100,7 @@ def _require_answer(address: str) -> None:
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-        raise BadInput(f"{address!r} is no address of a Ray cluster; write host:port, auto or local")
+        raise BadInput(f"{address!r} is not the address of a Ray cluster; write host:port, auto or local")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS).close()
     except OSError as error:

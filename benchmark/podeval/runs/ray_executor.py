@@ -36,8 +36,8 @@ _ROOM_SECONDS = 900.0
 
 
 _OWN_NODE = (
-    "Ray's node on this machine is gone; start it again with `ray start`, then give the same command again, it goes on "
-    "from here"
+    "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again; it resumes "
+    "here"
 )
 
 
@@ -90,7 +90,7 @@ class Ray(AbstractContextManager["Ray"]):
             gpus: that each takes; parts of one share it, such as 0.5.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
-            raise BadInput("a Ray worker takes more than 0 CPUs and not less than 0 GPUs, and there are none below 0")
+            raise BadInput("give a Ray worker more than 0 CPUs and at least 0 GPUs")
         self._address, self._requested, self._cpus, self._gpus = address, workers, cpus, gpus
         self._resources = contextlib.ExitStack()
         self._names = map(str, itertools.count())
@@ -173,9 +173,7 @@ class Ray(AbstractContextManager["Ray"]):
             self._last_sign = time.monotonic()
         elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
             reason = f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started"
-            raise ClusterFailed(
-                f"{reason}; look at `ray status`, then give the same command again, it goes on from here"
-            )
+            raise ClusterFailed(f"{reason}; look at `ray status`, then run the same command again; it resumes here")
         self._send()
 
     def _send(self) -> None:

@@ -253,7 +253,7 @@ def _explain_catastrophe(
     """Say why an output is useless; None where it is not, or where we could not tell."""
     output = folder.output(item.id)
     if output is not None and output.failed:
-        return f"nothing was made ({output.failed[:200]})"
+        return f"no output ({output.failed[:200]})"
     errors = results.get("wer", {}).get((item.id, seed))
     if isinstance(errors, Unscored) and errors.cause == "system":
         return f"nothing was heard ({errors.reason[:200]})"

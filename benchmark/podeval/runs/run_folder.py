@@ -279,7 +279,7 @@ class RunFolder:
         try:
             contents: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(contents, dict):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
         except ValueError as error:
             raise BadInput(f"{path} is damaged ({error}); delete it and run again, results are kept") from None
         return contents

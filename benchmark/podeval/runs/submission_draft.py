@@ -46,7 +46,7 @@ def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> 
         BadInput: there is no run, it made nothing, the folder is in use, or the id is none.
     """
     if not (run_path / "run.json").is_file():
-        raise BadInput(f"there is no run in {run_path}; name a folder such as runs/real_pod/demo/my_tts")
+        raise BadInput(f"there is no run in {run_path}; give a folder such as runs/real_pod/demo/my_tts")
     if (folder / FILE_NAME).exists():
         raise BadInput(f"{folder / FILE_NAME} is there already; move it away, or choose another name")
     run = RunFolder(run_path.resolve().parents[2], *run_path.resolve().parts[-3:])
@@ -109,4 +109,4 @@ def _list_obstacles(plan: RunPlan, missing: int, total: int) -> Iterator[str]:
             yield f"{benchmark.title} is entered with {' and '.join(whole)}, this run is of {plan.split}; run it too"
     if missing:
         verb = "is" if missing == 1 else "are"
-        yield f"{missing} of {total} outputs {verb} missing; an entry is refused until nothing is"
+        yield f"{missing} of {total} outputs {verb} missing; an incomplete entry is refused"

@@ -18,6 +18,7 @@ __all__ = [
     "machine",
     "measure",
     "plots",
+    "report_words",
     "request",
     "results",
     "score",

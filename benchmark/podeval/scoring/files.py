@@ -23,8 +23,13 @@ def check_ending(path: Path) -> None:
         raise BadInput(f"{path} cannot be written: there is no folder {path.parent}; make it first")
 
 
-def write_scores(scores: Scores | ScoreTable, path: Path) -> Path:
+def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") -> Path:
     """Write scores in the form that the name's ending says; an existing file is replaced.
+
+    Args:
+        scores: to write.
+        path: of the file.
+        language: of a report, `en` or `zh`.
 
     Raises:
         BadInput: another ending, or the file cannot be written.
@@ -33,7 +38,7 @@ def write_scores(scores: Scores | ScoreTable, path: Path) -> Path:
     ending = path.suffix.lower()
     try:
         if ending == ".html":
-            scores.report(path)
+            scores.report(path, language)
         elif ending == ".json":
             path.write_text(
                 json.dumps(scores.to_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8"

@@ -40,6 +40,7 @@ class ScoreJob:
         speakers: how many people speak; 0 where nobody says.
         metrics: names of those that are wanted; those whose inputs are missing are left out with the reason.
         out: folder for what it writes.
+        language: of the report.
     """
 
     recording: Path
@@ -48,6 +49,7 @@ class ScoreJob:
     speakers: int
     metrics: Sequence[str]
     out: Path
+    language: str = "en"
 
     def write(self, path: Path) -> Path:
         """Write it for the program, and return the path."""
@@ -113,7 +115,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
             }
         )
     everything = score_source(source, request, replace(plan, metrics=chosen))
-    everything.report(job.out / REPORT)
+    everything.report(job.out / REPORT, job.language)
 
 
 def _estimate_cost(metric: Metric) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -58,12 +58,31 @@ class TimelinePlot:
         return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
 
 
-def plot_results(results: RecordingResults, name: str = "") -> TimelinePlot:
+@dataclass(frozen=True)
+class PlotTexts:
+    """What a picture says besides numbers.
+
+    Attributes:
+        usual: what the band of usual values is.
+        over_time: the name of a picture, with `{}` for the value.
+        describe: says what a defect is.
+    """
+
+    usual: str = "what people and good systems reach"
+    over_time: str = "{} over time"
+    describe: Callable[[Defect], str] = lambda defect: f"{defect.kind}: {defect.detail}"
+
+
+ENGLISH = PlotTexts()
+
+
+def plot_results(results: RecordingResults, name: str = "", texts: PlotTexts = ENGLISH) -> TimelinePlot:
     """Draw the timelines of a recording.
 
     Args:
         results: of the recording.
         name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
+        texts: in the language of the reader.
 
     Raises:
         BadInput: it has no values over time; says which metrics have.
@@ -73,11 +92,16 @@ def plot_results(results: RecordingResults, name: str = "") -> TimelinePlot:
     if not timelines or (key and key not in timelines[metric].values):
         choices = ", ".join(results.timelines) or "none here"
         raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have: {choices}")
-    return plot_timelines(timelines, key, results.defects, results.facts.seconds, results.profile)
+    return plot_timelines(timelines, key, results.defects, results.facts.seconds, results.profile, texts)
 
 
 def plot_timelines(
-    timelines: Mapping[str, Timeline], key: str, defects: Sequence[Defect], seconds: float, profile: str
+    timelines: Mapping[str, Timeline],
+    key: str,
+    defects: Sequence[Defect],
+    seconds: float,
+    profile: str,
+    texts: PlotTexts = ENGLISH,
 ) -> TimelinePlot:
     """Draw the values of some metrics over time.
 
@@ -87,6 +111,7 @@ def plot_timelines(
         defects: marked where they are.
         seconds: the recording lasts.
         profile: whose models the values are of.
+        texts: in the language of the reader.
     """
     pictures = {}
     for name, timeline in timelines.items():
@@ -94,7 +119,7 @@ def plot_timelines(
         for column, values in timeline.values.items():
             if column in keys and (not key or column == key):
                 pictures[f"{name}.{column}"] = _draw(
-                    f"{name}.{column}", keys[column], timeline, values, defects, seconds, profile
+                    f"{name}.{column}", keys[column], timeline, values, defects, seconds, profile, texts
                 )
     return TimelinePlot(pictures)
 
@@ -107,6 +132,7 @@ def _draw(
     defects: Sequence[Defect],
     seconds: float,
     profile: str,
+    texts: PlotTexts,
 ) -> str:
     """One value over time, as SVG."""
     numbers = [value for value in values if value is not None]
@@ -131,13 +157,13 @@ def _draw(
     if usual:
         top, bottom = y(usual[1]), y(usual[0])
         band = f'x="{_LEFT}" width="{WIDTH - _LEFT - _RIGHT}" y="{top}" height="{max(1.0, bottom - top):.1f}"'
-        parts.append(f'<rect class="usual" {band}><title>what people and good systems reach</title></rect>')
+        parts.append(f'<rect class="usual" {band}><title>{escape(texts.usual)}</title></rect>')
     for defect in defects if in_time else ():
         left = x(defect.start)
         wide = max(2.0, x(defect.end) - left)
         parts.append(
             f'<rect class="defect" x="{left}" width="{wide:.1f}" y="{_TOP}" height="{HEIGHT - _TOP - _BOTTOM}">'
-            f"<title>{escape(defect.kind)}: {escape(defect.detail)}</title></rect>"
+            f"<title>{escape(texts.describe(defect))}</title></rect>"
         )
     for path in _strokes(timeline, values):
         points = " ".join(f"{x(at)},{y(value)}" for at, value in path)
@@ -152,7 +178,7 @@ def _draw(
     unit = f" ({key.unit})" if key.unit else ""
     parts.append(f'<text x="4" y="13" font-weight="600">{escape(title + unit)}</text>')
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    label = escape(f"{title} over time", quote=True)
+    label = escape(texts.over_time.format(title), quote=True)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{label}">{STYLE}{"".join(parts)}</svg>'
     )

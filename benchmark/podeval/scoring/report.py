@@ -17,15 +17,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, PodevalError
+from podeval.metrics.reach import say
+from podeval.metrics.score import Score, describe_merged
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
-from podeval.scoring.standing import number_text, reach_text, tone_for, word_for
-from podeval.scoring.tables import clock, duration_text, heading, ideal_text
+from podeval.scoring.report_words import ReportWords
+from podeval.scoring.standing import number_text, reach_text, span_text, tone_for, word_for
+from podeval.scoring.tables import clock
 from podeval.scoring.transcripts import read_turns
 from podeval.version import __version__
 
 if TYPE_CHECKING:
     from podeval.analysis import Recording
+    from podeval.metrics.score import Result
+    from podeval.scoring.defects import Defect
     from podeval.scoring.results import RecordingResults, ResultsTable, ScoreRow
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -43,41 +48,50 @@ PEAKS = 900
 """Heights of the waveform."""
 
 
-def write_report(scores: RecordingResults, path: Path) -> Path:
+def write_report(scores: RecordingResults, path: Path, language: str = "en") -> Path:
     """Write the report of one recording; an existing file is replaced.
 
     Raises:
-        BadInput: it cannot be written.
+        BadInput: it cannot be written, or there is no such language.
     """
-    return _write(render_report([scores]), path)
+    return _write(render_report([scores], language=language), path)
 
 
-def write_reports(table: ResultsTable, path: Path) -> Path:
+def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path:
     """Write the report of many recordings, the means first.
 
     Raises:
-        BadInput: it cannot be written.
+        BadInput: it cannot be written, or there is no such language.
     """
-    return _write(render_report(table.scores, table), path)
+    return _write(render_report(table.scores, table, language), path)
 
 
-def render_report(all_scores: Sequence[RecordingResults], table: ResultsTable | None = None) -> str:
+def render_report(
+    all_scores: Sequence[RecordingResults], table: ResultsTable | None = None, language: str = "en"
+) -> str:
     """The report as HTML.
 
     Args:
         all_scores: of each recording.
         table: of all of them; None for one recording.
+        language: `en` or `zh`.
+
+    Raises:
+        BadInput: there is no such language.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
+    words = ReportWords(language)
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     return environment.get_template("report.html").render(
-        title=all_scores[0].name if len(all_scores) == 1 else f"{len(all_scores)} recordings",
-        recordings=[_describe(scores, number) for number, scores in enumerate(all_scores)],
-        summary=_describe_table(table) if table else None,
+        t=words.texts,
+        language=language,
+        title=all_scores[0].name if len(all_scores) == 1 else words["count"].format(len(all_scores)),
+        recordings=[_describe(scores, number, words) for number, scores in enumerate(all_scores)],
+        summary=_describe_table(table, words) if table else None,
         version=__version__,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         # By its hash: the page's policy runs this script alone, whatever else gets in.
@@ -95,49 +109,70 @@ def _write(page: str, path: Path) -> Path:
     return path
 
 
-def _describe(scores: RecordingResults, number: int) -> dict[str, Any]:
+def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict[str, Any]:
     """One recording as the template takes it: words, numbers and pictures of our own."""
     from markupsafe import Markup
 
     recording = _open(scores)
-    plots = plot_results(scores).pictures if scores.timelines else {}
+    plots = plot_results(scores, texts=words.plots).pictures if scores.timelines else {}
+    merged = [(name, result) for name, result in scores.results.items() if describe_merged(result)]
     return {
         "id": f"recording-{number}",
-        "heading": heading(scores),
+        "heading": words.heading(scores),
         "seconds": scores.facts.seconds,
-        "length": duration_text(scores.facts.seconds),
-        "rows": [_row(row, scores.profile) for row in scores.shown_rows],
-        "unscored": [(name, one["unscored"]) for name, one in scores.unscored.items()],
-        "advice": [(what, ", ".join(names)) for what, names in scores.advice.items()],
-        "defects": [
-            {"kind": one.kind, "start": one.start, "at": clock(one.start), "end": clock(one.end), "detail": one.detail}
-            for one in scores.defects
-        ],
+        "rows": [_row(row, scores.profile, words) for row in scores.shown_rows],
+        "merged": [(name, _say_merged(result, words)) for name, result in merged],
+        "unscored": [(name, words.reason(one["unscored"])) for name, one in scores.unscored.items()],
+        "advice": [(words["advice"].get(what, what), ", ".join(names)) for what, names in scores.advice.items()],
+        "defects": [_defect(defect, words) for defect in scores.defects],
         "sound": encode_sound(recording) if recording else "",
-        "waveform": Markup(_draw_waveform(recording, scores)) if recording else "",
+        "waveform": Markup(_draw_waveform(recording, scores, str(words["waveform"]))) if recording else "",
         "turns": _turns(scores),
         "plots": [Markup(picture.replace(PLOT_STYLE, "")) for picture in plots.values()],
         "protocols": [
             (name, protocol["id"], json.dumps(protocol, ensure_ascii=False, indent=1, default=str))
             for name, protocol in scores.protocols.items()
         ],
-        "sources": _sources(scores),
+        "sources": [say(source, words.language) for source in _sources(scores)],
     }
 
 
-def _row(row: ScoreRow, profile: str) -> dict[str, str]:
+def _row(row: ScoreRow, profile: str, words: ReportWords) -> dict[str, str]:
     people, systems = reach_text(row.key, profile)
+    word = word_for(row.key, row.value, profile)
     return {
         "name": row.short_name,
-        "title": row.metric.title,
-        "about": row.key.about,
+        "title": words.name(row),
+        "about": row.key.about_in(words.language) or row.metric.purpose_in(words.language),
         "value": number_text(row.value),
-        "unit": row.key.unit_text,
-        "people": people or ideal_text(row),
+        "unit": words.unit(row),
+        "people": people or _ideal(row, words),
         "systems": systems,
-        "word": word_for(row.key, row.value, profile),
+        "word": str(words["stands"][word]) if word else "",
         "tone": tone_for(row.key, row.value, profile),
     }
+
+
+def _ideal(row: ScoreRow, words: ReportWords) -> str:
+    """What is best, where a key is best in a range."""
+    if row.key.ideal is None:
+        return ""
+    low, high = row.key.ideal
+    best = words["best"]
+    if low == float("-inf"):
+        return str(best["up_to"]).format(number_text(high))
+    return str(best["between"]).format(span_text((low, high)))
+
+
+def _defect(defect: Defect, words: ReportWords) -> dict[str, Any]:
+    kind, detail = words.defect(defect)
+    return {"kind": kind, "start": defect.start, "at": clock(defect.start), "end": clock(defect.end), "detail": detail}
+
+
+def _say_merged(result: Result, words: ReportWords) -> str:
+    """That more voices were heard than there should be."""
+    notes = result.notes if isinstance(result, Score) else {}
+    return str(words["merged"].format(notes["voices_heard"], notes["speakers_asked"]))
 
 
 def _sources(scores: RecordingResults) -> list[str]:
@@ -148,11 +183,16 @@ def _sources(scores: RecordingResults) -> list[str]:
     return list(dict.fromkeys(reach.source for reach in reaches))
 
 
-def _describe_table(table: ResultsTable) -> dict[str, Any]:
+def _describe_table(table: ResultsTable, words: ReportWords) -> dict[str, Any]:
     shown, intervals = table.headlines, table.intervals
+    failures = [
+        words["not_scored_in"].format(count, len(table.scores), name, words.reason(reason))
+        for (name, reason), count in table.failures.items()
+    ]
+    more = [words["more_values"].format(table.hidden_values)] if table.hidden_values else []
     means = [intervals.get(row.name) for row in shown]
     return {
-        "columns": [(row.short_name, row.key.unit_text) for row in shown],
+        "columns": [(words.name(row) or row.short_name, words.unit(row)) for row in shown],
         "rows": [
             (f"recording-{number}", name, [number_text(scores.values.get(row.name)) for row in shown])
             for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True))
@@ -163,7 +203,7 @@ def _describe_table(table: ResultsTable) -> dict[str, Any]:
             f"{number_text(mean.low)} – {number_text(mean.high)}" if mean and mean.low is not None else ""
             for mean in means
         ],
-        "notes": table.notes,
+        "notes": [*failures, *more],
     }
 
 
@@ -209,7 +249,7 @@ def encode_sound(recording: Recording) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def _draw_waveform(recording: Recording, scores: RecordingResults) -> str:
+def _draw_waveform(recording: Recording, scores: RecordingResults, label: str) -> str:
     """The waveform as SVG, 900 wide and 100 high, with the defects."""
     from podeval.analysis.playback import measure_peaks
 
@@ -228,6 +268,6 @@ def _draw_waveform(recording: Recording, scores: RecordingResults) -> str:
         for one in scores.defects
     )
     return (
-        f'<svg viewBox="0 0 {PEAKS} 100" preserveAspectRatio="none" role="img" aria-label="waveform">{marks}'
+        f'<svg viewBox="0 0 {PEAKS} 100" preserveAspectRatio="none" role="img" aria-label="{label}">{marks}'
         f'<polygon class="wave" points="{up} {down}"/></svg>'
     )

@@ -211,7 +211,7 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
         except ModelMissing as absence:
             other = own_profile(metric)
             advice = f"--profile {other}" if other != request.profile else str(absence).partition("; ")[2]
-            return f"cannot be had here: {str(absence).partition('; ')[0]}", advice
+            return f"is not available here: {str(absence).partition('; ')[0]}", advice
     return None
 
 

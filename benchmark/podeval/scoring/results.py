@@ -158,7 +158,7 @@ class RecordingResults:
             return values[f"{metric}.{next(iter(result.values))}"]
         if metric in self.left_out:
             raise KeyError(f"{metric} was not scored: it {self.left_out[metric]}")
-        raise KeyError(f"there is no score {name!r}; there are {', '.join(values) or 'none'}")
+        raise KeyError(f"there is no score {name!r}; choose from {', '.join(values) or 'none'}")
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of the values."""
@@ -235,15 +235,26 @@ class ResultsTable:
         return shorten_names([scores.name for scores in self.scores])
 
     @property
-    def notes(self) -> list[str]:
-        """What was not scored, in how many recordings, and which values the table leaves out."""
+    def failures(self) -> dict[tuple[str, str], int]:
+        """In how many recordings a metric has no score, by the metric and the reason."""
         counts: dict[tuple[str, str], int] = {}
         for scores in self.scores:
             for name, reason in scores.failed.items():
                 counts[name, reason] = counts.get((name, reason), 0) + 1
-        total = len(self.scores)
-        lines = [f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in counts.items()]
-        hidden = len(self.intervals) - len(self.headlines)
+        return counts
+
+    @property
+    def hidden_values(self) -> int:
+        """How many values a table has no room for."""
+        return max(0, len(self.intervals) - len(self.headlines))
+
+    @property
+    def notes(self) -> list[str]:
+        """What was not scored, in how many recordings, and which values the table leaves out."""
+        total, hidden = len(self.scores), self.hidden_values
+        lines = [
+            f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()
+        ]
         return [*lines, *([f"{hidden} more values: --out scores.csv, --json, or to_pandas()"] if hidden > 0 else [])]
 
     def __getitem__(self, name: str | int) -> Any:

@@ -47,16 +47,17 @@ class Scores(RecordingResults):
         """
         return plots.plot_results(self, name)
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, language: str = "en") -> Path:
         """Write one self-contained HTML file: player, transcript, timelines, defects, values and protocols.
 
         Args:
             path: of the file; an existing one is replaced.
+            language: `en` or `zh`.
 
         Raises:
-            BadInput: it cannot be written.
+            BadInput: it cannot be written, or there is no such language.
         """
-        return report.write_report(self, Path(path))
+        return report.write_report(self, Path(path), language)
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -81,13 +82,17 @@ class ScoreTable(ResultsTable):
         intervals: by `metric.key` the mean with its interval.
     """
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, language: str = "en") -> Path:
         """Write one self-contained HTML file with the table of means and a report of every recording.
 
+        Args:
+            path: of the file; an existing one is replaced.
+            language: `en` or `zh`.
+
         Raises:
-            BadInput: it cannot be written.
+            BadInput: it cannot be written, or there is no such language.
         """
-        return report.write_reports(self, Path(path))
+        return report.write_reports(self, Path(path), language)
 
     def __str__(self) -> str:
         """Return the table as text."""

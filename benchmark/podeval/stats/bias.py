@@ -55,7 +55,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
         BadInput: there are fewer than 0 or more than n successes.
     """
     if not 0 <= successes <= n:
-        raise BadInput(f"{successes} of {n} is no share")
+        raise BadInput(f"{successes} of {n} is not a share")
     if n == 0:
         return Estimate(None, None, None, 0)
     return Estimate(successes / n, *wilson_bounds(successes / n, n, level), n)

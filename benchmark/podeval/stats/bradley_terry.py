@@ -100,7 +100,8 @@ class Ratings:
         """
         match = next((rating for rating in self.systems if rating.system == system), None)
         if match is None:
-            raise BadInput(f"{system} was in no counted battle; there are {', '.join(r.system for r in self.systems)}")
+            systems = ", ".join(rating.system for rating in self.systems)
+            raise BadInput(f"{system} was in no counted battle; choose from {systems}")
         return match
 
 
@@ -133,7 +134,7 @@ def rate(
     for name, values in battles.covariates.items():
         if not np.any(values):
             raise BadInput(
-                f"both sides of every battle have the same {name}, so its effect cannot be told; leave it out"
+                f"both sides of every battle have the same {name}, so its effect cannot be estimated; leave it out"
             )
     if not len(battles):
         raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")

@@ -126,9 +126,7 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     try:
         full[np.ix_(free, free)] = np.linalg.inv(information_matrix(rows, fitted, prior)[np.ix_(free, free)])
     except np.linalg.LinAlgError:
-        raise BadInput(
-            f"the effects of {' and '.join(rows.covariates)} cannot be told apart from one another; rate with fewer"
-        ) from None
+        raise BadInput(f"the effects of {' and '.join(rows.covariates)} cannot be separated; rate with fewer") from None
     return full
 
 
@@ -243,7 +241,7 @@ def fit_by_newton(rows: Rows, prior: float, start: Array | None) -> Array:
         if value - now < 1e-12 * max(1.0, abs(now)):
             return tried
         at, now = tried, value
-    raise PodevalError("the ratings did not settle; a covariate tells the systems apart: leave it out")
+    raise PodevalError("the ratings did not converge, because a covariate separates the systems: leave it out")
 
 
 def _find_free_parameters(rows: Rows, fitted: Array) -> NDArray[np.intp]:

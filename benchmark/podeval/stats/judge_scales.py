@@ -70,7 +70,7 @@ def link_scales(old: Mapping[str, float], new: Mapping[str, float]) -> ScaleLink
         raise BadInput(f"the two versions have {len(shared)} anchor items in common; at least {FEWEST} are needed")
     pairs = np.array([[old[item], new[item]] for item in shared])
     if float(pairs[:, 0].std()) == 0:
-        raise BadInput("the old version gave every anchor the same score, from which no scale can be read")
+        raise BadInput("the old version gave every anchor the same score, so no scale can be derived")
     line = _equate(pairs)
     offset = line(0.0)
     return ScaleLink(

@@ -73,7 +73,7 @@ def screen(
     for anchor, rule in ((low, rules.low_worst), (high, rules.high_top)):
         if rule is not None and pages and anchor not in stimuli:
             raise BadInput(
-                f"the screening goes by the anchor {anchor}, which no page has; name it, or set its rule off"
+                f"the screening uses the anchor {anchor}, but no page has it; choose another, or turn its rule off"
             )
     return [
         _screen_listener(rater, list(of_rater.values()), times.get(rater, {}), rules, high, low)

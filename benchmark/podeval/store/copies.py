@@ -82,7 +82,7 @@ def read_copies(folders: Iterable[Path | None]) -> list[Copy]:
             for copy in _read_copies(file):
                 kept[copy.kind, copy.place, copy.about] = copy
         except (PodevalError, KeyError, TypeError) as error:
-            _LOG.warning("some copies of what is taken down are not known: %s", error)
+            _LOG.warning("some copies of the content taken down are not known: %s", error)
     return list(kept.values())
 
 

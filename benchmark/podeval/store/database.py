@@ -206,7 +206,7 @@ def parse_address(location: str | Path) -> URL:
     match url.drivername:
         case "sqlite":
             if not url.database or url.database == ":memory:":
-                raise BadInput("a database in memory keeps no vote; name a file")
+                raise BadInput("a database in memory loses its votes; give a file")
             return url
         case "postgres" | "postgresql" | "postgresql+psycopg":
             return url.set(drivername="postgresql+psycopg")

@@ -31,7 +31,7 @@ def writing(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskFull(
                 f"the disk is full, or a quota is used up, while writing {path}; everything finished so far is kept: "
-                "free some space and run the same command again, it goes on where it stopped"
+                "free some space and run the same command again, it resumes where it stopped"
             ) from error
         raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
 
@@ -124,7 +124,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> Any:
     except ValueError as error:
         raise BadInput(
             f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "
-            "what it held is made anew"
+            "what it contained is made again"
         ) from None
 
 

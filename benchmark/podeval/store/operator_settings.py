@@ -72,7 +72,7 @@ def validate_reason(reason: str) -> str:
     """
     reason = " ".join(reason.split())
     if not reason:
-        raise BadInput("say why; the reason is kept beside the decision")
+        raise BadInput("give a reason; it is stored with the decision")
     if len(reason) > LONGEST_REASON:
         raise BadInput(f"the reason is {len(reason)} characters long; {LONGEST_REASON} are enough")
     return reason

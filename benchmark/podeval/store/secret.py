@@ -50,7 +50,7 @@ class Secret:
 
     def __init__(self, key: bytes) -> None:
         if len(key) < 16:
-            raise BadInput(f"a secret of {len(key)} bytes can be guessed; take at least 16")
+            raise BadInput(f"a secret of {len(key)} bytes can be guessed; use at least 16")
         self._key = key
 
     @classmethod

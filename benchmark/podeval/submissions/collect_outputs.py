@@ -94,7 +94,7 @@ class Intake:
             self.fail(item, line.error)
             return
         refused = [
-            f"{file!r} is no plain file of its output"
+            f"{file!r} is not a regular file of its output"
             for file in list_file_names(line)
             if not _is_plain_file(out, file)
         ]
@@ -111,7 +111,7 @@ class Intake:
                 self.fail(item, f"its script cannot be read: {error}")
                 return
         if not audio_files and line.script is None:
-            self.fail(item, "it handed back neither audio nor script")
+            self.fail(item, "it returned neither audio nor a script")
             return
         kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in audio_files}
         seconds = sum(copies[name].seconds for name in audio_files) or None
@@ -193,7 +193,7 @@ def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
     with os.fdopen(descriptor, "rb") as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            raise BadInput(f"its {path.name} is no plain file")
+            raise BadInput(f"its {path.name} is not a regular file")
         file.seek(start)
         return file.read(max(0, most - start)), about.st_size
 

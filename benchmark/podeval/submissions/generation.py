@@ -268,7 +268,7 @@ class SandboxRunner:
         if not isinstance(refusal, dict) or "reason" not in refusal:
             # It writes its reason where it was told to, once it has read what it was told.
             last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
-            raise OursFailed(f"the program that runs models did not get to the model: {redact_line(last[0])[:1_000]}")
+            raise OursFailed(f"the program that runs models could not start the model: {redact_line(last[0])[:1_000]}")
         reason = redact_line(str(refusal["reason"]))[:1_000]
         if refusal.get("cause") == "ours":
             if (absent := adapter_for(self.task).available()) is not None:

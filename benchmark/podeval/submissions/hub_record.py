@@ -176,7 +176,7 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
         datetime.fromisoformat(record["change"]["at"])
         str(record["submission"]["id"])
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} is no record of a change ({error}); take it out of the repo") from None
+        raise BadInput(f"{path} is not a record of a change ({error}); take it out of the repo") from None
     document: dict[str, Any] = record
     return document
 

@@ -118,8 +118,8 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
         # Asked anew: what worked when the worker started need not work now.
         tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
-            raise MachineFault(f"boxes do not open any more: {why}")
-        raise OursFailed(f"its box did not open ({ended.log.splitlines()[0][:200]})")
+            raise MachineFault(f"sandboxes can no longer be opened: {why}")
+        raise OursFailed(f"its sandbox could not be opened ({ended.log.splitlines()[0][:200]})")
     killed = ended.stopped is None and ended.code in _KILLED and memory_kills() > kills_before
     if killed or "the machine's memory" in (ended.stopped or ""):
         raise OursFailed("the machine ran out of memory while it ran; end other programs, or lower --memory")
@@ -146,7 +146,7 @@ def open_box(box: SandboxSpec) -> Iterator[Running]:
         try:
             running = held.enter_context(sandbox.open_sandbox(box))
         except OSError as error:
-            raise MachineFault(f"no box can be opened on this machine ({error})", everything=True) from error
+            raise MachineFault(f"no sandbox can be opened on this machine ({error})", everything=True) from error
         yield running
 
 

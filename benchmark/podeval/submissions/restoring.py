@@ -59,5 +59,5 @@ def _read_replaced(database: str | Path) -> list[TakenDown]:
         with Database(database) as opened:
             return list_takedowns(opened)
     except (PodevalError, DBAPIError) as error:
-        _LOG.warning("what was taken down is not known from the database that is replaced: %s", error)
+        _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
         return []

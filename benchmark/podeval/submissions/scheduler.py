@@ -34,7 +34,7 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
     try:
         from apscheduler.schedulers.background import BackgroundScheduler
     except ModuleNotFoundError:
-        raise BadInput("the clock needs APScheduler; run `pip install 'podeval[space]'`") from None
+        raise BadInput("the scheduler needs APScheduler; run `pip install 'podeval[space]'`") from None
     # Work that takes longer than its pause is not begun twice; that is meant, and nothing to warn of.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})

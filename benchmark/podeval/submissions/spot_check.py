@@ -259,7 +259,7 @@ def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
     if not isinstance(source, Outputs):
         raise BadInput(f"{row.id} is of kind {row.kind}; spot checks are of supplied outputs")
     if row.state != "published":
-        raise BadInput(f"{row.id} is {row.state}; what is not published is not checked")
+        raise BadInput(f"{row.id} is {row.state}; only published submissions are checked")
     if source.made_by is None:
         raise BadInput(f"{row.id} names no public model as source.made_by, so none of its outputs can be made again")
     return Model(kind="model", **source.made_by.model_dump())

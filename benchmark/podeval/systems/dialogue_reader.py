@@ -81,7 +81,7 @@ class DialogueReader(SpeakingSystem):
             for text in ([words] if self.longest_line is None else short_lines(words, self.longest_line))
         )
         if not lines:
-            raise BadInput(f"nothing in the script can be spoken by {self.name}: it holds no letter and no digit")
+            raise BadInput(f"nothing in the script can be spoken by {self.name}: it has no letters or digits")
         return lines
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
@@ -100,7 +100,7 @@ class DialogueReader(SpeakingSystem):
         begin = time.perf_counter()
         samples, turns = join_lines(script, lines, sounds.lines, sounds.rate)
         if not turns:
-            raise SpeechFailed(f"{self.name} brought back only silence for a script of {len(script.turns)} turns")
+            raise SpeechFailed(f"{self.name} returned only silence for a script of {len(script.turns)} turns")
         spoken = {line.turn for line in lines}
         return Speech(
             samples=samples,

@@ -147,14 +147,14 @@ class PythonSystem:
                 raise SpeechFailed(f"{self._name} gave samples of {samples.dtype}; return floats of ±1 or 16-bit ones")
             samples = np.asarray(samples, np.float32) / (_SCALE if whole else np.float32(1))
         except (ValueError, TypeError) as error:
-            raise SpeechFailed(f"{self._name} gave {_describe(sound)} for samples, which is no array") from error
+            raise SpeechFailed(f"{self._name} gave {_describe(sound)} for samples, which is not an array") from error
         if samples.ndim not in (1, 2) or not samples.size:
             raise SpeechFailed(f"{self._name} gave samples of shape {samples.shape}; return (frames, channels)")
         if samples.ndim == 2 and (samples.shape[1] > _CHANNELS or samples.shape[0] < samples.shape[1]):
             shape = f"{samples.shape}, channels first"
             raise SpeechFailed(f"{self._name} gave samples of shape {shape}; return (frames, channels): samples.T")
         if not np.all(np.isfinite(samples)):
-            raise SpeechFailed(f"{self._name} gave samples that are no numbers (NaN or infinity)")
+            raise SpeechFailed(f"{self._name} returned NaN or infinite samples")
         return samples, int(rate)
 
     def _read_script(self, result: Any) -> tuple[str, list[dict[str, str]] | None]:
@@ -167,7 +167,7 @@ class PythonSystem:
         try:
             script = Script.parse(result)
         except (BadInput, TypeError) as refusal:
-            raise SpeechFailed(f"{self._name} gave {_describe(result)}, which is no script: {refusal}") from None
+            raise SpeechFailed(f"{self._name} gave {_describe(result)}, which is not a script: {refusal}") from None
         return script.lines, script.to_json()
 
 
@@ -208,7 +208,7 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
     except Exception as error:
         line = _line_in(error, path)
         where = f", line {line}" if line else ""
-        raise BadInput(f"{path} cannot be imported ({type(error).__name__}{where}: {error}); mend it first") from error
+        raise BadInput(f"{path} cannot be imported ({type(error).__name__}{where}: {error}); fix it first") from error
     chosen = getattr(module, function, None)
     if not callable(chosen):
         functions = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))

@@ -37,7 +37,7 @@ def get(name: str) -> SpeakingSystem:
     if name not in SYSTEMS:
         close = get_close_matches(name, NAMES, n=1, cutoff=0.4)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise BadInput(f"there is no built-in system {name!r}; {hint}there are {', '.join(NAMES)}")
+        raise BadInput(f"there is no built-in system {name!r}; {hint}choose from {', '.join(NAMES)}")
     return SYSTEMS[name]()
 
 

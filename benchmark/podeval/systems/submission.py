@@ -234,7 +234,7 @@ class Reported(DocumentPart):
         for number, figure in enumerate(self.results, start=1):
             if figure.place in seen:
                 group = f", {figure.group}" if figure.group else ""
-                raise ValueError(f"figure {number} ({figure.printed}{group}) is there twice; remove one")
+                raise ValueError(f"figure {number} ({figure.printed}{group}) appears twice; remove one")
             seen.add(figure.place)
         return self
 

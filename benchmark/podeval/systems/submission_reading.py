@@ -145,7 +145,7 @@ def _read(file: Path) -> str:
     except OSError as error:
         raise BadInput(f"cannot read {file}: {error.strerror}; check the path and its permissions") from error
     if len(content) > MAX_BYTES:
-        raise BadInput(f"{file} is larger than {MAX_BYTES // 1024} KiB; a submission needs no more than a page")
+        raise BadInput(f"{file} is larger than {MAX_BYTES // 1024} KiB; a submission should fit on a page")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -234,7 +234,7 @@ def _put_results_in_place(document: _Located, folder: Path | None) -> None:
         raise BadDocument([document.problem(path, "names a file, but there is none; list the figures here")])
     file = folder / name
     if file.is_symlink() or not file.is_file():
-        raise BadDocument([document.problem(path, f"names {name}, which is no file beside the document")])
+        raise BadDocument([document.problem(path, f"names {name}, which is not a file beside the document")])
     source["results"] = list(_read_rows(document, path, file))
 
 

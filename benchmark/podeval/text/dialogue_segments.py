@@ -272,7 +272,7 @@ def explain_no_clips(segments: Sequence[Segment]) -> str | None:
     """Return a sentence that says why a transcript has no change of speaker; None if it has one."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
-        return "there is no speech that belongs to a speaker; turn-taking needs at least two speakers"
+        return "no speech is assigned to a speaker; turn-taking needs at least two speakers"
     if len(speakers) == 1:
         return f"there is only one speaker ({speakers[0]}); turn-taking needs at least two"
     return None

@@ -104,7 +104,7 @@ class IdentifiedLanguage:
     def words(self) -> str:
         """The language as part of a sentence: `English`, `English, 21 % of it French`, `no known language`."""
         if self.code is None:
-            return "a language that cannot be told"
+            return "an unknown language"
         parts = [f"{share:.0%} {language_name(code)}" for code, share in self.noted.items()]
         if self.code == "mul":
             return f"several languages ({', '.join(parts)})" if parts else "several languages"
@@ -174,8 +174,8 @@ def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language 
         written: Language | Literal["other"] = check_language(language)
     elif is_unspaced(text):
         raise CannotScore(
-            "the text is in a language that puts no spaces between words and is not Chinese, such as Japanese or Thai; "
-            "its words cannot be told apart here"
+            "the text is in a language that does not separate words by spaces and is not Chinese, such as "
+            "Japanese or Thai; it cannot be split into words here"
         )
     else:
         written = read_as(text) or detect_language(text)

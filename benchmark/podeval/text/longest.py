@@ -82,6 +82,6 @@ def refuse_more(count: int, most: int, counted: str) -> None:
     """
     if count > most:
         raise BadInput(
-            f"the text has {count:,} {counted}; at most {most:,} are read, which no text of ten hours of speech "
-            "reaches: split it into parts"
+            f"the text has {count:,} {counted}; at most {most:,} are read, more than ten hours of "
+            "speech need: split it into parts"
         )

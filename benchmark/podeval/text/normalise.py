@@ -95,7 +95,7 @@ def _normalise_as_whisper(text: str, language: Language) -> str:
             words = _load_english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
         except AssertionError:
             # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
-            raise BadInput("the text holds a number of thousands of digits, which nobody says; shorten it") from None
+            raise BadInput("the text contains a number with thousands of digits; shorten it") from None
         # An ellipsis at the end leaves a period behind, which would count as a word.
         return " ".join(word for word in words if any(map(str.isalnum, word)))
     plain = _BRACKETED.sub(" ", unicodedata.normalize("NFKC", text))

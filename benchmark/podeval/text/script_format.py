@@ -168,11 +168,11 @@ def _check_form(text: str, turns: list[tuple[str, str]]) -> Iterator[str]:
     if directions := [number for number, line in rest if _DIRECTION.match(_drop_label(line))]:
         yield f"Line {_list_some(directions)} is a direction in brackets, not speech."
     if nearly := [number for number, line in rest if _NEARLY.match(line) and not _TURN.match(line)]:
-        yield f"Line {_list_some(nearly)} names a speaker with more than the number, so that no turn begins there."
+        yield f"Line {_list_some(nearly)} names a speaker by more than the number, so no turn begins there."
     labels = Counter(match[1] for _, line in rest if not _TURN.match(line) and (match := _OTHER_LABEL.match(line)))
     for label, times in labels.items():
         if times > 1:
-            yield f"{times} lines begin with {_quote(label + ':')}, which is no speaker by number."
+            yield f"{times} lines begin with {_quote(label + ':')}, which is not a numbered speaker."
 
 
 def _drop_label(line: str) -> str:
@@ -193,7 +193,7 @@ def _check_speakers(turns: list[tuple[str, str]], speakers: int | Sequence[int] 
 def _check_language(words: str, expected: Language) -> Iterator[str]:
     written = identify_language(words)
     if written.code is None and len(set(_WORD.findall(words.casefold()))) >= _TELLING_WORDS:
-        yield f"The language of the script cannot be told; {NAMES[expected]} was asked for."
+        yield f"The language of the script cannot be detected; {NAMES[expected]} was asked for."
     elif written.is_in(expected) is False:
         yield f"The script is in {written.words}; {NAMES[expected]} was asked for."
 

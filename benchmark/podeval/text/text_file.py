@@ -28,7 +28,7 @@ def read_text(path: Path) -> str:
     if not content.strip():
         raise BadInput(f"{path} is empty; it should hold a text or a script")
     if path.suffix.lower() == ".json" and not _is_json(content.removeprefix("\ufeff")):
-        raise BadInput(f"{path} cannot be read as JSON; mend it, or name it .txt if it is plain text")
+        raise BadInput(f"{path} cannot be read as JSON; fix it, or name it .txt if it is plain text")
     return content
 
 

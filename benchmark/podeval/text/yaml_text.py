@@ -64,7 +64,7 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise BadInput(f"{path} is no text in UTF-8; save it as plain text") from None
+        raise BadInput(f"{path} is not UTF-8 text; save it as plain text") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({(error.strerror or str(error)).lower()}); check the path") from None
     try:
@@ -102,7 +102,7 @@ def _refuse_endless(text: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             name = str(event.anchor)
             if name in anchors:
-                raise BadInput(f"has a list or block, {name[:40]}, that holds itself")
+                raise BadInput(f"has a list or block, {name[:40]}, that contains itself")
             counts[-1] += values.get(name, 1)
             # Checked while a node is open and not only at its end: sums of sums would grow without bound.
             if counts[-1] > MOST_VALUES:

@@ -199,5 +199,5 @@ def test_findings_are_plain_data(judge: Callable[..., Any]) -> None:
     client = judge(comparing(sound)).bench.judging(JudgeUse(prompts=lambda _: (COMPARE,)), {})
     (finding, *_) = probe(client, plant_cases(SCRIPTS[:2], 2))
     assert json.dumps(finding.says)
-    with pytest.raises(BadInput, match="none was given"):
+    with pytest.raises(BadInput, match="give at least one script"):
         plant_cases([])

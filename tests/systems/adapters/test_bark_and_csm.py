@@ -51,14 +51,14 @@ def test_a_voice_of_bark_lies_in_its_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "model").mkdir()
     np.save(tmp_path / "secret.npy", np.zeros(3, np.int64))
     paths = dict.fromkeys(("semantic_prompt", "coarse_prompt", "fine_prompt"), name)
-    with pytest.raises(BadInput, match=r"no file of the model's folder"):
+    with pytest.raises(BadInput, match=r"not a file in the model's folder"):
         bark.read_voice(tmp_path / "model", paths)
 
 
 def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "flat.npy", np.zeros(3, np.int64))
-    with pytest.raises(BadInput, match=r"objects.npy is no array that can be read"):
+    with pytest.raises(BadInput, match=r"objects.npy is not a readable array"):
         bark.read_voice(tmp_path, {"semantic_prompt": "objects.npy"})
     with pytest.raises(BadInput, match=r"flat.npy is no coarse_prompt: integers in 2 dimensions"):
         bark.read_voice(tmp_path, {"coarse_prompt": "flat.npy"})

@@ -190,7 +190,7 @@ class Model:
         if any(ask.id == "poisoned" for ask in asks):
             raise RuntimeError("CUDA error: device-side assert triggered")
         if any(ask.id == "broken" for ask in asks):
-            raise SpeechFailed("the model broke")
+            raise SpeechFailed("the model failed")
         return [WrittenScript(ask.id, None, wall_seconds=0.1) for ask in asks]
 
 
@@ -253,14 +253,14 @@ def test_one_item_too_large_fails_by_itself_and_is_ours(run: Any, injected: Mode
 
 def test_one_failure_does_not_take_its_neighbours(run: Any, injected: Model, tmp_path: Path) -> None:
     made = run("text-to-speech", tmp_path, [{"id": "one"}, {"id": "broken"}, {"id": "two"}], batch=3)
-    assert (made["broken"].error, made["broken"].cause) == ("the model broke", "system")
+    assert (made["broken"].error, made["broken"].cause) == ("the model failed", "system")
     assert made["one"].script
     assert made["two"].script
 
 
 def test_whatever_a_library_raises_on_an_item_is_the_item_s_failure(run: Any, injected: Model, tmp_path: Path) -> None:
     made = run("text-to-speech", tmp_path, [{"id": "odd"}, {"id": "one"}], batch=2)
-    assert made["odd"].error == "the model broke (ValueError: probabilities contain nan)"
+    assert made["odd"].error == "the model failed (ValueError: probabilities contain nan)"
     assert made["odd"].cause == "system"
     assert made["one"].script
 
@@ -333,7 +333,7 @@ def test_retries_of_one_process_do_not_count_as_deaths(tmp_path: Path) -> None:
 def test_a_line_whose_audio_is_gone_is_not_finished(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.finish(Generated(item="a", seed=0, audio="a.0.flac"))
-    log.finish(Generated(item="b", seed=0, error="the model broke", cause="system"))
+    log.finish(Generated(item="b", seed=0, error="the model failed", cause="system"))
     assert set(log.finished()) == {("b", 0)}
 
 

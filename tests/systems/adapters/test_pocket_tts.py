@@ -81,5 +81,5 @@ def test_a_file_that_holds_no_voice_is_refused(run: Any, fetched: Any, tmp_path:
     wrong = tmp_path / "wrong"
     shutil.copytree(fetched("phonon"), wrong)
     save_file({"latents": np.zeros((5, 3), np.float32)}, wrong / "voices" / "voice_0.safetensors")
-    with pytest.raises(BadInput, match=r"voices/voice_0.safetensors is no voice: one tensor of \(frames, 12\)"):
+    with pytest.raises(BadInput, match=r"voice_0.safetensors is not a voice: it must be one tensor of \(frames, 12"):
         run("text-to-speech", wrong, [ALONE])

@@ -142,7 +142,7 @@ def test_an_adapter_without_its_base_is_refused(fetched: Any) -> None:
 
 
 def test_a_voice_writes_no_scripts(fetched: Any) -> None:
-    with pytest.raises(BadInput, match="'vits' is no causal language model"):
+    with pytest.raises(BadInput, match="'vits' is not a causal language model"):
         script_writer.ADAPTER.check(fetched("vits"))
 
 

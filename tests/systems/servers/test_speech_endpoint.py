@@ -219,7 +219,7 @@ def test_what_the_server_charges_is_kept(speak: Any) -> None:
 def test_nobody_at_the_address_is_told_before_anything_is_written() -> None:
     with SpeechServer(in_turn(whole(wav(0.1)))) as server:
         address = server.url
-    with pytest.raises(BadInput, match="nobody answers at"):
+    with pytest.raises(BadInput, match="no server answers at"):
         ServerConnection(address).require()
 
 

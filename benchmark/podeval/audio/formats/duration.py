@@ -79,4 +79,4 @@ def _measure_by_packets(file: BinaryIO, container: Container) -> float:
 
 
 def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
-    raise PermissionError(f"an audio file asked for {url!r}")
+    raise PermissionError(f"an audio file tried to open {url!r}")

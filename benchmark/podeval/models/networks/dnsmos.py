@@ -139,9 +139,7 @@ def _check_present(path: Path) -> None:
 
 
 def _explain_wrong_network(path: Path) -> ModelMissing:
-    return ModelMissing(
-        f"{path} is not the DNSMOS network it should be. Run: podeval models install --profile embedded"
-    )
+    return ModelMissing(f"{path} is not the expected DNSMOS network. Run: podeval models install --profile embedded")
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Bark:
         """Say a line in the voice of this number, shape (frames,).
 
         Raises:
-            SpeechFailed: the model ended at once.
+            SpeechFailed: the model stopped immediately.
             BadInput: the voice's arrays are not there, or not what a voice is.
         """
         import torch
@@ -93,7 +93,9 @@ class Bark:
             except (RuntimeError, IndexError) as error:
                 if memory_ran_out(error):
                     raise
-                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
+                raise SpeechFailed(
+                    f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
+                ) from error
         return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
 
 
@@ -132,13 +134,13 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
     for part, name in paths.items():
         path = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts or path.is_symlink() or not path.is_file():
-            raise BadInput(f"{VOICES} leads to {name!r}, which is no file of the model's folder")
+            raise BadInput(f"{VOICES} leads to {name!r}, which is not a file in the model's folder")
         if path.stat().st_size > _ARRAY_MOST:
             raise BadInput(f"{name} is {path.stat().st_size} bytes; an array of a voice has at most {_ARRAY_MOST}")
         try:
             array = np.load(path, allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
-            raise BadInput(f"{name} is no array that can be read ({error})") from None
+            raise BadInput(f"{name} is not a readable array ({error})") from None
         if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
             raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
         arrays[part] = array.astype(np.int64)

@@ -92,7 +92,7 @@ class Csm:
         """Generate a line that follows others.
 
         Raises:
-            SpeechFailed: the model ended at once.
+            SpeechFailed: the model stopped immediately.
             BadInput: what is before it does not fit into the model's window.
         """
         import torch
@@ -115,10 +115,12 @@ class Csm:
             except (RuntimeError, IndexError, ValueError) as error:
                 if memory_ran_out(error):
                     raise
-                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
+                raise SpeechFailed(
+                    f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
+                ) from error
         samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
         if not len(samples):
-            raise SpeechFailed(f"the model ended at once: {text[:80]!r}")
+            raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
         return samples
 
 

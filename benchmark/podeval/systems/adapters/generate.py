@@ -159,7 +159,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
         if memory_ran_out(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]
-        raise SpeechFailed(f"the model broke ({type(error).__name__}: {reason})") from error
+        raise SpeechFailed(f"the model failed ({type(error).__name__}: {reason})") from error
 
 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
@@ -168,7 +168,7 @@ def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> G
         return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=_cause(result))
     speeches = _speeches_of(result)
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
-        return Generated(item=ask.id, seed=seed, error="the model made samples that are no numbers", cause="system")
+        return Generated(item=ask.id, seed=seed, error="the model returned NaN or infinite samples", cause="system")
     seconds = sum(speech.duration for speech in speeches) if speeches else None
     line = Generated(
         item=ask.id,
@@ -244,7 +244,7 @@ def _start_copies(file: Path, copies: int) -> int:
         refused = Job.read(file).out_folder / REFUSED
         if refused.is_file():
             raise BadInput(str(json.loads(refused.read_bytes())["reason"])) from None
-        print(f"a copy of the model's process died ({error}); run the job again, it goes on", file=sys.stderr)
+        print(f"a copy of the model's process died ({error}); run the job again; it resumes", file=sys.stderr)
         return 3
     return 0
 

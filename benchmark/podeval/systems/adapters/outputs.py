@@ -136,7 +136,7 @@ class Supplied:
         if not len(audio.samples):
             raise SpeechFailed(f"{name} holds no samples")
         if not np.all(np.isfinite(audio.samples)):
-            raise SpeechFailed(f"{name} holds samples that are no numbers")
+            raise SpeechFailed(f"{name} contains NaN or infinite samples")
         return audio.samples, audio.rate
 
     def _read_script(self, name: str) -> Script:
@@ -147,7 +147,7 @@ class Supplied:
             text = path.read_text(encoding="utf-8")
             return read_any_script(text)
         except (BadInput, UnicodeDecodeError) as refusal:
-            raise SpeechFailed(f"{name} is no script: {refusal}") from None
+            raise SpeechFailed(f"{name} is not a script: {refusal}") from None
 
 
 def resolve_inside(folder: Path, name: str) -> Path:
@@ -159,7 +159,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
     path = folder / name
     parts = Path(name).parts
     if not parts or Path(name).is_absolute() or ".." in parts or "\x00" in name:
-        raise SpeechFailed(f"{name!r} leads out of the folder; name a file in it")
+        raise SpeechFailed(f"{name!r} points outside the folder; name a file in it")
     steps = [folder.joinpath(*parts[: number + 1]) for number in range(len(parts))]
     if any(step.is_symlink() for step in steps):
         raise SpeechFailed(f"{name} is a link; upload the file itself")
@@ -194,7 +194,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{MANIFEST}, line {number} is not JSON ({error})") from None
         if (entry.item, entry.seed) in lines:
-            raise BadInput(f"{MANIFEST}, line {number}: {entry.item} is there twice; remove one")
+            raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one")
         lines[entry.item, entry.seed] = entry
     return lines
 

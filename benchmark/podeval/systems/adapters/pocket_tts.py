@@ -86,10 +86,12 @@ class PocketTts:
             except (RuntimeError, ValueError, LookupError, TypeError) as error:
                 if memory_ran_out(error):
                     raise
-                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
+                raise SpeechFailed(
+                    f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
+                ) from error
         samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
         if not len(samples):
-            raise SpeechFailed(f"the model ended at once: {text[:80]!r}")
+            raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
         return samples
 
 
@@ -150,6 +152,6 @@ def _read_voices(folder: Path, width: int) -> list[Any]:
         tensors = list(load_file(path).values())
         latents = tensors[0].reshape(-1, tensors[0].shape[-1]) if len(tensors) == 1 and tensors[0].ndim else None
         if latents is None or latents.shape[-1] != width or not len(latents):
-            raise BadInput(f"{VOICES}/{path.name} is no voice: one tensor of (frames, {width})")
+            raise BadInput(f"{VOICES}/{path.name} is not a voice: it must be one tensor of (frames, {width})")
         voices.append(latents.float())
     return voices

@@ -140,7 +140,7 @@ def cut_script(script: Script, longest: float) -> list[Script]:
 def _keep_speakable(script: Script, laugh: str = "") -> Script:
     turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := speakable(turn.text, laugh)))
     if not turns:
-        raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")
+        raise BadInput("nothing in the script can be spoken: it has no letters or digits")
     return Script(turns)
 
 

@@ -98,7 +98,7 @@ def preset(name: str) -> Preset:
     if name not in PRESETS:
         close = get_close_matches(name, PRESETS, n=1, cutoff=0.4)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise BadInput(f"there is no preset {name!r}; {hint}there are {', '.join(PRESETS)}")
+        raise BadInput(f"there is no preset {name!r}; {hint}choose from {', '.join(PRESETS)}")
     return PRESETS[name]
 
 
@@ -176,7 +176,7 @@ def require_voices(folder: Path) -> Path:
     if not folder.is_dir():
         raise BadInput(f"there is no folder of reference voices {folder}")
     if not any(_recording(folder, voice.number) for voice in REFERENCE_VOICES):
-        raise BadInput(f"{folder} holds no reference voice; name them 01.wav to 25.wav, as docs/adapters.md says")
+        raise BadInput(f"{folder} contains no reference voices; name them 01.wav to 25.wav, as docs/adapters.md says")
     return folder
 
 

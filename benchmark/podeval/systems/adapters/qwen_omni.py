@@ -40,7 +40,7 @@ class QwenOmni:
         self._options = _options(preset)
         voices = self._model.config.talker_config.speaker_id or {}
         if not self._model.has_talker or not voices:
-            raise BadInput("this Qwen3-Omni has no talker or no voice, so that it does not speak; submit one that does")
+            raise BadInput("this Qwen3-Omni has no talker or no voice and cannot speak; submit one that can")
         self._voice = next(iter(voices))
 
     def begin(self, language: str) -> "_Conversation":
@@ -142,7 +142,7 @@ def require_speaking(folder: Path) -> None:
         BadInput: it was.
     """
     if not config_of(folder).get("enable_audio_output", True):
-        raise BadInput("this Qwen3-Omni was saved with enable_audio_output off, so that it does not speak")
+        raise BadInput("this Qwen3-Omni was saved with enable_audio_output off and cannot speak")
 
 
 def _options(preset: Preset) -> dict[str, Any]:

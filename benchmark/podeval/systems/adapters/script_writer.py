@@ -194,7 +194,7 @@ class ScriptWriterAdapter:
             if kind != "LORA":
                 raise BadInput(f"adapter_config.json is of type {kind or 'none'}; LORA adapters are run")
             if not (folder / "adapter_model.safetensors").is_file():
-                raise BadInput("the adapter has no adapter_model.safetensors; save it with save_pretrained of peft")
+                raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
             if base is None:
                 raise BadInput("the repo holds a LoRA adapter; name the model it adapts under base, with its commit")
             if is_lora(base):
@@ -226,7 +226,9 @@ def require_causal(folder: Path) -> None:
 
     kind = config_of(folder).get("model_type")
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        raise BadInput(f"a model of type {kind!r} is no causal language model of transformers, so it writes no scripts")
+        raise BadInput(
+            f"a model of type {kind!r} is not a causal language model of transformers, so it cannot write scripts"
+        )
     if not any(folder.glob("*.safetensors")):
         raise BadInput("the model has no .safetensors file; convert its weights with save_pretrained")
 

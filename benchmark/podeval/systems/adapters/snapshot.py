@@ -78,7 +78,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
     except RepositoryNotFoundError:
         raise BadInput(f"there is no model repo {repo}, or it is private") from None
     except (LocalEntryNotFoundError, HfHubHTTPError) as error:
-        raise BadInput(f"the Hub did not hand out {repo} ({error.__cause__ or error}); try again later") from None
+        raise BadInput(f"the Hub did not return {repo} ({error.__cause__ or error}); try again later") from None
     check_files(folder)
     for path in (folder, *folder.rglob("*")):  # a sandbox reads them as another user
         path.chmod(0o755 if path.is_dir() else 0o644)
@@ -96,7 +96,7 @@ def check_files(folder: Path) -> None:
     for path in _files(folder):
         name = path.relative_to(folder)
         if path.is_symlink() or not path.is_file():
-            raise BadInput(f"{name} is a link or no plain file; a model's files must lie in its folder themselves")
+            raise BadInput(f"{name} is a link or no plain file; a model's files must be in its folder")
         if path.suffix.lower() in _CODE:
             raise BadInput(f"{name} may hold code; weights are read from .safetensors and settings from .json only")
         if path.suffix.lower() == ".json":

@@ -135,9 +135,9 @@ def finish(samples: Samples, rate: int, preset: Preset, maker: str) -> tuple[Sam
         SpeechFailed: they are silent, or not finite.
     """
     if not len(samples) or not np.any(samples):
-        raise SpeechFailed(f"{maker} brought back only silence")
+        raise SpeechFailed(f"{maker} returned only silence")
     if not np.all(np.isfinite(samples)):
-        raise SpeechFailed(f"{maker} brought back samples that are no numbers")
+        raise SpeechFailed(f"{maker} returned NaN or infinite samples")
     if preset.rate is None or preset.rate == rate:
         return samples, rate
     return resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate

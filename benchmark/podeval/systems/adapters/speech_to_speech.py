@@ -87,7 +87,7 @@ class Conversing:
 
     def _read_recording(self, ask: Ask, turn: str, audio: str | None) -> Samples:
         if audio is None:
-            raise BadInput(f"turn {turn} of {ask.id} has no recording; speech to speech hears, it does not read")
+            raise BadInput(f"turn {turn} of {ask.id} has no recording; speech-to-speech systems need recordings")
         recording = decode(self._job.items_file.parent / audio, limits=_LIMITS)
         return np.asarray(resample(mono(recording.samples), recording.rate, RATE), np.float32).reshape(-1)
 
@@ -123,7 +123,7 @@ class _CascadeConversation:
         """Transcribe, answer in words, speak them."""
         words = self._cascade.transcriber.transcribe(recording, self._language).text
         if not words:
-            raise SpeechFailed("the system's transcriber heard no words, so that there is nothing to answer")
+            raise SpeechFailed("the system's transcriber heard no words, so there is nothing to answer")
         self._messages.append({"role": "user", "content": words})
         (written,) = self._cascade.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})

@@ -91,7 +91,7 @@ class TurnByTurn:
         if had is not None and len(others) > had:
             raise BadInput(
                 f"the model has {had} voice{'s' if had != 1 else ''}, the script asks for {len(others)} "
-                f"({', '.join(others)[:200]}); enter it in tracks with fewer speakers, or submit one with more voices"
+                f"({', '.join(others)[:200]}); submit it to tracks with fewer speakers, or submit one with more voices"
             )
         order = [*others, *(who for who in script.speakers if who in referenced)]
         return {who: number for number, who in enumerate(order)}
@@ -144,7 +144,7 @@ def _lines(script: Script, voices: dict[str, int], longest: int | None) -> list[
         for text in ([words] if longest is None else short_lines(words, longest))
     ]
     if not lines:
-        raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")
+        raise BadInput("nothing in the script can be spoken: it has no letters or digits")
     return lines
 
 

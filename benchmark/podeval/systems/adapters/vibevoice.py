@@ -58,7 +58,7 @@ class VibeVoice:
         """Perform a dialogue, shape (frames,).
 
         Raises:
-            SpeechFailed: the model ended at once, or its frames are no sound.
+            SpeechFailed: the model stopped immediately, or its frames are no sound.
             BadInput: it does not fit into the model's window, or takes several pieces without voices to keep.
         """
         import torch
@@ -81,10 +81,10 @@ class VibeVoice:
             except (RuntimeError, IndexError, ValueError) as error:
                 if memory_ran_out(error):
                     raise
-                raise SpeechFailed(f"the model said nothing that can be decoded ({error})") from error
+                raise SpeechFailed(f"the model produced nothing that can be decoded ({error})") from error
         (wave,) = getattr(output, "audio", output)
         if wave is None or not wave.numel():
-            raise SpeechFailed("the model ended at once")
+            raise SpeechFailed("the model stopped immediately")
         return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
 
     def _render_dialogue(

@@ -113,7 +113,7 @@ def _words_of(message: Mapping[str, Any]) -> str:
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
     """Read a person's recording as a part of a message."""
     if turn.audio is None:
-        raise BadInput(f"turn {turn.id} of {ask.id} has no recording; speech to speech hears, it does not read")
+        raise BadInput(f"turn {turn.id} of {ask.id} has no recording; speech-to-speech systems need recordings")
     path = Path(turn.audio)
     kind = path.suffix.lstrip(".").lower()
     if kind not in AUDIO_ENDINGS:
@@ -135,7 +135,7 @@ def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: S
     try:
         body = base64.b64decode(audio["data"], validate=True)
     except (binascii.Error, ValueError):
-        raise SpeechFailed(f"the sound of the answer to turn {turn.id} is no base64") from None
+        raise SpeechFailed(f"the sound of the answer to turn {turn.id} is not base64") from None
     whole = replace(
         response, body=body, headers={"content-type": "audio/wav"}, arrivals=((response.seconds, len(body)),)
     )

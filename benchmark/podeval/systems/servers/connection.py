@@ -147,7 +147,9 @@ class ServerConnection:
             self._client.get(self.url, headers=self._headers(), timeout=10.0)
         except httpx.HTTPError as error:
             reason = self.hide_key(str(error)) or type(error).__name__
-            raise BadInput(f"nobody answers at {self.url} ({reason}); start the server, or check the address") from None
+            raise BadInput(
+                f"no server answers at {self.url} ({reason}); start the server, or check the address"
+            ) from None
 
     def post(
         self, path: str, body: Mapping[str, Any], read: Callable[[ServerResponse], Answer]
@@ -216,7 +218,7 @@ class ServerConnection:
                 headers = {name.lower(): value for name, value in response.headers.items()}
         except httpx.ConnectError as error:
             raise ServerBusy(
-                f"nobody answers at {self.url} ({error}); start the server, or check the address"
+                f"no server answers at {self.url} ({error}); start the server, or check the address"
             ) from None
         except httpx.TimeoutException:
             raise ServerBusy(f"{address} sent nothing for {self.timeout:g} s") from None

@@ -97,7 +97,7 @@ class SpeechEndpoint:
             if (words := speakable(turn.text))
         ]
         if not lines:
-            raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")
+            raise BadInput("nothing in the script can be spoken: it has no letters or digits")
         served = [self._say(line.text, voices[script.turns[line.turn].speaker], seed) for line in lines]
         rate = served[0][0].rate
         sounds = [
@@ -170,7 +170,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     else:
         samples, rate, offset, lies = *_read_pcm(response), 0, ()
     if not len(samples) or not np.all(np.isfinite(samples)):
-        raise SpeechFailed(f"the server sent no samples, or samples that are no numbers, for {what[:60]!r}")
+        raise SpeechFailed(f"the server sent no samples, or NaN or infinite ones, for {what[:60]!r}")
     claimed = _claimed_rate(response.headers)
     if claimed is not None and claimed != rate:
         lies = (*lies, f"a header says {claimed} Hz, the sound is of {rate} Hz")

@@ -22,32 +22,33 @@ SENTENCES: Mapping[str, str] = {
     "recording-digital-silence": "the recording is digital silence from beginning to end; check how it was exported",
     "no-speech-heard": "no speech is heard in the recording",
     "only-music": "no speech is heard in the recording, only {0} s of music",
-    "no-speech-no-room": "no speech is heard, and only speech tells how much a room reverberates",
+    "no-speech-no-room": "no speech is heard, and reverberation is measured on speech",
     "too-little-speech": "{0} s of speech are heard; at least {1} s are needed",
     "recording-too-short": "the recording lasts {0} s; at least {1} s are needed",
-    "half-the-words": "less than half of the script's words are heard, so who speaks when cannot be told",
-    "nothing-left-recording": "nothing is left of the recording when its channels are averaged; they cancel each other",
+    "half-the-words": "less than half of the script's words are heard, so it is unknown who speaks when",
+    "nothing-left-recording": "the recording is silent once its channels are averaged, because they cancel each "
+    "other out",
     "one-speaker": "needs at least two speakers, found one speaker",
     "no-speaker": "needs at least two speakers, found no speaker",
     "too-few-speakers": "needs at least two speakers, found {0}",
     "other-number-of-speakers": "there should be {0} speakers, {1} are heard",
-    "no-speaker-found": "no speaker is found in the recording; is there speech in it?",
+    "no-speaker-found": "no speaker is found in the recording; check that it contains speech",
     "no-words-are": "no words are heard in the recording",
-    "no-words-are-heard": "no words are heard in {0}; is there speech in it?",
-    "no-speaker-found-0": "no speaker is found in {0}; is there speech in it?",
+    "no-words-are-heard": "no words are heard in {0}; check that it contains speech",
+    "no-speaker-found-0": "no speaker is found in {0}; check that it contains speech",
     "no-speaker-has": "no speaker has the two windows of 3 s of speech that a comparison needs",
     "no-window-0": "no window of {0} s of the recording holds enough speech (at least 40 %)",
     "no-speech-0": "no speech of {0} is heard, for whom there is a reference voice",
     "no-music-heard": "no music is heard under speech",
-    "no-music-heard-recording": "no music is heard in the recording, so there is nothing to fit its speech",
+    "no-music-heard-recording": "no music is heard in the recording, so there is nothing to compare with its speech",
     "no-music-after": "no music: after separation, what is not speech is below {0} LUFS",
     "speech-music-are": "speech and music are never heard within the same 10 s ({0} s of speech, {1} s of music)",
     "no-speech-lasts": "no speech lasts {0} s without a pause of more than {1} s",
-    "somebody-else-begins": "somebody else begins to speak {0} times; below {1} times the distance from "
+    "somebody-else-begins": "the speaker changes {0} times; below {1} changes the distance from "
     "people is mostly chance",
-    "two-voices-are": "two voices are heard and no change of turn between them",
-    "script-has-one": "the script has one speaker; who says what can only go wrong where there are two",
-    "no-stretch-speaker": "no stretch of a speaker is long enough to tell a voice by",
+    "two-voices-are": "two voices are heard, but no change of turn between them",
+    "script-has-one": "the script has one speaker; attribution needs at least two",
+    "no-stretch-speaker": "no stretch of speech by one speaker is long enough to recognise a voice",
     "text-has-0": "the text has {0} tokens; parts of {1} are compared, so at least two of them are needed",
     "text-neither-english": "the text is in neither English nor Chinese, and no sentence encoder here reads others",
     "text-has-no": "the text has no words besides stop words; information density needs at least one",
@@ -55,12 +56,13 @@ SENTENCES: Mapping[str, str] = {
     "text-holds-no": "the text holds no words, only punctuation; give the words of the script",
     "syllables-are-counted": "syllables are counted in English and Chinese, and {0} is heard",
     "silent-no-0": "Silent: no 0.4 s block in {0} s of audio is louder than -70 LUFS.",
-    "loudness-needs-at": "Loudness needs at least 0.4 s of audio, there are {0} s.",
+    "loudness-needs-at": "Loudness needs at least 0.4 s of audio; there are only {0} s.",
     "recording-has-0": "the recording has {0} Hz, below the {1} Hz this needs; {2}",
     "no-judge-named": "no judge is named: {0}",
     "neither-script-nor": "neither a script nor a number of speakers says whose voice should stay the same: {0}",
     "no-audio-was": "no audio was generated",
     "system-produced-no": "the system produced no audio: {0}",
+    "model-not-installed-run": "the model {0} is not installed; run `{1}`",
     "model-0-not": "the model {0} is not installed; {1}",
     "0-was-no": "{0} was in no battle",
     "no-answer-0": "no answer in {0} calls; the last: {1}",
@@ -70,6 +72,23 @@ SENTENCES: Mapping[str, str] = {
     "({0} of {1})",
 }
 """Reasons that can be translated, by code, with `{0}`, `{1}` … in the place of what varies."""
+
+FORMER_SENTENCES: Mapping[str, str] = {
+    "no-speech-no-room": "no speech is heard, and only speech tells how much a room reverberates",
+    "half-the-words": "less than half of the script's words are heard, so who speaks when cannot be told",
+    "nothing-left-recording": "nothing is left of the recording when its channels are averaged; they cancel each other",
+    "no-speaker-found": "no speaker is found in the recording; is there speech in it?",
+    "no-words-are-heard": "no words are heard in {0}; is there speech in it?",
+    "no-speaker-found-0": "no speaker is found in {0}; is there speech in it?",
+    "no-music-heard-recording": "no music is heard in the recording, so there is nothing to fit its speech",
+    "somebody-else-begins": "somebody else begins to speak {0} times; below {1} times the distance from "
+    "people is mostly chance",
+    "two-voices-are": "two voices are heard and no change of turn between them",
+    "script-has-one": "the script has one speaker; who says what can only go wrong where there are two",
+    "no-stretch-speaker": "no stretch of a speaker is long enough to tell a voice by",
+    "loudness-needs-at": "Loudness needs at least 0.4 s of audio, there are {0} s.",
+}
+"""How some were worded before: runs keep the reasons of the version that measured them."""
 
 _PLACE = re.compile(r"(\{\d\})")
 
@@ -82,8 +101,9 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
         words: like `CAUSES`; `sentences` has the translation of some of `SENTENCES`, by the same codes.
     """
     for code, translation in words.get("sentences", {}).items():
-        if match := _compile(SENTENCES[code]).fullmatch(reason):
-            return str(translation).format(*match.groups())
+        for template in filter(None, (SENTENCES[code], FORMER_SENTENCES.get(code))):
+            if match := _compile(template).fullmatch(reason):
+                return str(translation).format(*match.groups())
     return reason
 
 

@@ -1,0 +1,112 @@
+"""What the report on recordings says, in the language of its reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import BadInput
+from podeval.hub_sources import hub_source
+from podeval.metrics.reasons import translate_reason
+from podeval.metrics.units import unit_in
+from podeval.scoring.plots import PlotTexts
+from podeval.text.message_catalogue import read_texts
+
+if TYPE_CHECKING:
+    from podeval.scoring.defects import Defect
+    from podeval.scoring.results import RecordingResults, ScoreRow
+
+LANGUAGES = ("en", "zh")
+"""Of reports, the one that the engine speaks first."""
+
+_PHRASE = re.compile(r"^said again: |^in |'s voice$")
+"""What stands around the words or the name in what a metric says is heard."""
+
+
+UNUSABLE = "unusable"
+"""The kind of a defect of the whole recording, whose detail begins with a verb."""
+
+
+def check_language(language: str) -> None:
+    """Refuse a language that reports are not written in.
+
+    Raises:
+        BadInput: says which there are.
+    """
+    if language not in LANGUAGES:
+        raise BadInput(f"reports are not written in the language {language!r}; choose {' or '.join(LANGUAGES)}")
+
+
+class ReportWords:
+    """The texts of a report.
+
+    Args:
+        language: `en` or `zh`.
+
+    Raises:
+        BadInput: there is no such language.
+    """
+
+    def __init__(self, language: str = LANGUAGES[0]) -> None:
+        check_language(language)
+        texts = read_texts(hub_source("space") / "locale", language, ("recording_report", "report", "board"))
+        self.language = language
+        self.texts: Mapping[str, Any] = texts["recording_report"]
+        self._defects: Mapping[str, Any] = texts["report"]
+        self._causes: Mapping[str, Any] = texts["board"]["causes"]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a text, or a group of them."""
+        return self.texts[name]
+
+    def reason(self, sentence: str) -> str:
+        """Why something is not scored."""
+        return translate_reason(sentence, self._causes)
+
+    def unit(self, row: ScoreRow) -> str:
+        """Unit and direction of a value."""
+        unit = row.key.unit
+        return row.key.unit_text.replace(unit, unit_in(unit, self.language), 1) if unit else row.key.unit_text
+
+    def name(self, row: ScoreRow) -> str:
+        """What a value is called, where that says more than its name."""
+        return row.key.zh if self.language == "zh" else ""
+
+    def defect(self, defect: Defect) -> tuple[str, str]:
+        """The kind of a defect, and what is to be heard there."""
+        if self.language == LANGUAGES[0]:
+            return defect.kind, defect.detail
+        kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
+        name = defect.kind.replace(" ", "_")
+        kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
+        phrase = str(phrases.get(name, "{heard}"))
+        if name == UNUSABLE:
+            return str(kind), self.reason(f"the recording {defect.detail}")
+        seconds = f"{defect.end - defect.start:.1f}"
+        return str(kind), self.reason(phrase.format(heard=_PHRASE.sub("", defect.detail), seconds=seconds))
+
+    @property
+    def plots(self) -> PlotTexts:
+        """What plots say."""
+        return PlotTexts(str(self["usual"]), str(self["plot_over_time"]), lambda defect: ": ".join(self.defect(defect)))
+
+    def length(self, seconds: float) -> str:
+        """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
+        if seconds < 60:
+            return str(self["lengths"]["seconds"]).format(f"{seconds:.1f}")
+        minutes, rest = divmod(round(seconds), 60)
+        if minutes < 60:
+            return str(self["lengths"]["minutes"]).format(minutes, f"{rest:02d}")
+        return str(self["lengths"]["hours"]).format(minutes // 60, f"{minutes % 60:02d}")
+
+    def heading(self, scores: RecordingResults) -> str:
+        """What the recording is, in one line."""
+        facts = scores.facts
+        parts = [scores.name]
+        if facts.channels:
+            channels = self["channels"].get(str(facts.channels)) or self["channels"]["many"].format(facts.channels)
+            parts += [self.length(facts.seconds), f"{facts.rate / 1000:g} kHz", str(channels)]
+        else:
+            parts.append(str(self["only_words"]))
+        return " · ".join([*parts, str(self["profile"]).format(scores.profile)])

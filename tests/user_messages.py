@@ -1,0 +1,110 @@
+"""Lists every sentence that the engine and the site say to a user, read off the code.
+
+`python tests/user_messages.py` prints them by file and line, and how many there are: messages of exceptions, reasons
+for unscored items, help and summaries of commands, what commands print, warnings, and titles of what runs. A text put
+together from parts stands with `{…}` where a value goes.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[1]
+ROOTS = ("benchmark/podeval", "space", "dataset_builders", "hf_metrics")
+PRINTED = frozenset(
+    {"echo", "secho", "print", "warn", "warning", "info", "error", "confirm", "prompt", "fail", "write"}
+)
+"""Functions and methods whose texts are read by somebody."""
+SAID_BY = frozenset({"Unscored", "Finding", "Refusal", "Problem", "CodedSentence", "Step", "Note", "Check", "Answer"})
+"""Classes whose texts are sentences, besides exceptions."""
+HELP = frozenset({"help", "about", "caution", "intended_use", "limitations", "only_for", "unreached", "message"})
+"""Arguments that are shown."""
+WORDY = 2
+"""A text of so many words can be a sentence."""
+
+
+@dataclass(frozen=True)
+class UserMessage:
+    """A text with its place and what says it."""
+
+    file: str
+    line: int
+    kind: str
+    text: str
+
+
+def list_messages(checkout: Path = CHECKOUT) -> list[UserMessage]:
+    """Return every text that a user may read, by file and line."""
+    files = sorted(path for root in ROOTS for path in (checkout / root).rglob("*.py"))
+    return [message for path in files for message in _read_file(path, checkout)]
+
+
+def _read_file(path: Path, checkout: Path) -> Iterator[UserMessage]:
+    name = str(path.relative_to(checkout))
+    tree = ast.parse(path.read_text("utf-8"))
+    texts: dict[tuple[int, str], str] = {}
+    for node in ast.walk(tree):
+        for kind, expression in _find_texts(node, is_command_line="/cli/" in name):
+            for line, text in _read_texts(expression):
+                texts.setdefault((line, " ".join(text.split())), kind)
+    # Constants of modules and classes hold sentences that are said elsewhere.
+    for line, text in _read_constants(tree):
+        texts.setdefault((line, " ".join(text.split())), "constant")
+    for (line, text), kind in sorted(texts.items()):
+        if len(text.split()) >= WORDY and any(letter.isascii() and letter.islower() for letter in text):
+            yield UserMessage(name, line, kind, text)
+
+
+def _find_texts(node: ast.AST, *, is_command_line: bool) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+        yield from (("raised", argument) for argument in node.exc.args)
+        yield from (("raised", keyword.value) for keyword in node.exc.keywords if keyword.arg != "code")
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in PRINTED or called in SAID_BY or called.endswith(("Error", "Refused", "Missing", "BadInput")):
+            yield from (("said", argument) for argument in node.args)
+        yield from (("shown", keyword.value) for keyword in node.keywords if keyword.arg in HELP)
+    if is_command_line and isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+        yield "help", ast.copy_location(ast.Constant(ast.get_docstring(node, clean=False) or ""), node)
+    if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
+        yield "given", node.value
+
+
+def _read_texts(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """The texts of an expression; those of values that are filled in stand by themselves."""
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str):
+            yield node.lineno, node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield node.lineno, "".join(str(part.value) if isinstance(part, ast.Constant) else "{…}" for part in node.values)
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                yield from _read_texts(part.value)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _read_texts(child)
+
+
+def _read_constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    for statement in (one for body in bodies for one in body):
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            yield from _read_texts(statement.value)
+
+
+def main() -> None:
+    """Print them with their number."""
+    messages = list_messages()
+    for message in messages:
+        print(f"{message.file}:{message.line} [{message.kind}] {message.text}")
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(one.kind for one in messages).most_common())
+    print(f"{len(messages)} texts ({kinds})", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
