@@ -192,10 +192,10 @@ def _agrees(
         return enough and _share_heard(words, [word.text for word in around]) >= HEARD_BY_BOTH
     if not _stands(difference, alignment, around):
         return False
-    words = {word.text for word in around}
+    nearby = {word.text for word in around}
     start = difference.start
     sides = (alignment.heard[max(0, start - 2) : start], alignment.heard[start : start + 2])
-    return not doubtful or all(any(word.text in words for word in side) for side in sides if side)
+    return not doubtful or all(any(word.text in nearby for word in side) for side in sides if side)
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
