@@ -78,13 +78,13 @@ def prepare() -> Path | None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=root) as making:
-            made = Path(making, "numba")
-            made.mkdir()
-            settings = {**os.environ, SETTING: str(made)}
+            compiled = Path(making, "numba")
+            compiled.mkdir()
+            settings = {**os.environ, SETTING: str(compiled)}
             subprocess.run([sys.executable, "-c", _PROGRAM], env=settings, check=True, timeout=SECONDS)
             if not folder.is_dir():
-                made.rename(folder)
+                compiled.rename(folder)
     except (OSError, subprocess.SubprocessError) as error:
-        _LOG.warning("what follows pitch is compiled in each measurement anew: %s", error)
+        _LOG.warning("each measurement compiles the pitch tracker again: %s", error)
         return folder if folder.is_dir() else None
     return folder

@@ -57,8 +57,8 @@ class TabsFrame:
         language = self._site.language(request)
         largest = LARGEST_ARCHIVE if find_recordings_sender(self._site, request) else LARGEST_UPLOAD
         texts = self._site.texts[language]
-        told = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
-        page = _select(page, tab, request.query_params.get("metric", ""), largest, told)
+        too_large = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
+        page = _select(page, tab, request.query_params.get("metric", ""), largest, too_large)
         page = _replace(page, 'lang="en"', f'lang="{language}"')
         page = _replace(page, "</head>", f"{head}</head>")
         start = page.index(">", page.index("<body")) + 1

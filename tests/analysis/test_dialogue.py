@@ -42,7 +42,7 @@ def test_segments_carry_their_speakers_and_what_nobody_says_is_counted(
 @pytest.mark.parametrize(
     ("words", "turns", "samples", "sentence"),
     [
-        ((), TURNS, NOISE, "no words are heard in show.wav; is there speech in it"),
+        ((), TURNS, NOISE, "no words are heard in show.wav; check that it contains speech"),
         (WORDS, (), NOISE, "no speaker is found in show.wav"),
         (WORDS, TURNS, 0 * NOISE, "digital silence"),
     ],
@@ -64,5 +64,5 @@ def test_a_language_that_the_transcriber_does_not_know_is_refused(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hears(monkeypatch, WORDS, TURNS)
-    with pytest.raises(BadInput, match="knows no language 'klingon'; give its code, such as en or zh"):
+    with pytest.raises(BadInput, match="does not support the language 'klingon'; give its code, such as en or zh"):
         transcribe_and_diarise(Recording.from_samples(NOISE, 16_000, cache=cache), "klingon")

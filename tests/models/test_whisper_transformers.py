@@ -79,7 +79,7 @@ def test_silence_has_no_words_and_no_model_knows_klingon(load_reference: Callabl
     model = load_reference("transcriber", {LARGE: folder})
     heard = model.transcribe(np.zeros(RATE, np.float32), None)
     assert (heard.text, heard.words) == ("", ())
-    with pytest.raises(CannotScore, match="does not know the language 'tlh'"):
+    with pytest.raises(CannotScore, match="does not support the language 'tlh'"):
         model.transcribe(np.ones(RATE, np.float32), "tlh")
 
 

@@ -257,7 +257,7 @@ def test_without_ray_the_command_that_helps_is_named(monkeypatch: pytest.MonkeyP
         ("127.0.0.1:1", r"no Ray cluster answers at 127.0.0.1:1; start its head with .*Connection refused"),
         ("ray://127.0.0.1:1", r"no Ray cluster answers at ray://127.0.0.1:1"),
         ("here", r"'here' is not the address of a Ray cluster; write host:port, auto or local"),
-        ("a:99999", r"'a:99999' is no address"),
+        ("a:99999", r"'a:99999' is not the address of a Ray cluster"),
     ],
 )
 def test_an_address_that_does_not_answer_is_told_at_once(

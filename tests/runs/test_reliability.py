@@ -100,7 +100,7 @@ def test_what_is_useless_is_counted_with_its_reason(tmp_path: Path) -> None:
     assert figures.catastrophic == {
         ITEMS[1].id: ("seed 0: a WER of 0.40",),
         ITEMS[2].id: ("seed 0: nothing was heard (the recording is silent)",),
-        ITEMS[3].id: ("seed 1: nothing was made (the model failed)",),
+        ITEMS[3].id: ("seed 1: no output (the model failed)",),
     }
 
 

@@ -51,10 +51,13 @@ def desk_of(folder: Path, database: Database) -> Any:
     [
         ({}, "Submissions are not evaluated here yet: the operator of this site has to set `PODEVAL_EXECUTOR=hf-jobs`"),
         ({"PODEVAL_EXECUTOR": "elsewhere"}, "Workers on other machines evaluate"),
-        ({"PODEVAL_EXECUTOR": "hf-jobs"}, "Submissions are not evaluated here at present: say which image jobs run"),
+        (
+            {"PODEVAL_EXECUTOR": "hf-jobs"},
+            "Submissions are not evaluated here at present: give the image that jobs run",
+        ),
         (
             {**SETTINGS, "PODEVAL_JOBS_BUDGET": ""},
-            "Submissions are not evaluated here at present: say what all jobs together may cost",
+            "Submissions are not evaluated here at present: set a budget for all jobs together",
         ),
         (SETTINGS, "run as jobs on Hugging Face (a10g-large) and are measured here; 0.00 of 50.00 USD are spent."),
     ],

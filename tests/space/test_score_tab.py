@@ -67,8 +67,9 @@ def measured(part: Any, audio: Path | None, names: list[str], words: str = "", w
 
 
 def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_report(
-    board_app: ModuleType, tone: Path, tmp_path: Path
+    board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     app = board_app.build(tmp_path / "runs")
     steps = measured(part_of(app), tone, ["loudness", "wer"])
     wrong, page, protocols = steps[-1]
@@ -89,7 +90,7 @@ def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_r
     assert "data:audio/mpeg" in saved.text
     assert "tone.wav" in saved.text
     assert client.get(address.group().replace("reports/", "reports/x")).status_code == 404
-    assert not list(Path(tempfile.gettempdir()).glob("podeval-try-*/podeval-score-*")), "nothing of it stays"
+    assert not list(tmp_path.glob("podeval-try-*/podeval-score-*")), "nothing of it stays"
 
 
 def test_reports_are_kept_for_an_hour_and_no_more_than_some(board_app: ModuleType) -> None:

@@ -281,14 +281,9 @@ class Recording:
     def listen_again(
         self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
     ) -> tuple[Word, ...]:
-        """Transcribe stretches once more, without what lies around them; words in the recording's time, in order.
+        """Transcribe stretches once more, or by the second transcriber; words in the recording's time, in order.
 
         They are heard one after the other with pauses between them, so that many short ones cost little.
-
-        Args:
-            spans: the stretches.
-            language: that is spoken in them; None where the model detects it.
-            job: `transcriber` or `second_transcriber`.
         """
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:

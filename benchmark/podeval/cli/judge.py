@@ -196,7 +196,7 @@ def battles(
     seed: Annotated[int, typer.Option(help="random seed of the judge and of the paper's random order")] = 0,
     transcripts: Annotated[
         Literal["claimed", "heard"],
-        typer.Option(help="whose words are read: the systems' own, marked as claims, or what is heard in their audio"),
+        typer.Option(help="words that are read: the systems' own, marked as claims, or what is heard in their audio"),
     ] = "claimed",
 ) -> None:
     """Have a judge compare every pair of systems on every shared dialogue; prints one JSON line per battle.

@@ -129,6 +129,10 @@ def show_measure_progress(
         profile: whose models.
         has_turns: whether a script says who speaks when.
     """
+    if not metric.needs:
+        # What asks no model is over before an estimate of it would be worth its imports.
+        yield lambda number: show_progress(files[number].name)
+        return
     from podeval.scoring.estimate_many import estimate_metric, read_length
 
     lengths = [read_length(file) if "recording" in metric.inputs and not metric.asks else None for file in files]
@@ -168,7 +172,7 @@ def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"
         request: what is asked.
 
     Raises:
-        BadInput: its items cannot be had.
+        BadInput: its items cannot be read.
     """
     from podeval.metrics import catalogue
     from podeval.runs.estimate import RunEstimate, guess_minutes

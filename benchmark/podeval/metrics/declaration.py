@@ -17,7 +17,6 @@ from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, spoken_words
-from podeval.metrics.misreadings import MISREADINGS
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
 
@@ -69,8 +68,7 @@ class Key:
     reach: Reach | None = None
     """What people and good systems reach; None where nothing comparable is known."""
     ranked: bool = True
-    """Whether systems are ranked by it, where one direction is better; not so where it is easily won without being
-    better, and shown because a paper prints it."""
+    """Whether systems are ranked by it; not so where it is easily won, and shown because a paper prints it."""
     unreached: str = ""
     """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
 
@@ -160,7 +158,9 @@ class Metric:
     @property
     def misreading(self) -> str:
         """What must not be concluded from its values, as a sentence; empty for a metric from elsewhere."""
-        return f"Do not conclude {MISREADINGS[self.name]}" if MISREADINGS.get(self.name) else ""
+        from podeval.metrics.misreadings import MISREADINGS
+
+        return f"Do not conclude {said}" if (said := MISREADINGS.get(self.name)) else ""
 
     @property
     def about(self) -> str:

@@ -189,7 +189,7 @@ def card(metric: Metric) -> str:
 def _describe_bias(metric: Metric) -> str:
     """Return what it cannot tell, what must not be concluded, and the picture of what moves it besides quality."""
     parts = [part for part in (metric.limitations, metric.misreading) if part]
-    if (hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
+    if metric.misreading and (hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
         parts.append(f"![What moves {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
     return "\n\n".join(parts)
 

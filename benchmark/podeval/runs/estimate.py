@@ -103,10 +103,12 @@ class RunEstimate:
         """Say how far the run is now."""
         now = self._clock() - self._began
         items = self._count - self._kept
+        whole = self._loading + items * self._each
+        if items and whole <= 0:
+            return ScoreProgress(what, 0.0, None)
         if not items or self._done >= self._count:
             return ScoreProgress(what, 1.0, None)
         fresh = self._done - self._kept
-        whole = self._loading + items * self._each
         reached = self._loading + fresh * self._each if fresh else 0.0
         faith = self._loading / 2 + _FAITH * self._each
         rate = (self._at + faith) / (reached + faith) if fresh else 1.0

@@ -61,7 +61,7 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
     try:
         account: dict[str, Any] = call_with_retries((api or HfApi()).whoami)
     except (LocalTokenNotFoundError, HfHubHTTPError):
-        raise BadInput("you are not signed in to the Hub; run `hf auth login`") from None
+        raise BadInput(write_sentence("hub-not-signed-in")) from None
     return Submitter(account["name"], tuple(each["name"] for each in account.get("orgs", ())))
 
 

@@ -205,7 +205,7 @@ def _read_plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Lo
                 message = "has a key that is no field name (letters, digits and underscores)"
                 raise BadDocument([DocumentProblem(document.file, line, _write_path(path), message)])
             if key in block:
-                message = "is there twice; keep one"
+                message = "appears twice; keep one"
                 raise BadDocument([DocumentProblem(document.file, line, _write_path((*path, key)), message)])
             block[key] = _read_plain(loader, value_node, (*path, key), document)
             document.places[(*path, key)] = (document.file, line)
