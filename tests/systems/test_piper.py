@@ -1,4 +1,4 @@
-"""Piper with two voices: the second is fetched from the Hub, and left out with the installer's sentence where it cannot."""
+"""Piper with two voices, one of which is fetched from the Hub; what it says where that cannot be reached."""
 
 from pathlib import Path
 
