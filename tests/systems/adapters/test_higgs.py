@@ -1,4 +1,4 @@
-"""Higgs Audio v2 with tiny random weights, where its codec's torchaudio loads: in a process that sees its pure Python."""
+"""Higgs Audio v2 with tiny random weights, where torchaudio loads: in a process that sees its pure Python."""
 
 import json
 import sys
@@ -38,7 +38,8 @@ for name in ("one", "two"):
     assert generate.run(Job.read(folder / "job.json"), folder / "job.json") == 0
     for (item, _), made in Log(folder / name).finished().items():
         sound = soundfile.read(folder / name / made.audio)[0] if made.audio else np.zeros(0)
-        told[f"{{name}}/{{item}}"] = [made.error, made.details.get("voices"), len(made.turns), len(sound), float(sum(abs(sound)))]
+        about = [made.error, made.details.get("voices"), len(made.turns)]
+        told[f"{{name}}/{{item}}"] = [*about, len(sound), float(sum(abs(sound)))]
 print(json.dumps(told))
 """
 

@@ -49,7 +49,7 @@ def test_what_calls_anything_else_is_refused(folder: Path) -> None:
 def test_what_is_no_archive_is_refused(folder: Path) -> None:
     path = folder / tensor_pickle.VOICES_FILE
     path.write_bytes(b"cos\nsystem\n(S'true'\ntR.")
-    with pytest.raises(BadInput, match="is not what torch.save writes"):
+    with pytest.raises(BadInput, match=r"is not what torch\.save writes"):
         tensor_pickle.check(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", b"cos\nsystem\n(S'true'\ntR.")
