@@ -11,7 +11,7 @@ from podeval.systems import registry
 def test_every_system_is_found_by_its_own_name() -> None:
     rhythm, faults = ("drawn_gaps", "uneven_pace"), ("content_faults", "signal_faults")
     controls = ("silence", "repeated_sentence", "shuffled_voices", *rhythm, *faults)
-    assert ("hibari_piper", "espeak_ng", "kokoro", *controls) == registry.NAMES
+    assert ("hibari_piper", "espeak_ng", "kokoro", "pico", "piper", *controls) == registry.NAMES
     assert tuple(system.name for system in registry.all_systems()) == registry.NAMES
 
 
@@ -22,7 +22,7 @@ def test_every_system_states_what_it_is(name: str) -> None:
     assert system.licence
     assert system.languages
     assert json.loads(json.dumps(system.generation))["system"] == name
-    assert system.kind == ("model" if name in ("hibari_piper", "espeak_ng", "kokoro") else "control")
+    assert system.kind == ("model" if name in ("hibari_piper", "espeak_ng", "kokoro", "pico", "piper") else "control")
 
 
 def test_an_unknown_name_suggests_the_closest() -> None:
@@ -31,7 +31,7 @@ def test_an_unknown_name_suggests_the_closest() -> None:
 
 
 def test_importing_the_systems_loads_no_engine() -> None:
-    heavy = "{'onnxruntime', 'piper', 'hibari', 'torch', 'espeakng_loader'}"
+    heavy = "{'onnxruntime', 'piper', 'hibari', 'torch', 'espeakng_loader', 'py_nanotts'}"
     code = f"import sys, podeval.systems.registry; sys.exit(' '.join({heavy} & set(sys.modules)) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -104,7 +104,7 @@ def list_models(as_json: AsJson = False) -> None:
 @models.command("install")
 def install_models(
     profile: Annotated[
-        str, typer.Option(help="embedded, reference, or baselines or kokoro for the voices of baseline systems")
+        str, typer.Option(help="embedded, reference, or baselines, kokoro or piper for the voices of baseline systems")
     ],
     job: Annotated[list[str] | None, typer.Option(help="only the models for this job (repeatable)")] = None,
 ) -> None:

@@ -36,16 +36,15 @@ if TYPE_CHECKING:
     from podeval.runs.run_folder import RunSummary
     from podeval.systems.speech import SpeakingSystem
 
-DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
-MORE_SYSTEMS = ("kokoro",)
-"""Systems of `podeval demo --more`: better, and slower."""
+DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "pico", "silence", "repeated_sentence", "shuffled_voices")
+MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin"}
+"""Systems of `podeval demo --more`, better and slower, with the weights that they need."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
 """Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
 RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
 """A reader, the control that has the same words with people's gaps, and a script with turns enough for turn-taking."""
-NOT_TO_BE_HAD = {"a second Piper voice": "no package on the index carries one but joe, which hibari_piper has"}
 RUNS = Path("runs")
 
 Out = Annotated[Path, typer.Option("--out", help="folder for the runs; finished work in it is not repeated")]
@@ -168,7 +167,8 @@ def _show(out: Path, profile: str, complete: bool) -> NoReturn:
 def demo(
     out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
     more: Annotated[
-        bool, typer.Option("--more", help="also evaluate Kokoro: a download of 66 MB and a few more minutes")
+        bool,
+        typer.Option("--more", help="also evaluate Kokoro and Piper: downloads of 130 MB and minutes more"),
     ] = False,
     serve: Annotated[bool, typer.Option(help="serve the leaderboard when done")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of the leaderboard on 127.0.0.1")] = 7860,
@@ -176,7 +176,7 @@ def demo(
 ) -> None:
     """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
 
-    There are two baselines, or three with --more; one of them speaks two of the podcasts with several seeds.
+    There are three baselines, or five with --more; one of them speaks two of the podcasts with several seeds.
     Turn-taking needs more turns than those have: a baseline and a control of rhythm speak one longer dialogue for it.
 
     Example: podeval demo --no-serve
@@ -219,10 +219,11 @@ def _install_more() -> tuple[str, ...]:
     """Download what the better systems of the demo need; returns those that can be had, and names the others."""
     from podeval.models import weights
 
-    missing = weights.install(MORE_SYSTEMS, _say)
-    for name, reason in {**missing, **NOT_TO_BE_HAD}.items():
-        _say(f"{name}: left out: {reason}")
-    return tuple(name for name in MORE_SYSTEMS if name not in missing)
+    missing = weights.install(MORE_SYSTEMS.values(), _say)
+    for name, needed in MORE_SYSTEMS.items():
+        if needed in missing:
+            _say(f"{name}: left out: {missing[needed]}")
+    return tuple(name for name, needed in MORE_SYSTEMS.items() if needed not in missing)
 
 
 def _show_seeds(request: "RunRequest") -> None:

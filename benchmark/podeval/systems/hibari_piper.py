@@ -5,7 +5,6 @@ place. Piper draws inside the ONNX graph, from a generator that runs on from cal
 speaks without noise, and what is said depends on nothing said before it.
 """
 
-import json
 import time
 from collections.abc import Sequence
 from importlib import metadata, util
@@ -14,11 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from podeval.audio.resample import resample
 from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.models.threads import threads as threads_allowed
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines, cut_silence
+from podeval.systems import piper_voice
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
+from podeval.systems.piper_voice import JOE
 from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
 
 RATE = 24000
@@ -26,10 +26,8 @@ RATE = 24000
 
 _PACKAGES = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
 _INSTALL_PACKAGES = "pip install podeval[baselines]"
-_JOE = "piper-joe"
 _HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 _HIBARI, _PIPER = 0, 1
-_NOISE, _LENGTH, _DURATION_NOISE = 0.0, 1.0, 0.0
 
 
 class HibariPiper(DialogueReader):
@@ -72,9 +70,9 @@ class HibariPiper(DialogueReader):
             "voices": [voice.name for voice in self.voices],
             "weights": {
                 "hibari.onnx": _HIBARI_SHA256,
-                **{file.to: file.sha256 for file in weights.lock()[_JOE].files},
+                **{file.to: file.sha256 for file in weights.lock()[JOE].files},
             },
-            "piper": {"noise_scale": _NOISE, "length_scale": _LENGTH, "noise_w_scale": _DURATION_NOISE},
+            "piper": piper_voice.MANNER,
             "rate": RATE,
             "strategy": "chunked",
             "chunk": f"sentence, at most {self.longest_line} characters",
@@ -87,7 +85,7 @@ class HibariPiper(DialogueReader):
         if missing:
             return f"{self.name} needs {' and '.join(missing)}; install with `{_INSTALL_PACKAGES}`"
         try:
-            weights.folder(_JOE)
+            weights.folder(JOE)
         except ModelMissing as absent:
             return f"{self.name} needs the voice joe: {absent}"
         return None
@@ -99,7 +97,7 @@ class HibariPiper(DialogueReader):
         piper = self._load_piper() if _PIPER in voices else None
         loaded = time.perf_counter()
         sounds = [
-            _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else _piper_says(piper, line)
+            _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else piper_voice.say(piper, line, RATE)
             for number, line in enumerate(lines)
         ]
         return SynthesisedLines(
@@ -128,17 +126,7 @@ class HibariPiper(DialogueReader):
 
     def _load_piper(self) -> Any:
         if self._piper is None:
-            import onnxruntime
-            from piper import PiperConfig, PiperVoice
-
-            folder = weights.folder(_JOE)
-            model, config = folder / "en_US-joe-medium.onnx", folder / "en_US-joe-medium.onnx.json"
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = options.inter_op_num_threads = self.threads
-            options.log_severity_level = 3
-            session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-            read = PiperConfig.from_dict(json.loads(config.read_text("utf-8")))
-            self._piper = PiperVoice(session=session, config=read)
+            self._piper = piper_voice.load(JOE, self.threads)
         return self._piper
 
 
@@ -146,26 +134,7 @@ def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
     try:
         return np.asarray(hibari(line.text, speed=line.speed, seed=seed), np.float32)
     except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
-        raise _describe_failure("hibari", line, broken) from broken
-
-
-def _piper_says(piper: Any, line: SpokenLine) -> Samples:
-    from piper import SynthesisConfig
-
-    # Its own normalisation would lift every sentence to full scale, a whisper like a shout.
-    manner = SynthesisConfig(
-        noise_scale=_NOISE, length_scale=_LENGTH / line.speed, noise_w_scale=_DURATION_NOISE, normalize_audio=False
-    )
-    try:
-        parts = [np.asarray(part.audio_float_array, np.float32) for part in piper.synthesize(line.text, manner)]
-    except Exception as broken:
-        raise _describe_failure("Piper", line, broken) from broken
-    if not parts:
-        return np.zeros(0, np.float32)
-    native = piper.config.sample_rate
-    return resample(cut_silence(np.concatenate(parts), native), native, RATE)
-
-
-def _describe_failure(engine: str, line: SpokenLine, broken: Exception) -> SpeechFailed:
-    what = f"{type(broken).__name__}: {broken}"
-    return SpeechFailed(f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}")
+        what = f"{type(broken).__name__}: {broken}"
+        raise SpeechFailed(
+            f"hibari could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
+        ) from broken

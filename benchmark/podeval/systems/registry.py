@@ -8,6 +8,8 @@ from podeval.systems.controls import DrawnGaps, RepeatedSentence, ShuffledVoices
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.kokoro import Kokoro
+from podeval.systems.pico import Pico
+from podeval.systems.piper import Piper
 from podeval.systems.planted_faults import ContentFaults, SignalFaults
 from podeval.systems.speech import SpeakingSystem
 
@@ -15,6 +17,8 @@ SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
     HibariPiper.name: HibariPiper,
     EspeakNg.name: EspeakNg,
     Kokoro.name: Kokoro,
+    Pico.name: Pico,
+    Piper.name: Piper,
     Silence.name: Silence,
     RepeatedSentence.name: lambda: RepeatedSentence(HibariPiper()),
     ShuffledVoices.name: lambda: ShuffledVoices(HibariPiper()),

@@ -107,6 +107,8 @@ def fetched(
                 return Path(tiny.pocket_tts(made / name, phonon=True))
             case "omni":
                 return Path(tiny.omni(made / name))
+            case "omni25":
+                return Path(beside("tiny_qwen25").qwen25_omni(made / name))
             case "cascade":
                 return Path(tiny.cascade(made / name, tiny_models.whisper))
         raise KeyError(name)

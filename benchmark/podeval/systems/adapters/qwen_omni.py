@@ -1,7 +1,7 @@
-"""Qwen3-Omni of transformers hears a person's turns and answers in words and in one of its own voices.
+"""Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in a voice of their own.
 
-Its processor is not loaded, as that wants libraries for pictures and films: the words go through the tokenizer and its
-chat template, the sounds through the feature extractor, and each sound's place in the words is made as long as it is.
+Their processors are not loaded, as those want libraries for pictures and films: the words go through the tokenizer
+and its chat template, the sounds through the feature extractor, and each sound gets as many places as it is long.
 """
 
 from pathlib import Path
@@ -29,19 +29,23 @@ LONGEST = 4_096
 class QwenOmni:
     """A system that converses; one turn at a time, as its noise is drawn for a whole batch."""
 
+    network = "Qwen3OmniMoeForConditionalGeneration"
+    title = "Qwen3-Omni"
+    system = ""
+    """What it is told before a conversation."""
+    padding: bool | str = True
+
     def __init__(self, job: Job, preset: Preset) -> None:
         folder = job.model_folder
         self._tokenizer: Any = loading.load_reader("AutoTokenizer", folder)
         self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
-        self._model: Any = loading.load_model(
-            "Qwen3OmniMoeForConditionalGeneration", folder, loading.device_of(job.device)
-        )
+        self._model: Any = loading.load_model(self.network, folder, loading.device_of(job.device))
         self._preset = preset
         self._options = _options(preset)
-        voices = self._model.config.talker_config.speaker_id or {}
+        voices = self._voices()
         if not self._model.has_talker or not voices:
-            raise BadInput("this Qwen3-Omni has no talker or no voice and cannot speak; submit one that can")
-        self._voice = next(iter(voices))
+            raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit one that can")
+        self._voice = voices[0]
 
     def begin(self, language: str) -> "_Conversation":
         """Begin a new conversation."""
@@ -70,16 +74,15 @@ class QwenOmni:
             sequences, waves = self._model.generate(
                 **{name: value.to(self._model.device) for name, value in inputs.items()},
                 speaker=self._voice,
-                return_audio=True,
                 talker_max_new_tokens=LONGEST,
-                thinker_eos_token_id=self._model.config.im_end_token_id,
+                **self._speaking(),
                 **self._options,
             )
         tokens = sequences[0, prompt_length:].tolist()
         text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
         if not text:
             raise SpeechFailed("the model answered without words")
-        wave = np.asarray(waves[0].float().cpu().numpy(), np.float32).reshape(-1)
+        wave = np.asarray(self._wave(waves).float().cpu().numpy(), np.float32).reshape(-1)
         samples, rate = finish(wave, SPEAKS_AT, self._preset, "the model")
         speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
         return SpokenAnswer("", speech, text), {
@@ -90,21 +93,15 @@ class QwenOmni:
 
     def _inputs(self, messages: list[dict[str, Any]], recordings: list[Samples]) -> dict[str, Any]:
         """Render words and sounds as the model reads them."""
-        from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
-            _get_feat_extract_output_lengths,
-        )
-
         features = self._extractor(
             recordings,
             sampling_rate=HEARS_AT,
-            padding=True,
+            padding=self.padding,
             truncation=False,
             return_attention_mask=True,
             return_tensors="pt",
         )
-        window = self._model.config.thinker_config.audio_config.n_window
-        frames = features["attention_mask"].sum(-1)
-        lengths = _get_feat_extract_output_lengths(frames, window).tolist()
+        lengths = self._places(features["attention_mask"].sum(-1))
         mark = self._tokenizer.convert_ids_to_tokens(self._model.config.thinker_config.audio_token_id)
         text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         parts = text.split(mark)
@@ -119,11 +116,68 @@ class QwenOmni:
             "feature_attention_mask": features["attention_mask"],
         }
 
+    def _voices(self) -> list[str]:
+        """Return the names of its voices."""
+        return list(self._model.config.talker_config.speaker_id or {})
+
+    def _speaking(self) -> dict[str, Any]:
+        """Return what makes it answer in words and sound, and where an answer ends."""
+        return {"return_audio": True, "thinker_eos_token_id": self._model.config.im_end_token_id}
+
+    def _wave(self, waves: Any) -> Any:
+        """Return the sound of the only answer."""
+        return waves[0]
+
+    def _places(self, frames: Any) -> list[int]:
+        """Return how many tokens recordings of so many frames take up in the words."""
+        from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
+            _get_feat_extract_output_lengths,
+        )
+
+        window = self._model.config.thinker_config.audio_config.n_window
+        return [int(length) for length in _get_feat_extract_output_lengths(frames, window)]
+
+
+class Qwen25Omni(QwenOmni):
+    """A system that converses, whose voices lie in `spk_dict.pt`; `tensor_pickle` says what may be in it."""
+
+    network = "Qwen2_5OmniForConditionalGeneration"
+    title = "Qwen2.5-Omni"
+    # Its makers say that it speaks well only after these words, which are the name that they gave it.
+    system = (
+        "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
+        "visual inputs, as well as generating text and speech."
+    )
+    padding = "max_length"  # its encoder takes no other
+
+    def _voices(self) -> list[str]:
+        wanted = {"cond", "ref_mel", "bos_token"}
+        for name, parts in self._model.speaker_map.items():
+            if not isinstance(parts, dict) or not wanted <= set(parts):
+                raise BadInput(f"voice {name!r:.60} in spk_dict.pt does not have {', '.join(sorted(wanted))}")
+        return list(self._model.speaker_map)
+
+    def _speaking(self) -> dict[str, Any]:
+        talker = self._model.config.talker_config
+        return {
+            "thinker_eos_token_id": self._tokenizer.eos_token_id,
+            "talker_eos_token_id": [talker.tts_codec_pad_token_id, talker.tts_codec_end_token_id],
+        }
+
+    def _wave(self, waves: Any) -> Any:
+        return waves  # of a single conversation it gives the sound itself
+
+    def _places(self, frames: Any) -> list[int]:
+        from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths
+
+        return [int(length) for length in _get_feat_extract_output_lengths(frames)]
+
 
 class _Conversation:
     def __init__(self, model: QwenOmni) -> None:
         self._model = model
-        self._messages: list[dict[str, Any]] = []
+        told = [{"type": "text", "text": model.system}]
+        self._messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if model.system else []
         self._recordings: list[Samples] = []
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
@@ -135,6 +189,10 @@ class _Conversation:
         return answer, about
 
 
+OMNI = {"qwen3_omni_moe": QwenOmni, "qwen2_5_omni": Qwen25Omni}
+"""Classes of omni models by `model_type`."""
+
+
 def require_speaking(folder: Path) -> None:
     """Refuse an omni model that was saved without the part that speaks.
 
@@ -142,7 +200,7 @@ def require_speaking(folder: Path) -> None:
         BadInput: it was.
     """
     if not config_of(folder).get("enable_audio_output", True):
-        raise BadInput("this Qwen3-Omni was saved with enable_audio_output off and cannot speak")
+        raise BadInput("this model was saved with enable_audio_output off and cannot speak")
 
 
 def _options(preset: Preset) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """A submitted model's files are fetched at a pinned commit into a fresh folder, and checked before any is opened.
 
-Weights are safetensors and nothing else; code, pickles and links are refused, and so is `auto_map`, by which a config
-asks for code of its repo. A gate that refused all this before changes nothing here: what is opened is checked.
+Weights are safetensors and nothing else; code, pickles (but one of tensors alone: `tensor_pickle`) and links are
+refused, and so is `auto_map`, by which a config asks for code of its repo. A gate that refused all this before changes
+nothing here: what is opened is checked.
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.systems.adapters import tensor_pickle
 
 PATTERNS = (
     "*.json",
@@ -48,11 +50,12 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
         BadInput: the revision is no commit, the folder is not empty, the Hub does not hand the files out, or they are
             not what a model may be made of.
     """
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import hf_hub_download, snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
         HfHubHTTPError,
         LocalEntryNotFoundError,
+        RemoteEntryNotFoundError,
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
@@ -71,12 +74,16 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
             token=token,
             max_workers=4,
         )
+        if _has_voices_file(folder):
+            hf_hub_download(repo, tensor_pickle.VOICES_FILE, revision=revision, local_dir=folder, token=token)
     except GatedRepoError:
         raise BadInput(f"{repo} is gated; its owner has to grant podeval access") from None
     except RevisionNotFoundError:
         raise BadInput(f"{repo} has no commit {revision}; give one that its history shows") from None
     except RepositoryNotFoundError:
         raise BadInput(f"there is no model repo {repo}, or it is private") from None
+    except RemoteEntryNotFoundError:
+        raise BadInput(f"{repo} has no {tensor_pickle.VOICES_FILE} with the voices of the model") from None
     except (LocalEntryNotFoundError, HfHubHTTPError) as error:
         raise BadInput(f"the Hub did not return {repo} ({error.__cause__ or error}); try again later") from None
     check_files(folder)
@@ -97,6 +104,9 @@ def check_files(folder: Path) -> None:
         name = path.relative_to(folder)
         if path.is_symlink() or not path.is_file():
             raise BadInput(f"{name} is a link or no plain file; a model's files must be in its folder")
+        if str(name) == tensor_pickle.VOICES_FILE and _has_voices_file(folder):
+            tensor_pickle.check(path)
+            continue
         if path.suffix.lower() in _CODE:
             raise BadInput(f"{name} may hold code; weights are read from .safetensors and settings from .json only")
         if path.suffix.lower() == ".json":
@@ -171,6 +181,15 @@ def _files(folder: Path) -> Iterator[Path]:
         if inside[:2] == (".cache", "huggingface") or (path.is_dir() and not path.is_symlink()):
             continue
         yield path
+
+
+def _has_voices_file(folder: Path) -> bool:
+    """Return whether a model is of the class whose voices lie in a pickle of tensors."""
+    path = folder / "config.json"
+    if not path.is_file():
+        return False
+    config = _read_json(path, Path(path.name))
+    return isinstance(config, dict) and config.get("model_type") == tensor_pickle.MODEL_TYPE
 
 
 def _check_json(path: Path, name: Path) -> None:

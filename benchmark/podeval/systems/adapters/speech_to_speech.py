@@ -21,7 +21,7 @@ from podeval.systems.adapters import loading, text_to_speech
 from podeval.systems.adapters.adapter import ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
+from podeval.systems.adapters.qwen_omni import OMNI, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of, require_type
@@ -39,7 +39,10 @@ ANSWER_TOKENS = 512
 """The longest answer in tokens, where neither the preset nor the model's repo says one."""
 
 SETTINGS = "cascade.json"
-_OMNI = ModelClass("qwen3_omni_moe", "Qwen3-Omni", "hears and speaks by itself, in the first of its own voices")
+_OMNI = (
+    ModelClass("qwen3_omni_moe", "Qwen3-Omni", "hears and speaks by itself, in the first of its own voices"),
+    ModelClass("qwen2_5_omni", "Qwen2.5-Omni", "hears and speaks by itself, in the first of its own voices"),
+)
 _CASCADE = ModelClass("cascade", "Cascade", "transcriber, language model and voice, each in its folder of one repo")
 _LIMITS = DecodeLimits(seconds=600.0)
 
@@ -147,7 +150,7 @@ class SpeechToSpeechAdapter:
         "of an omni model: its files as save_pretrained writes them",
         "weights as .safetensors",
     )
-    models = (_OMNI, _CASCADE)
+    models = (*_OMNI, _CASCADE)
 
     def available(self) -> str | None:
         """Return None where torch, transformers, accelerate and peft are installed."""
@@ -157,14 +160,14 @@ class SpeechToSpeechAdapter:
         """See `Adapter.check`."""
         check_files(folder)
         if _is_omni(folder):
-            require_type(folder, {_OMNI.type: _OMNI.title}, self.task)
+            require_type(folder, {model.type: model.title for model in _OMNI}, self.task)
             require_speaking(folder)
             return
         absent = [part for part in PARTS if not (folder / part / "config.json").is_file()]
         if absent:
             raise BadInput(
-                f"a speech-to-speech system is Qwen3-Omni, or a cascade with the folders {', '.join(PARTS)}; this one "
-                f"has no {' and no '.join(absent)}"
+                "a speech-to-speech system is Qwen3-Omni or Qwen2.5-Omni, or a cascade with the folders "
+                f"{', '.join(PARTS)}; this one has no {' and no '.join(absent)}"
             )
         hears, thinks, speaks = (folder / part for part in PARTS)
         require_type(hears, {"whisper": "Whisper"}, "transcribing in a cascade")
@@ -175,8 +178,10 @@ class SpeechToSpeechAdapter:
     def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
-        speaker: ConversationModel = QwenOmni(job, preset) if _is_omni(job.model_folder) else Cascade(job, preset)
-        return Conversing(speaker, job)
+        if not _is_omni(job.model_folder):
+            return Conversing(Cascade(job, preset), job)
+        kind = str(config_of(job.model_folder)["model_type"])
+        return Conversing(OMNI[kind](job, preset), job)
 
 
 def _is_omni(folder: Path) -> bool:

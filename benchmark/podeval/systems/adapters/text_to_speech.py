@@ -36,6 +36,10 @@ CLASSES = (
         ModelClass("gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents"),
         "pocket_tts:GradiumPhonon",
     ),
+    SpeechClass(
+        ModelClass("higgs_audio_v2", "Higgs Audio v2", "voices by reference recording, else its first line's"),
+        "higgs:HiggsAudio",
+    ),
 )
 """Classes of models that say a line in a voice."""
 

@@ -1,0 +1,154 @@
+"""Higgs Audio v2 of transformers says lines as codes of eight books, which a codec of its own makes sound.
+
+A voice is kept by what was said before: a line of the voice with its recording stands before the line to be said. The
+codec lies under `audio_tokenizer/` in the model's folder, or is given as the base. transformers imports torchaudio for
+it, which resamples the recordings of voices; the extra `podeval[higgs]` brings it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput, ModelMissing
+from podeval.models.pretrained import silence_transformers
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.seeding import set_seed
+from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.time_limit import memory_ran_out
+from podeval.systems.speech import Samples, SpeechFailed
+
+CODEC = "audio_tokenizer"
+_CODEC_TYPE = "higgs_audio_v2_tokenizer"
+_PROMPT_SECONDS = 20.0
+_LONGEST_LINE_SECONDS = 60.0
+_INSTRUCTION, _SCENE = "Generate audio following instruction.", "Audio is recorded from a quiet room."
+
+
+class HiggsAudio:
+    """A `LineModel`."""
+
+    takes_references = True
+    longest_line: int | None = 300
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        _require_torchaudio()
+        self._model: Any = loading.load_model("HiggsAudioV2ForConditionalGeneration", job.model_folder, device)
+        self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self._model.config)
+        self.rate = int(self._processor.audio_tokenizer.config.sample_rate)
+        options = {"temperature": preset.temperature or None, "top_p": preset.top_p, "top_k": preset.top_k}
+        self._options = {name: value for name, value in options.items() if value is not None}
+        if preset.temperature is not None:
+            self._options["do_sample"] = preset.temperature > 0
+        frames = self._processor.audio_tokenizer.config.frame_rate
+        self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
+        self._first: dict[int, VoiceClip] = {}
+
+    def voices(self, language: str) -> int | None:
+        """Return None: it has any number, as every speaker is prompted with a voice; what it speaks no config tells."""
+        return None
+
+    def begin(self) -> None:
+        """Forget the voices of the item before."""
+        self._first = {}
+
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line, prompted with its speaker's voice, shape (frames,)."""
+        if reference is not None and not reference.text:
+            raise BadInput("Higgs Audio needs the words of a reference voice beside its recording; give its text")
+        samples = self._generate(text, reference or self._first.get(voice), seed)
+        if len(samples) <= _PROMPT_SECONDS * self.rate:
+            self._first.setdefault(voice, VoiceClip(samples, text))
+        return samples
+
+    def _generate(self, text: str, before: VoiceClip | None, seed: int) -> Samples:
+        """Generate a line that follows another of the same voice.
+
+        Raises:
+            SpeechFailed: nothing that can be decoded came back.
+            BadInput: what is before it does not fit into the model's window.
+        """
+        import torch
+
+        messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]
+        if before is not None:
+            messages += [_message("user", before.text or ""), {"role": "assistant", "content": [{"type": "audio"}]}]
+        messages.append(_message("user", text))
+        set_seed(seed)
+        with torch.inference_mode(), silence_transformers():
+            try:
+                # A template is the repo's own program: whatever it raises is its failure.
+                inputs = self._inputs(messages, [before.samples] if before else [])
+                window = int(self._model.config.max_position_embeddings)
+                if inputs["input_ids"].shape[1] >= window:
+                    length = inputs["input_ids"].shape[1]
+                    raise BadInput(f"a line with its voice is {length} tokens long, the model's window {window}")
+                codes = self._model.generate(**inputs.to(self._model.device), **self._options)
+                wave = self._processor.decode(codes)
+            except (RuntimeError, ValueError, LookupError, TypeError) as error:
+                if memory_ran_out(error):
+                    raise
+                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
+        samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+        if not len(samples):
+            raise SpeechFailed(f"the model ended at once: {text[:80]!r}")
+        return samples
+
+    def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
+        processor = self._processor
+        rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        # What is to be said begins where sound begins; a template may leave that mark to its reader.
+        if not rendered.rstrip().endswith(processor.audio_bos_token):
+            rendered += processor.audio_bos_token
+        sounds = {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
+        return processor(text=[rendered], return_tensors="pt", **sounds)
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def _require_torchaudio() -> None:
+    """Check that torchaudio loads beside this build of torch.
+
+    Raises:
+        ModelMissing: it does not; with the reason.
+    """
+    try:
+        import torchaudio  # noqa: F401
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelMissing(
+            f"the codec of Higgs Audio v2 needs torchaudio, which does not load here ({reason}); install it with "
+            "`pip install podeval[higgs]`, in a build that goes with torch"
+        ) from None
+
+
+def _open_processor(folder: Path, base: Path | None, device: str, config: Any) -> Any:
+    """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+    from transformers import HiggsAudioV2Processor
+
+    codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
+    if codec is None:
+        where = f"name its repo under base, or put it into {CODEC}/ of the model"
+        raise BadInput(f"Higgs Audio v2 needs its codec: {where}")
+    check_files(codec)
+    if config_of(codec).get("model_type") != _CODEC_TYPE:
+        kind = config_of(codec).get("model_type")
+        raise BadInput(f"the codec of Higgs Audio v2 is a {_CODEC_TYPE} model, not {kind!r}")
+    template = folder / "chat_template.jinja"
+    if not template.is_file():
+        raise BadInput("Higgs Audio v2 needs its chat template as chat_template.jinja")
+    with loading.translate_errors(folder):
+        return HiggsAudioV2Processor(
+            loading.load_reader("DacFeatureExtractor", codec),
+            loading.load_reader("AutoTokenizer", folder),
+            audio_tokenizer=loading.load_model("HiggsAudioV2TokenizerModel", codec, device),
+            chat_template=template.read_text(encoding="utf-8"),
+            audio_stream_bos_id=config.audio_stream_bos_id,
+            audio_stream_eos_id=config.audio_stream_eos_id,
+        )

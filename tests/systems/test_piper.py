@@ -1,0 +1,44 @@
+"""Piper with two voices, one of which is fetched from the Hub; what it says where that cannot be reached."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from podeval.errors import ModelMissing
+from podeval.models import weights
+from podeval.systems import piper, piper_voice
+from podeval.systems.piper import Piper
+from podeval.text.script import Script
+
+SCRIPT = Script.parse([{"speaker": "Ann", "text": "Why is the sea salty?"}, {"speaker": "Ben", "text": "Rivers."}])
+
+
+def test_without_kristin_it_names_the_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path))
+    missing = Piper().available()
+    assert missing is not None
+    assert missing.endswith("are not installed; run `podeval models install --profile piper`")
+    with pytest.raises(ModelMissing, match=r"en_US-kristin-medium\.onnx"):
+        Piper().speak(SCRIPT)
+
+
+def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:
+    entry = weights.lock()[piper_voice.KRISTIN]
+    model, config = entry.files
+    assert model.url.startswith("https://huggingface.co/rhasspy/piper-voices/resolve/c10ece1aade47bb51c153c893d14e5bf")
+    assert config.url == f"{model.url}.json"
+    assert (model.size, len(model.sha256), config.size) == (63_531_379, 64, 4_968)
+    assert Piper().generation["weights"]["en_US-kristin-medium.onnx"] == model.sha256
+
+
+@pytest.mark.models
+def test_it_speaks_in_the_voices_that_the_lock_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joe stands in for kristin, whose file no package brings."""
+    monkeypatch.setattr(piper, "VOICES", (piper_voice.JOE, piper_voice.JOE))
+    system = Piper()
+    speech = system.speak(SCRIPT)
+    assert [turn.speaker for turn in speech.turns] == ["Ann", "Ben"]
+    assert (speech.rate, speech.details["voices"]) == (22_050, {"0": "piper-joe", "1": "piper-joe"})
+    assert 1.5 < speech.duration < 5
+    assert np.array_equal(speech.samples, system.speak(SCRIPT, seed=1).samples)
