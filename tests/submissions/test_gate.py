@@ -33,6 +33,11 @@ def test_a_plain_model_passes_and_is_pinned(submitted: Submitted) -> None:
     assert pinned.weight_bytes > 24
 
 
+def test_the_voices_of_a_qwen_omni_are_a_pickle_that_is_looked_at_when_it_is_fetched(submitted: Submitted) -> None:
+    own = {"spk_dict.pt": b"x", "config.json": b'{"model_type": "qwen2_5_omni", "enable_audio_output": true}'}
+    Gate().check(submitted(changes=own))
+
+
 def test_what_is_fetched_beside_the_weights_is_bounded_too(submitted: Submitted) -> None:
     document = submitted(changes={"voices/a.npy": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
     message = refused(document, Gate(limits=GateLimits(other_bytes=1_500)))["volume"]
@@ -63,6 +68,12 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
         ({"model.safetensors": None}, "safetensors", "has no .safetensors file; save it with save_pretrained"),
         ({"pytorch_model.bin": b"x"}, "safetensors", "pytorch_model.bin, which can run code when it is read"),
         ({"voices/a.pt": b"x"}, "safetensors", "holds voices/a.pt"),
+        ({"spk_dict.pt": b"x"}, "safetensors", "holds spk_dict.pt"),
+        (
+            {"voices/spk_dict.pt": b"x", "config.json": b'{"model_type": "qwen2_5_omni"}'},
+            "safetensors",
+            "holds voices/spk_dict.pt",
+        ),
         ({"model.safetensors": b"\xff" * 40}, "safetensors", "the header of model.safetensors cannot be read"),
         (
             {

@@ -42,7 +42,6 @@ INPUTS = {
     "reference_answers": "the answers of all listeners, as JSON lines or a file of them",
 }
 """The inputs a metric may ask for, by parameter name."""
-
 ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
 """By direction: which way is better."""
 

@@ -18,6 +18,7 @@ from podeval.submissions.benchmark_entries import TASKS, entries
 from podeval.submissions.folder_digest import folder_digest
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
+from podeval.systems.adapters.tensor_pickle import MODEL_TYPE, VOICES_FILE
 from podeval.systems.submission import (
     BuiltIn,
     Human,
@@ -269,7 +270,10 @@ def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
 
 def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can hold code."""
-    unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS)]
+    config = repo.configs.get("config.json")
+    # The voices of one class of models are a pickle of tensors, which is looked at when it is fetched.
+    opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
+    unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
     if unsafe:
         yield Refusal("safetensors", write_sentence("unsafe-weights", repo=repo.repo, files=_list_some(unsafe)))
     if not repo.weights:

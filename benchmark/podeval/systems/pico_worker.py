@@ -15,7 +15,7 @@ HEAD = struct.Struct("<dI")
 
 def main() -> None:
     """Say every line of standard input."""
-    sys.path.append(sys.argv[1])
+    sys.path.insert(0, sys.argv[1])
     from py_nanotts import NanoTTS
 
     engine = NanoTTS()
