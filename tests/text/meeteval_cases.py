@@ -1,15 +1,18 @@
-"""Dialogues of chance, and what meeteval 0.4.3 counts in them: `python tests/text/meeteval_cases.py` writes the
-counts.
+"""Dialogues of chance, and what meeteval 0.4.3 counts in them: `python tests/text/meeteval_cases.py [SAMPLES]` writes
+the counts; with the folder of the excerpts of AMI also those of real meetings.
 
 Needs meeteval and kaldialign on PYTHONPATH; the tests need neither. Run from the checkout with `benchmark` on it too.
 """
 
 import json
 import random
+import sys
 from pathlib import Path
 
 from podeval.text.alignment import HeardWord
 
+MEETINGS = ("trn00", "trn01", "trn02")
+COUNTS_OF_MEETINGS = Path(__file__).parent / "data" / "meeteval_ami_counts.json"
 COUNTS = Path(__file__).parent / "data" / "meeteval_counts.json"
 CASES = 240
 Talk = dict[str, list[HeardWord]]
@@ -25,6 +28,39 @@ def make_cases() -> list[tuple[Talk, Talk, float]]:
         reference = _talk(chance, chance.randint(2, 6), words)
         heard = _garble(chance, reference, words) if number % 3 else _talk(chance, chance.randint(1, 6), words)
         cases.append((reference, heard, chance.choice((0.5, 1.0, 5.0))))
+    return cases
+
+
+def make_meetings(samples: Path) -> list[tuple[Talk, Talk, float]]:
+    """Two transcripts of each of three excerpts of AMI, for three collars: real words at real times.
+
+    The reference are the words of Whisper base, by the speaker whose turn of the annotation they lie in or nearest to;
+    the hypothesis those of Whisper tiny.en, by the voice that the diariser hears.
+    """
+    from podeval.analysis import Recording
+    from podeval.audio.windows import Span
+    from podeval.text.alignment import words_of
+
+    rows = [line.split() for line in (samples / "ami.rttm").read_text(encoding="utf-8").splitlines()]
+    cases = []
+    for name in MEETINGS:
+        recording = Recording.open(samples / f"ami_{name}.flac")
+        turns = [(row[7], float(row[3]), float(row[3]) + float(row[4])) for row in rows if row[1] == name]
+        voices = [(turn.speaker, turn.start, turn.end) for turn in recording.diarization()] or [("one", 0.0, 30.0)]
+        whole = [Span(0.0, recording.duration)]
+        first = recording.transcript("en").words
+        second = recording.listen_again(whole, "en", job="second_transcriber")
+        talks = []
+        for words, spoken in ((first, turns), (second, voices)):
+            talk: Talk = {}
+            for word in words:
+                middle = (word.start + word.end) / 2
+                who = min(spoken, key=lambda turn: max(turn[1] - middle, middle - turn[2], 0.0))[0]
+                for text in words_of(word.text, "en"):
+                    end = max(word.end, word.start + 0.01)
+                    talk.setdefault(who, []).append(HeardWord(text, round(word.start, 3), round(end, 3)))
+            talks.append(talk)
+        cases += [(talks[0], talks[1], collar) for collar in (0.5, 1.0, 5.0)]
     return cases
 
 
@@ -68,12 +104,17 @@ def main() -> None:
             ]
         )
 
-    counts = []
-    for reference, heard, collar in make_cases():
-        cp = meeteval.wer.cpwer(segments(reference), segments(heard))["x"]
-        tcp = meeteval.wer.tcpwer(segments(reference), segments(heard), collar=collar)["x"]
-        counts.append([cp.errors, cp.length, tcp.errors])
-    COUNTS.write_text(json.dumps(counts) + "\n", encoding="utf-8")
+    def count(cases: list[tuple[Talk, Talk, float]], path: Path) -> None:
+        counts = []
+        for reference, heard, collar in cases:
+            cp = meeteval.wer.cpwer(segments(reference), segments(heard))["x"]
+            tcp = meeteval.wer.tcpwer(segments(reference), segments(heard), collar=collar)["x"]
+            counts.append([cp.errors, cp.length, tcp.errors])
+        path.write_text(json.dumps(counts) + "\n", encoding="utf-8")
+
+    count(make_cases(), COUNTS)
+    if len(sys.argv) > 1:
+        count(make_meetings(Path(sys.argv[1])), COUNTS_OF_MEETINGS)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,18 @@ def test_both_rates_are_meetevals_on_240_dialogues_of_two_to_six_speakers(cases:
     assert counted == json.loads(cases.COUNTS.read_text(encoding="utf-8"))
 
 
+@pytest.mark.long
+@pytest.mark.models
+def test_both_rates_are_meetevals_on_real_meetings(cases: Any, shared_data: Path) -> None:
+    """Three excerpts of AMI, transcribed and diarised twice; counts by meeteval, words not kept."""
+    counted = []
+    for reference, heard, collar in cases.make_meetings(shared_data / "samples"):
+        plain = [{who: [word.text for word in said] for who, said in talk.items()} for talk in (reference, heard)]
+        cp = count_cp_errors(*plain)
+        counted.append([cp.errors, cp.length, count_tcp_errors(reference, heard, collar).errors])
+    assert counted == json.loads(cases.COUNTS_OF_MEETINGS.read_text(encoding="utf-8"))
+
+
 def test_the_assignment_is_the_best_of_all(cases: Any) -> None:
     for reference, heard, _ in cases.make_cases()[:40]:
         meant = [[word.text for word in said] for said in reference.values()]
