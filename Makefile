@@ -13,7 +13,8 @@ TOOL_PACKAGES := uv==0.13.9 pip-audit==2.10.1 cyclonedx-bom==7.5.0
 DEPLOYED := embedded space postgres
 
 # Tests share what they have computed, and no other run's. Many start a Python, which compiles podeval once and not each time.
-# Three tests run side by side on two cores, for many wait for a browser or a server; a second thread would only wait for a core.
+# Four tests run side by side on two cores, for many wait for a browser or a server, and tests/conftest.py says in which order; a second thread would only
+# wait for a core.
 TESTS = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PODEVAL_THREADS=1 PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check newest clean help

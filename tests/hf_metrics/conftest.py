@@ -1,7 +1,17 @@
+import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
+
+if importlib.util.find_spec("gradio"):
+    # As the site imports it: what comes first of all tests imports it for all.
+    _spec = importlib.util.spec_from_file_location(
+        "gradio_import", Path(__file__).parents[2] / "space" / "gradio_import.py"
+    )
+    assert _spec
+    assert _spec.loader
+    _spec.loader.exec_module(importlib.util.module_from_spec(_spec))
 
 
 @pytest.fixture(scope="module", autouse=True)

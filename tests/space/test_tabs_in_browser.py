@@ -118,6 +118,7 @@ def test_what_is_typed_outlives_a_server_that_went_away_and_is_handed_in_once(
     assert row.document["system"]["name"] == NAME
 
 
+@pytest.mark.long
 def test_gradio_speaks_the_language_of_the_page_also_when_its_server_is_away(
     restarted: RestartedSite, visit: Any
 ) -> None:

@@ -139,7 +139,9 @@ def test_every_benchmark_that_is_judged_has_anchors_for_each_of_its_judged_metri
         assert {anchor.metric for anchor in anchors} - judged <= {BATTLE}
 
 
-@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "lfs_bench" else name for name in JUDGED]
+)
 def test_a_sound_judge_is_not_accused_and_one_that_sees_nothing_or_the_contrary_is(
     name: str, judge: Callable[..., Any]
 ) -> None:
