@@ -50,15 +50,15 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "sim": (
         "that another person speaks where pace, room or length differ from the reference: a rate changed by a quarter "
-        "takes 0.20, a small room 0.07, and two more sentences add 0.03."
+        "takes 0.17 to 0.19, a small room 0.07, and two more sentences add 0.03."
     ),
     "wsim": (
         "that another person speaks where pace, room or length differ from the reference: a rate changed by a quarter "
-        "takes 0.20, a small room 0.07, and two more sentences add 0.03; with one speaker it is SIM."
+        "takes 0.17 to 0.19, a small room 0.07, and two more sentences add 0.03; with one speaker it is SIM."
     ),
     "timbre_similarity": (
         "that another person speaks where pace or room differ from the reference: a rate changed by a quarter takes "
-        "0.18 to 0.20, a room 0.07 to 0.10."
+        "0.16 to 0.20, a room 0.08 to 0.11."
     ),
     "content_errors": (
         "that words are left out in Chinese or in a voice that the recogniser knows badly: one engine's Chinese has "
@@ -104,20 +104,20 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "turn_taking": (
         "that turns are unlike people's where voices are alike: of dialogues with equal gaps only those are scored "
-        "whose two voices the diarisation tells apart."
+        "whose two voices the diarisation tells apart, and a room alone lowers the distance by 0.11."
     ),
     "dialogue_naturalness": (
         "that a dialogue is better timed where its engine is: with equal gaps and words, espeak-ng has 0.31 less than "
         "Kokoro."
     ),
     "pace": (
-        "that an even pace is a good one, nor anything between voices, languages or rooms: the study has clips of a "
-        "minute for it that nobody has scored yet; `tests/studies/bias.py run WORK` does."
+        "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
+        "the same voices have 0.62 a second less in it. What rate, codec and room do to it was not scored."
     ),
     "smr": (
         "that two values near a bound of the range lie on different sides of it: its error at known ratios is in "
-        "docs/smr-accuracy.md, and what voice, pace and room do to it nobody has scored yet; `tests/studies/bias.py "
-        "run WORK` does."
+        "docs/smr-accuracy.md, and what voice, pace and room do to it is unknown, since under clips of nine seconds no "
+        "chords are heard as music."
     ),
     "dialogue_judge": f"that people would prefer the same script: {_JUDGED}",
     "instruction_following": f"that a wish is met because a passage was quoted for it: {_JUDGED}",
