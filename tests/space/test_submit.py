@@ -377,7 +377,7 @@ def test_jobs_and_pull_requests_of_a_submission_are_facts_of_its_page(as_person:
         ("API_KEY=abc123, next", "API_KEY=[secret], next"),
         ("https://ann:pw@host.org/x", "https://host.org/x"),
         ("FileNotFoundError: /srv/work/s1/model/config.json", "FileNotFoundError: …/config.json"),
-        ("the worker host-1:4242 fell silent", "the worker fell silent"),
+        ("the worker host-1:4242 stopped responding", "the worker stopped responding"),
         ("see https://hub.org/a/b; open alice/tiny-voice", "see https://hub.org/a/b; open alice/tiny-voice"),
     ],
 )

@@ -203,7 +203,7 @@ def test_an_adapter_on_a_base_that_cannot_be_trusted_is_refused(
 
 
 def test_a_base_that_nothing_adapts_is_refused(submitted: Submitted) -> None:
-    assert "is no adapter repo" in refused(submitted(base={"repo": "bob/base", "revision": "a" * 40}))["base"]
+    assert "is not an adapter" in refused(submitted(base={"repo": "bob/base", "revision": "a" * 40}))["base"]
 
 
 def test_outputs_of_every_item_in_a_dataset_repo_pass(
@@ -282,10 +282,10 @@ def test_links_and_odd_files_are_refused(outputs_document: Submitted, folder: Pa
     ):
         first.unlink()
         make()
-        assert "is a link or no plain file" in refused(document, None, tmp_path)["names"]
+        assert "is a link or not a regular file" in refused(document, None, tmp_path)["names"]
     first.unlink()
     (folder / "a\nb.flac").write_bytes(b"x")
-    assert "is no plain path" in refused(document, None, tmp_path)["names"]
+    assert "is not a plain path" in refused(document, None, tmp_path)["names"]
 
 
 def test_outputs_over_the_limits_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
         monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
         return box(self, files, clean)
 
-    def refuse(*_: Any) -> Transcoded:
+    def refuse(*_: Any, **__: Any) -> Transcoded:
         return Transcoded(next(iter(tiny.ITEMS)), refused="item_0.wav cannot be transcoded (No space left on device)")
 
     monkeypatch.setattr(Intake, "_transcode_in_box", without_room)

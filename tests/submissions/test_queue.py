@@ -115,7 +115,7 @@ def test_a_silent_workers_claim_comes_back_and_the_worker_can_change_nothing_any
     assert queue.claim("second") is None
     clock.wait(21)
     assert queue.claim("second") is None, "it pauses after a failure"
-    assert queue.get(row.id).reason == "the worker first fell silent"
+    assert queue.get(row.id).reason == "the worker first stopped responding"
     clock.wait(31)
     second = queue.claim("second")
     assert second == Claim(row.id, 2, "second")

@@ -88,21 +88,21 @@ def hundred_thousand() -> bytes:
 
 NO_UTF8 = patched(archive_of(("é.flac", TONE)), central(archive_of(("é.flac", TONE))) + 46, "<B", 0xFF)
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
-    "no zip": (lambda: TONE, "this is no zip"),
-    "cut off": (lambda: ONE[:-30], "this is no zip"),
+    "no zip": (lambda: TONE, "this is not a zip"),
+    "cut off": (lambda: ONE[:-30], "this is not a zip"),
     "absolute": (lambda: archive_of(("/etc/a.flac", TONE)), "leads out of the zip"),
     "above": (lambda: archive_of(("x/../../a.flac", TONE)), "leads out of the zip"),
     "backslash": (lambda: archive_of((entry("..\\a.flac"), TONE)), "leads out of the zip"),
     "drive": (lambda: archive_of((entry("C:a.flac"), TONE)), "leads out of the zip"),
     "empty part": (lambda: archive_of(("x//a.flac", TONE)), "leads out of the zip"),
     "symlink": (lambda: archive_of((entry("a.flac", 0o120777), b"/etc/passwd")), "is a link"),
-    "pipe": (lambda: archive_of((entry("a.flac", 0o010644), b"")), "is a link or no plain file"),
+    "pipe": (lambda: archive_of((entry("a.flac", 0o010644), b"")), "is a link or not a regular file"),
     "device": (lambda: archive_of(("x/NUL.flac", TONE)), "name of a device"),
     "twice": (lambda: archive_of(("a.flac", TONE), ("A.flac", TONE)), "is in the zip twice"),
     "file and folder": (lambda: archive_of(("a.flac", TONE), ("a.flac/b.flac", TONE)), "is a file and a folder"),
     "encrypted": (lambda: patched(ONE, central(ONE) + 8, "<H", 1), "is encrypted"),
     "not UTF-8": (lambda: NO_UTF8, "not UTF-8"),
-    "another alphabet": (lambda: archive_of(("录音.flac", TONE)), "is the name of no item"),
+    "another alphabet": (lambda: archive_of(("录音.flac", TONE)), "is not the name of an item"),
     "bzip2": (lambda: archive_of((entry("a.flac", packed=zipfile.ZIP_BZIP2), TONE)), "packed in an unusual way"),
     "overlapping": (overlapping, "overlap"),
     "100,000 files": (hundred_thousand, "lists 65,535 files|more than 4 GB or 65,535 files"),
@@ -132,9 +132,9 @@ def test_an_archive_is_as_large_as_it_may_be_and_no_larger(tmp_path: Path) -> No
     path = tmp_path / "a.zip"
     path.write_bytes(archive_of(("a.flac", TONE), ("b.flac", TONE)))
     for limits, sentence in (
-        (ZipLimits(archive_bytes=100), "are the most; send FLAC or Opus"),
-        (ZipLimits(entries=1), "lists 2 files, 1 are the most"),
-        (ZipLimits(recordings=1), "holds 2 recordings, 1 are the most"),
+        (ZipLimits(archive_bytes=100), "is the limit; send FLAC or Opus"),
+        (ZipLimits(entries=1), "lists 2 files, 1 is the limit"),
+        (ZipLimits(recordings=1), "holds 2 recordings, 1 is the limit"),
         (ZipLimits(recording_bytes=len(TONE) - 1), "for one recording"),
         (ZipLimits(unpacked_bytes=2 * len(TONE) - 1), "the recordings unpack to"),
     ):

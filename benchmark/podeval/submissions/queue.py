@@ -219,7 +219,7 @@ class Queue(QueueReader):
         return self.database.write(back)
 
     def sweep(self) -> list[str]:
-        """Take back every claim whose worker fell silent; return the ids of the submissions."""
+        """Take back every claim whose worker stopped responding; return the ids of the submissions."""
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 

@@ -103,7 +103,7 @@ def check_files(folder: Path) -> None:
     for path in _files(folder):
         name = path.relative_to(folder)
         if path.is_symlink() or not path.is_file():
-            raise BadInput(f"{name} is a link or no plain file; a model's files must be in its folder")
+            raise BadInput(f"{name} is a link or not a regular file; a model's files must be in its folder")
         if str(name) == tensor_pickle.VOICES_FILE and _has_voices_file(folder):
             tensor_pickle.check(path)
             continue
