@@ -159,8 +159,7 @@ SENTENCES: Mapping[str, str] = {
     "no-such-value": "there is no {what} {value} here; choose from {choices}",
     "takes-no-submissions": "this board takes no submissions",
     "hub-not-signed-in": "you are not signed in to the Hub; run `hf auth login`",
-    "sign-in-to-check": "only model repos can be checked without signing in; "
-    "sign in first, in a browser at /sign-in",
+    "sign-in-to-check": "only model repos can be checked without signing in; sign in first, in a browser at /sign-in",
     "takes-no-recordings": "no recordings are taken here at present",
     "no-such-protocol": "{value} is not a protocol; choose from {choices}",
     "not-a-token": "this is not a token of this arena; take a new battle",

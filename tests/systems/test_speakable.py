@@ -64,4 +64,5 @@ def test_reading_time_counts_words_and_chinese_characters() -> None:
 def test_a_laugh_is_marked_as_an_engine_marks_it_and_left_out_for_one_that_cannot() -> None:
     line = "It's quite — [laughs] — it's a boat, sir."
     assert speakable(line, laugh="(laughs)") == "It's quite — (laughs) — it's a boat, sir."
+    assert speakable(f"*{line}*", laugh="[laughs]") == "It's quite — [laughs] — it's a boat, sir."
     assert speakable(line) == "It's quite — — it's a boat, sir."

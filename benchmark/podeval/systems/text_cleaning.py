@@ -28,8 +28,8 @@ def speakable(text: str, laugh: str = "") -> str:
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
     would read the word. Empty where no letter and no digit is left, for then there is nothing to say.
     """
-    marked = _LAUGH.sub(f" {laugh} ", text)
-    plain = unicodedata.normalize("NFC", marked.translate(_PLAIN).translate(_SPEAKABLE))
+    plain = f" {laugh} ".join(piece.translate(_PLAIN).translate(_SPEAKABLE) for piece in _LAUGH.split(text))
+    plain = unicodedata.normalize("NFC", plain)
     plain = _REPEATED_MARK.sub(r"\1\1\1", plain)
     plain = _LONG_WORD.sub(lambda word: " ".join(textwrap.wrap(word.group(), 20)), plain)
     plain = _LONG_NUMBER.sub(lambda number: " ".join(re.sub(r"\D", "", number.group())), plain)

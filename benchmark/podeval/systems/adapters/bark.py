@@ -34,6 +34,8 @@ class Bark:
     """A `LineModel`."""
 
     takes_references = False
+    laugh = "[laughs]"
+    """How its lines mark a laugh."""
     longest_line: int | None = 200  # about thirteen seconds, which is what it says at once
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:

@@ -63,7 +63,7 @@ class TurnByTurn:
         model = self._model
         clips = clips_for(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
-        lines = _lines(script, voices, model.longest_line)
+        lines = _lines(script, voices, model.longest_line, getattr(model, "laugh", ""))
         begin = time.perf_counter()
         model.begin()
         sounds = [
@@ -140,11 +140,11 @@ def open_reader(job: Job, preset: Preset) -> TurnByTurn:
     return TurnByTurn(open_model(CLASSES, kind, job, preset, loading.device_of(job.device)), job, preset)
 
 
-def _lines(script: Script, voices: dict[str, int], longest: int | None) -> list[SpokenLine]:
+def _lines(script: Script, voices: dict[str, int], longest: int | None, laugh: str) -> list[SpokenLine]:
     lines = [
         SpokenLine(number, voices[turn.speaker], text)
         for number, turn in enumerate(script.turns)
-        if (words := speakable(turn.text))
+        if (words := speakable(turn.text, laugh))
         for text in ([words] if longest is None else short_lines(words, longest))
     ]
     if not lines:
