@@ -49,6 +49,7 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, f"tutorials/{path.stem}.md", content=tutorial_page(path)))
     for path in _cards():
         text = _FRONT_MATTER.sub("", path.read_text(encoding="utf-8"))
+        text = text.replace("](bias.svg)", f"](../studies/bias-{path.parent.name}.svg)")
         files.append(File.generated(config, f"cards/{path.parent.name}.md", content=text))
     return files
 

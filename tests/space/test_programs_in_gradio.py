@@ -166,7 +166,7 @@ def test_the_same_three_questions_are_answered_by_the_tools_for_language_models(
 def test_a_refusal_is_a_sentence_for_the_program(program: Program) -> None:
     from gradio_client.exceptions import AppError
 
-    with pytest.raises(AppError, match=r"there is no board 'nope' here; there are real_pod/voice"):
+    with pytest.raises(AppError, match=r"there is no board 'nope' here; choose from real_pod/voice"):
         program.ask("numbers of one benchmark", board="nope")
     with pytest.raises(AppError, match=r"'nope nope' is not a repo on the Hub; write owner/name"):
         program.ask("model repo", "queue nothing", repo="nope nope")
