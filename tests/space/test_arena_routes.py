@@ -169,6 +169,30 @@ def test_public_data_do_not_tell_the_sides_of_an_open_battle(
     assert battle["a"]["seconds"] == battle["b"]["seconds"], "how long the same words take would tell who says them"
 
 
+def test_no_excerpt_is_answered_before_both_copies_are_there(
+    as_person: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long an answer takes would tell whose recording somebody has heard before."""
+    from podeval.analysis.playback import Playback, Stretch
+
+    copied: list[Path] = []
+    copy = Playback.copy
+
+    def note(self: Playback, stretch: Stretch, *more: Any) -> Path:
+        copied.append(stretch.source)
+        return copy(self, stretch, *more)
+
+    monkeypatch.setattr(Playback, "copy", note)
+    client = as_person("hf:ann")
+    battle = battle_of(client)
+    sound(client, battle["b"]["audio"])
+    assert len(set(copied)) == 2, "the other side is made as well"
+    both = set(copied)
+    copied.clear()
+    sound(client, battle["a"]["audio"])
+    assert set(copied) == both
+
+
 def test_both_sides_are_equally_loud_and_neither_clips(as_person: Client) -> None:
     client = as_person("hf:ann")
     for _ in range(3):

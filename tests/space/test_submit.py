@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import re
 import socket
 import sys
 import threading
@@ -501,6 +502,18 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     assert page.evaluate("window.hacked ?? null") is None
     assert wrong == []
     context.close()
+
+
+def test_messages_stand_in_the_order_of_the_form(site_of: Build) -> None:
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
+    empty = ["" if field.looks not in ("choice", "flag") else field.choices[0] if field.choices else False
+             for field in form._declared]  # fmt: skip
+    answer = form.check(Asking("alice"), "model", ["real_pod.voice"], *empty)
+    labels = [re.sub(r"<[^>]+>", "", each) for each in re.findall(r"<li><strong>(.*?)</strong>:", answer)]
+    names = list(dict.fromkeys(field.name for field in form._declared))
+    placed = [names.index(label) for label in labels if label in names]
+    assert len(placed) > 3, answer
+    assert placed == sorted(placed), labels
 
 
 def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_visitor_typed(
