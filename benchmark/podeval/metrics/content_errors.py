@@ -119,7 +119,7 @@ _UNIT = "per 1000 words"
     limitations=(
         "Substitutions of up to three words are left to WER, so a system that says other words of the same "
         "number goes free. On undamaged recordings a floor remains: an hour has 0 false stretches of people (0 to 6), "
-        "31 to 44 of neural voices and 111 of espeak-ng, nearly all single words (docs/defects-study.md); figures and "
+        "31 to 44 of neural voices and 111 of espeak-ng, mostly single words (docs/defects-study.md); figures and "
         "abbreviations that may be read in several ways count as errors."
     ),
 )
