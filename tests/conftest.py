@@ -48,20 +48,29 @@ WAITING = ("arena", "runs", "space", "store", "submissions", "survival")
 """Rooms whose tests wait most of their time: for a browser, a server, a database, a process that is killed."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the files that wait evenly among those that compute, in the first five sixths of the run.
+def is_waiting(path: str) -> bool:
+    """Whether a file of tests, by its path from the checkout, is of a room that waits."""
+    return Path(path).parts[1] in WAITING
 
-    So that both processors have work whatever one test waits for, and nobody waits alone at the end.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give half of the processes the files that wait, and half those that compute, as long as there are both.
+
+    So both processors have work whatever a test waits for; a browser, a server and a site are started in half of the
+    processes, and models loaded in the other half.
     """
-    files: dict[bool, dict[Path, None]] = {True: {}, False: {}}
-    for item in items:
-        files[item.path.relative_to(REPOSITORY / "tests").parts[0] in WAITING].setdefault(item.path)
-    place = {
-        path: (5 / 6 if waiting else 1.0) * number / len(paths)
-        for waiting, paths in files.items()
-        for number, path in enumerate(paths)
-    }
-    items.sort(key=lambda item: place[item.path])
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByRoom(LoadFileScheduling):
+        def _assign_work_unit(self, node: Any) -> None:
+            waits = int(node.gateway.id.removeprefix("gw")) % 2 == 0
+            suited = next((path for path in self.workqueue if is_waiting(path) == waits), None)
+            if suited is not None:
+                self.workqueue.move_to_end(suited, last=False)
+            super()._assign_work_unit(node)
+
+    return ByRoom(config, log)
 
 
 gc.disable()
