@@ -21,6 +21,7 @@ OF_THE_ENGINE = (
         "board/groups/",
         "method/phrases/",
         "cards/caution/",
+        "cards/misread/",
         "cards/limits/",
         "cards/use/",
         "recording_report/advice/",
@@ -105,7 +106,12 @@ def test_every_metric_has_its_card_in_chinese() -> None:
     from podeval.metrics import catalogue
 
     cards = read_texts(SPACE / "locale", "zh", ("cards",))["cards"]
-    for part, declared in (("use", "intended_use"), ("limits", "limitations"), ("caution", "caution")):
+    for part, declared in (
+        ("use", "intended_use"),
+        ("limits", "limitations"),
+        ("caution", "caution"),
+        ("misread", "misreading"),
+    ):
         assert cards[part].keys() == {one.name for one in catalogue.all_metrics() if getattr(one, declared)}, part
 
 
