@@ -17,7 +17,7 @@ errors in pitch tracking widen `f0_range`, and so does music under speech that i
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014, by librosa.
 
-None of the papers measures pace.
+Differs from the papers, none of which measures pace.
 """
 
 from collections.abc import Sequence
