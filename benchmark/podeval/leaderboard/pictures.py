@@ -292,7 +292,13 @@ def _table_of(
     for key, row, _ in points[:TABLE]:
         parts = cell(row, places)
         rows.append(
-            (scene.name(key), *(texts[key] for texts in more.values()), parts.number, parts.interval, scene.say_standing(parts))
+            (
+                scene.name(key),
+                *(texts[key] for texts in more.values()),
+                parts.number,
+                parts.interval,
+                scene.say_standing(parts),
+            )
         )
     return (words["system"], *more, scene.head(), words["interval"], words["standing"]), tuple(rows)
 
