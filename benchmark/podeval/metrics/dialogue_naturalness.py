@@ -1,13 +1,13 @@
 """Naturalness of dialogue: how close the rhythm and melody of a short dialogue are to those of people.
 
-The mean of four parts from 0 to 1, where 1 is the level of people measured elsewhere and higher is better: `gaps` (1 −
-|median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of floor events that overlap, of 0.58), `pauses`
-(standard deviation over mean of silences from 0.25 s, of 0.48) and `melody` (a speaker's range of pitch, of 8.5
-semitones). The combination and its reasons were fixed before it was computed on any clip of the systems it is meant for
-(docs/decisions/dialogue-naturalness.md). If only one voice is heard, `gaps` and `overlaps` are 0. `pauses` is left out
-if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced speech. Recordings with
-less than 8 s of speech are unscored, and so are two voices that never alternate. It is not in the papers, and it is
-shown but never ranked: on the seven clips available it does not order systems as listeners do
+The mean of four parts from 0 to 1, where 1 is the level of people measured elsewhere; higher is better. The parts are
+`gaps` (1 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of floor events that overlap, relative to
+0.58), `pauses` (standard deviation over mean of silences from 0.25 s, relative to 0.48) and `melody` (a speaker's range
+of pitch, relative to 8.5 semitones). The combination and its reasons were fixed before it was computed on any clip of
+the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is heard, `gaps` and `overlaps`
+are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced
+speech. Recordings with less than 8 s of speech are unscored, and so are two voices that never alternate. It is not in
+the papers, and it is shown but never ranked: on the seven clips available it does not order systems as listeners do
 (docs/studies/dialogue-naturalness.md). It takes no account of words, meaning or sound quality, and random overlaps and
 irregular pauses raise it.
 
