@@ -46,7 +46,7 @@ def describe_view(
     view = settled.view
     order = table.order(settled)
     first = order if view.rows == "all" else order[:FIRST]
-    texts = words.texts["plot"] | {"breakdowns": words["breakdowns"]}
+    texts = words.texts["plot"] | {name: words[name] for name in ("breakdowns", "kinds", "standings")}
     drawn = pictures.draw(settled, order, folder, texts, words.title, pictures.PAGE if wide else pictures.NARROW)
     status = words["status"].format(len(settled.keys), settled.total)
     if len(first) < len(order):

@@ -97,8 +97,8 @@ class ApiRoutes:
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
     ) -> BoardPage:
-        """The numbers: value, interval, rank range, scored and unscored, protocol. Numbers of different protocols or
-        profiles are never to be compared.
+        """The values on the board: value, interval, rank range, items scored and unscored, protocol. Values of
+        different protocols or profiles are not comparable.
         """
         self.site.limit(request, RATE)
         rows = _filter_rows(
@@ -133,15 +133,15 @@ class ApiRoutes:
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
     ) -> BoardPage:
-        """The votes that count, in the order in which they were recorded; voters are salted pseudonyms. Lengths and
-        loudness of what was heard are not told, as they would name the sides of battles that are open.
+        """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and
+        loudness of the recordings are withheld, because they would identify the sides of open battles.
         """
         self.site.limit(request, "20/minute")
         table = self.site.services.arena.battles(dimension=dimension)[list(PUBLIC_COLUMNS)]
         return BoardPage(total=len(table), rows=_json_rows(table.iloc[offset : offset + limit]))
 
     def health(self) -> Response:
-        """Whether the database answers (503 where it does not), and whether it takes votes and submissions."""
+        """Whether the database responds (503 if it does not), and whether votes and submissions are accepted."""
         services = self.site.services
         try:
             frozen = services.frozen()

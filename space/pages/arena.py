@@ -82,31 +82,37 @@ class ArenaRoutes:
         return JSONResponse(_battle(view) | {"task": task})
 
     def battle(self, request: Request, wish: Wish) -> JSONResponse:
-        """A new battle for who asks: two outputs, blind."""
+        """Start a new battle for the caller: two outputs, blind."""
         self.site.limit(request, "30/minute")
         view = self.arena.serve(self._voter(request), protocol=wish.protocol or None, dimension=wish.dimension or None)
         return self._show(request, view)
 
     def again(self, request: Request, token: str) -> JSONResponse:
-        """A battle again while it is open, for whom it was made."""
+        """Return an open battle again, to the person it was made for."""
         self.site.limit(request, "60/minute")
         return self._show(request, self.arena.show(token, self._voter(request)))
 
     def vote(self, request: Request, sent: BallotSent) -> JSONResponse:
-        """Record a vote; the answer comes when it is on the disk, and is the same for a vote sent again."""
+        """Record a vote. The response is sent once the vote is on disk; sending the same vote again gets the same
+        response.
+        """
         self.site.limit(request, "60/minute")
         who = self._voter(request)
         ballot = Ballot(**sent.model_dump(), origin=self.arena.origin(self.site.origin(request)))
         return JSONResponse(_acknowledgement(self.arena.vote(who, ballot)))
 
     def reveal(self, request: Request, vote: str) -> JSONResponse:
-        """Who was who in a battle that one judged, with the ratings by now; null where the arena does not tell."""
+        """Reveal the systems of a battle that the caller judged, with their current ratings; null if the arena does
+        not reveal them.
+        """
         self.site.limit(request, "60/minute")
         reveal = self.rankings.reveal(self._voter(request), vote)
         return JSONResponse(None if reveal is None else asdict(reveal))
 
     def revealed(self, request: Request, vote: str) -> HTMLResponse:
-        """The same for people, with both recordings to be heard again and the board of one's own votes."""
+        """The revealed battle as a page fragment, with both recordings to play again and the ranking by the caller's
+        own votes.
+        """
         self.site.limit(request, "60/minute")
         who = self._voter(request)
         reveal = self.rankings.reveal(who, vote)
@@ -118,7 +124,7 @@ class ArenaRoutes:
         )  # fmt: skip
 
     def me(self, request: Request) -> JSONResponse:
-        """How much one judged, and how often the other voters see it the same way."""
+        """Return how many battles the caller judged, and how often other voters agree."""
         self.site.limit(request, "60/minute")
         return JSONResponse(asdict(self.personals.of(self._voter(request))))
 
@@ -143,7 +149,7 @@ class ArenaRoutes:
         return JSONResponse(self.rankings.current().document())
 
     def ratings_csv(self, request: Request) -> Response:
-        """The same as a table."""
+        """The same rankings as a table."""
         self.site.limit(request, "60/minute")
         content = csv_safe(self.rankings.current().table()).to_csv(index=False)
         headers = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}

@@ -51,7 +51,7 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/board.csv", response_class=Response)
     def csv(request: Request) -> Response:
-        """The numbers of a view, one a row, with interval, ranks, counts, reasons and protocol."""
+        """The values of a view, one per row, with interval, ranks, counts, reasons and protocol."""
         site.limit(request, RATE)
         settled = _require_view(request, folder)
         content = table.csv_safe(table.tidy(settled)).to_csv(index=False)
@@ -69,7 +69,7 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/reported-elsewhere.csv", response_class=Response)
     def elsewhere(request: Request) -> Response:
-        """The figures that others print of systems on benchmarks not ours, one a row, with source and protocol."""
+        """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
         site.limit(request, RATE)
         # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
         content = pd.DataFrame(reported_elsewhere.list_rows()).to_csv(index=False)

@@ -46,7 +46,12 @@ def _title(metric: Metric, words: Words) -> str:
 
 
 def _card(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:
-    declared = {"use": metric.intended_use, "limits": metric.limitations, "caution": metric.caution}
+    declared = {
+        "use": metric.intended_use,
+        "limits": metric.limitations,
+        "caution": metric.caution,
+        "misread": metric.misreading,
+    }
     columns = [column(metric.name, key.name, metric.dimension) for key in metric.keys]
     return {
         "name": metric.name,

@@ -51,7 +51,9 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/api/v1/judges")
     def documents(request: Request) -> JSONResponse:
-        """The audit of every judge with records here: agreement between orders, bias, repeats, people; fit or not."""
+        """The audit of every judge that has records here: consistency across orders, bias, repeats, agreement with
+        people, and whether it is fit for use.
+        """
         site.limit(request, "60/minute")
         return JSONResponse([
             {

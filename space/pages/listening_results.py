@@ -16,7 +16,7 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.leaderboard.table import csv_safe
 from podeval.listening import session_results, tidy_marks, webmushra
-from podeval.listening.box_plots import box_plots
+from podeval.listening.box_plots import box_plot_panels
 from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, summarise
 from podeval.sentences import write_sentence
@@ -69,7 +69,7 @@ class ResultsRoutes:
         summary, nothing = _summary(self.site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
-            plots = box_plots(session_results.marks(self.database, test), summary.screened, overview.design.title)
+            plots = "".join(box_plot_panels(session_results.marks(self.database, test), summary.screened))
         link = f"{str(request.base_url).rstrip('/')}/listen/{test}"
         prolific = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
         return self.site.render(

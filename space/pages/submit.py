@@ -76,18 +76,18 @@ class SubmissionRoutes:
         return self.site.render(request, "submit.html")
 
     def schema(self) -> JSONResponse:
-        """JSON Schema of a submission document."""
+        """The JSON Schema of a submission document."""
         return JSONResponse(json_schema())
 
     def scripts(self, request: Request, benchmark: str, split: str) -> Response:
-        """The scripts of a run that is read aloud, named as the recordings of them have to be named."""
+        """The scripts to be read aloud, named as their recordings have to be named."""
         self.site.limit(request, "20/minute", "scripts")
         content = write_scripts(*_spoken(self.desk, benchmark, split))
         headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}-scripts.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
     def notebook(self, request: Request, benchmark: str, split: str) -> Response:
-        """A notebook that speaks these scripts by a function of one's own and pushes the recordings."""
+        """A notebook that reads these scripts aloud with your own function and uploads the recordings."""
         self.site.limit(request, "20/minute", "scripts")
         entry, _ = _spoken(self.desk, benchmark, split)
         root = public_address() or str(request.base_url).rstrip("/")
@@ -96,7 +96,7 @@ class SubmissionRoutes:
         return Response(content, media_type="application/x-ipynb+json", headers=headers)
 
     def check(self, request: Request, sent: Sent) -> JSONResponse:
-        """Look a submission over and queue nothing: every rule that is not kept, or what would run and how long."""
+        """Check a submission without queueing it: lists every broken rule, or what would run and for how long."""
         self.site.limit(request, "20/minute", "submit check")
         who = submitter(self.site.require_person(request))
         try:
@@ -105,7 +105,7 @@ class SubmissionRoutes:
             return JSONResponse({"error": str(error), "reason": "hub", "code": error.code}, 503)
 
     def submit(self, request: Request, sent: Sent) -> JSONResponse:
-        """Submit; the answer comes when it is on the disk, and says where it is shown."""
+        """Submit a system. The response is sent once the submission is on disk, and gives the address of its page."""
         self.site.limit(request, "20/hour")
         who = submitter(self.site.require_person(request))
         try:
@@ -134,13 +134,13 @@ class SubmissionRoutes:
         )
 
     def cancel(self, request: Request, id: str) -> JSONResponse:
-        """Stop a submission of one's own that is not published."""
+        """Cancel one of your own submissions that is not yet published."""
         self.site.limit(request, "20/minute")
         person = self._owner(request, id)
         return JSONResponse({"id": id, "state": self.queue.cancel(id, submitter(person).name).state})
 
     def retry(self, request: Request, id: str) -> JSONResponse:
-        """Queue a failed or cancelled submission of one's own again; it goes on from its finished items."""
+        """Queue one of your own failed or cancelled submissions again; it resumes after the items already finished."""
         self.site.limit(request, "20/hour")
         person = self._owner(request, id)
         row, last = self.queue.get(id), self.queue.history(id)[-1]
@@ -149,7 +149,7 @@ class SubmissionRoutes:
         return JSONResponse({"id": id, "state": self.queue.retry(id, submitter(person).name).state})
 
     def withdraw(self, request: Request, id: str) -> JSONResponse:
-        """Take a published submission of one's own off the board; its history stays."""
+        """Remove one of your own published submissions from the board; its history remains."""
         self.site.limit(request, "20/hour")
         person = self._owner(request, id)
         withdrawn = service.withdraw(self.queue, id, submitter(person).name, self.site.services.runs)
@@ -165,7 +165,7 @@ class SubmissionRoutes:
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
     ) -> SubmissionsPage:
-        """What was submitted, newest first: who, what, in which state, and why it did not go on."""
+        """All submissions, newest first: who submitted what, its state, and why it stopped, if it did."""
         self.site.limit(request, RATE)
         if state and state not in STATES:
             raise BadInput(write_sentence("no-such-state", choices=", ".join(STATES)))
@@ -173,7 +173,7 @@ class SubmissionRoutes:
         return SubmissionsPage(total=len(rows), rows=self._listed(rows[offset : offset + limit]))
 
     def submission(self, request: Request, id: str) -> dict[str, Any]:
-        """One submission with every change of its state, its cost, what workers said, and the items that are there."""
+        """One submission with its changes of state, its cost, the workers' log, and its finished items."""
         self.site.limit(request, RATE)
         row = self._known(id)
         work = describe_log(self.log.lines(id))

@@ -49,11 +49,9 @@ export function begin(place) {
       const line = this.lines[place];
       if (!line) return;
       line.setAttribute("aria-current", "true");
-      const box = line.parentElement;
-      // Within its box: the page stays where the reader has it.
-      const above = line.offsetTop < box.scrollTop;
-      const below = line.offsetTop + line.offsetHeight > box.scrollTop + box.clientHeight;
-      if (above || below) box.scrollTop = line.offsetTop - box.clientHeight / 3;
+      // A long transcript shows the lines around this one; the page stays where the reader has it.
+      const first = Math.min(Math.max(0, place - 2), Math.max(0, this.lines.length - 6));
+      this.lines.forEach((one, number) => one.classList.toggle("near", number >= first && number < first + 6));
     }
   }
 
@@ -200,7 +198,7 @@ export function begin(place) {
     if (on !== bar && on.closest?.("input, select, textarea")) return;
     const arrows = { ArrowLeft: -STEP, ArrowDown: -STEP, ArrowRight: STEP, ArrowUp: STEP, PageUp: 6 * STEP, PageDown: -6 * STEP };
     const vertical = ["ArrowUp", "ArrowDown", "PageUp", "PageDown"].includes(event.key);
-    if (event.key in arrows && (on === bar || (!vertical && !on.closest?.(".scroll")))) seek(at() + arrows[event.key]);
+    if (event.key in arrows && (on === bar || !vertical)) seek(at() + arrows[event.key]);
     else if (event.key === "Home" && (on === bar || on === document.body)) seek(0);
     else if (event.key === "End" && on === bar) seek(whole());
     else if (event.key === " " && !on.closest?.("button, a, summary")) wanted ? pause() : play();

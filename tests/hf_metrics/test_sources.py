@@ -249,7 +249,7 @@ def test_a_card_says_what_stood_in_for_a_judge_or_for_weights(name: str) -> None
     metric, kept, text = catalogue.get(name), kept_output(name), card_of(name)[1].replace("\n", " ")
     assert ("judge" in kept) == bool(metric.asks)
     assert ("random" in kept) == (own_profile(metric) != "embedded")
-    assert ("with a scripted judge, which is no model" in text) == ("judge" in kept)
+    assert ("with a scripted judge, not a model" in text) == ("judge" in kept)
     assert ("with random numbers in place of the model, so that the values mean nothing" in text) == ("random" in kept)
     assert kept.get("judge", "") in text
 

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.listening import webmushra
-from podeval.listening.box_plots import box_plots
+from podeval.listening.box_plots import box_plot_panels, box_plots
 from podeval.listening.designs import read_design
 from podeval.listening.listener_pages import make_pages, validate_answer
 from podeval.stats.mushra_scores import Mark
@@ -245,3 +245,6 @@ def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:
     assert "odd (left out)" in said
     assert "worst on 0.0%" in said
     assert len([e for e in root.iter() if e.tag.endswith("rect")]) == 1 + 9
+    alone = [ElementTree.fromstring(panel) for panel in box_plot_panels(marks, screen(marks))]
+    assert [int(panel.attrib["width"]) <= 360 for panel in alone] == [True] * 3, "each fits a phone"
+    assert "odd (left out)" in "".join(alone[1].itertext()) + "".join(alone[0].itertext())

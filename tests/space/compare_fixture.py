@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import socket
 import threading
@@ -43,8 +44,8 @@ def write_sound(runs: Path) -> None:
             document.write_text(json.dumps(known | {"duration": SECONDS[system]}), "utf-8")
 
 
-def own_pages(runs: Path) -> Any:
-    """The site's own pages of this room over a folder of runs, as the site serves them."""
+def own_pages(runs: Path, *more: str) -> Any:
+    """The site's own pages of this room, and those of more modules, over a folder of runs, as the site serves them."""
     import site_app
     import website
     from auth import SignIn
@@ -62,6 +63,8 @@ def own_pages(runs: Path) -> Any:
     app.include_router(compare.router(site))
     app.include_router(report.router(site))
     app.include_router(system.router(site))
+    for name in more:
+        app.include_router(importlib.import_module(f"pages.{name}").router(site))
     return app
 
 

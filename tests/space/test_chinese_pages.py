@@ -13,7 +13,10 @@ from podeval.metrics import catalogue
 
 pytestmark = [pytest.mark.space]
 
-PAGES = ("/", "/cards", "/method", "/judges", "/compare", "/system?system=hibari", "/report/hibari", "/arena/ratings")
+PAGES = (
+    *("/", "/cards", "/method", "/judges", "/compare", "/system?system=hibari", "/report/hibari", "/arena/ratings"),
+    "/api/docs",
+)
 OF_THE_FIXTURE = (
     *("How museums decide", "return of the radio play", "election desk", "Why maps disagree", "how little we know"),
     *(

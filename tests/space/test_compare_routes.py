@@ -277,5 +277,5 @@ def test_a_page_lists_what_went_wrong_with_a_snippet_of_each(client: TestClient)
 
 
 def test_an_item_without_defects_says_so_and_one_that_nobody_listened_to_says_nothing(client: TestClient) -> None:
-    assert "Nothing is heard that should not" in client.get("/system?system=piper&item=news-1", headers=PAGE).text
+    assert "nothing is there that should not be" in client.get("/system?system=piper&item=news-1", headers=PAGE).text
     assert 'id="defects"' not in client.get("/system?system=hibari&item=news-1", headers=PAGE).text

@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compare_fixture import own_pages, served
+from arena_fixture import fill
+from compare_fixture import filled, own_pages, served
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
 
+import listening_fixture
 from large_board import write_large_board
+from test_database_away import DOCUMENT
+
+from podeval.arena import Arena, Ballot
+from podeval.store.database import Database
+from podeval.store.tables import Battle
+from podeval.submissions.queue import Queue
+from podeval.submissions.submission_log import SubmissionLog
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -20,14 +29,19 @@ TOO_WIDE = """() => {
   const wide = [];
   if (document.documentElement.scrollWidth > innerWidth) wide.push(`document: ${document.documentElement.scrollWidth}`);
   for (const element of document.querySelectorAll("body *")) {
-    const overflow = getComputedStyle(element).overflowX;
-    if (["auto", "scroll"].includes(overflow) && element.clientWidth && element.scrollWidth > element.clientWidth)
+    const { overflowX, overflowY } = getComputedStyle(element);
+    if (["auto", "scroll"].includes(overflowX) && element.clientWidth && element.scrollWidth > element.clientWidth)
       wide.push(`${element.tagName}.${element.className}: ${element.scrollWidth} of ${element.clientWidth}`);
+    const { scrollHeight, clientHeight } = element;
+    if (["auto", "scroll"].includes(overflowY) && clientHeight && scrollHeight > clientHeight + 1)
+      wide.push(`${element.tagName}.${element.className}: ${scrollHeight} of ${clientHeight} high`);
   }
   for (const table of document.querySelectorAll("main table"))
     if (table.getBoundingClientRect().right > innerWidth) wide.push(`table beyond the page: ${table.className}`);
   return wide;
 }"""
+WIDTHS = [390, 768, 1280]
+OPERATED = ("/admin", "/listening", "/listening/panel", "/arena/ratings", "/arena/ratings?protocol=excerpts")
 PAGES = ("/system", "/compare", "/report/system_001")
 
 
@@ -42,7 +56,7 @@ def wide_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield url
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_scrolls_sideways(chromium: Any, wide_address: str, width: int) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 844})
     page = context.new_page()
@@ -52,16 +66,102 @@ def test_nothing_scrolls_sideways(chromium: Any, wide_address: str, width: int) 
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
         assert page.locator("main table").count()
         found[path] = page.evaluate(TOO_WIDE)
-        if width < 768:
-            label = page.locator(".fold td[data-label]").first
+        if width <= 768:
+            label = page.locator(".fold td[data-label]:not(:empty)").first
             assert label.evaluate("cell => getComputedStyle(cell).display") == "block", "each row is a card"
     context.close()
     assert found == {path: [] for path in PAGES}
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Pages of operators, of the arena and of a submission, with votes, sessions and items; and the submission's id."""
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    runs = filled(tmp_path_factory.mktemp("kept") / "runs")
+    fill(runs / "podeval.db", runs / "arena", items=4)
+    listening_fixture.fill(runs / "podeval.db", runs / "listening")
+    vote_and_leave_out(runs / "podeval.db")
+    submission = receive_with_items(runs / "podeval.db", 40)
+    with served(own_pages(runs, "admin", "arena", "listening", "listening_results", "submit")) as url:
+        yield url, submission
+
+
+def vote_and_leave_out(file: Path) -> None:
+    """Votes of several people, one of which an operator leaves out."""
+    with Database(file) as database:
+        arena = Arena(database)
+        votes = []
+        for number in range(12):
+            voter = arena.voter(f"hf:voter-with-a-long-name-{number}")
+            view = arena.serve(voter)
+            heard = {"played_a": [(0.0, view.a.seconds)], "played_b": [(0.0, view.b.seconds)]}
+            with database.writing() as session:
+                battle = session.get_one(Battle, view.token.partition(".")[0])
+                battle.served_at = battle.served_at.replace(year=battle.served_at.year - 1)
+            ballot = Ballot(id=f"ballot-number-{number}", token=view.token, outcome="ab"[number % 2], **heard)
+            votes.append(arena.vote(voter, ballot).vote)
+        arena.exclude(votes[0], "pressed the same key for every pair, whatever was played", "ada")
+
+
+def receive_with_items(file: Path, items: int) -> str:
+    """A submission of which so many items were measured."""
+    with Database(file) as database:
+        queue = Queue(database)
+        row = queue.receive(DOCUMENT, owner="operator", quotas=False)
+        log = SubmissionLog(database)
+        for number in range(items):
+            log.note(row, "measured by seven metrics; unscored by two of them", f"item_with_a_long_name_{number:04}")
+        return str(row.id)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_of_operators_of_the_arena_or_of_a_submission_has_a_box_that_scrolls(
+    chromium: Any, kept: tuple[str, str], width: int
+) -> None:
+    address, submission = kept
+    context = chromium.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    wide: dict[str, list[str]] = {}
+    for path in (*OPERATED, f"/submissions/{submission}"):
+        page.goto(f"{address}{path}")
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        assert page.locator("main table").count(), path
+        wide[path] = page.evaluate(TOO_WIDE)
+        if width <= 768 and path != f"/submissions/{submission}":
+            label = page.locator(".fold td[data-label]:not(:empty)").first
+            assert label.evaluate("cell => getComputedStyle(cell).display") == "block", f"{path}: each row is a card"
+    context.close()
+    assert {path: lines for path, lines in wide.items() if lines} == {}
+
+
+@pytest.mark.parametrize("path", ["/compare?a=hibari&b=piper", "/system?system=hibari"])
+def test_a_long_transcript_shows_the_lines_around_the_one_that_is_spoken(
+    chromium: Any, kept: tuple[str, str], path: str
+) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(f"{kept[0]}{path}")
+    page.wait_for_selector("#deck[data-state=ready]")
+    lines = page.locator(".transcript").first.locator(".turn")
+    assert lines.count() == 10
+    assert [line.is_visible() for line in lines.all()] == [True] * 6 + [False] * 4
+    page.locator("#place").fill("14.5")
+    page.wait_for_selector(".turn[aria-current]")
+    spoken = page.locator(".transcript").first.locator(".turn[aria-current]")
+    assert "Line 7 of hibari." in spoken.inner_text()
+    assert spoken.is_visible()
+    assert page.evaluate(TOO_WIDE) == []
+    page.get_by_label("Whole transcript").first.check()
+    assert all(line.is_visible() for line in lines.all())
+    assert page.evaluate(TOO_WIDE) == []
+    context.close()
+
+
 def test_what_is_too_wide_is_found(chromium: Any, page_of: Callable[[str], Any]) -> None:
     page = page_of('<div style="overflow-x: auto; width: 100px"><p style="width: 300px">wide</p></div>')
     assert page.evaluate(TOO_WIDE) == ["DIV.: 300 of 100"]
+    page = page_of('<div style="overflow-y: auto; height: 50px"><p style="height: 300px">high</p></div>')
+    assert len(page.evaluate(TOO_WIDE)) == 1
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ OF_THE_ENGINE = (
         "board/groups/",
         "method/phrases/",
         "cards/caution/",
+        "cards/misread/",
         "cards/limits/",
         "cards/use/",
         "recording_report/advice/",
@@ -28,9 +29,12 @@ OF_THE_ENGINE = (
         "refused/sentences/",
         "refused/states/",
     ),
+    *("interface/operations/", "interface/notes/"),
     *("report/defect_heard/", "submit/asks/", "submit/helps/", "submit/tracks/"),
 )
 """What the engine says in English itself: only other languages have it in their catalogues."""
+NAMES = frozenset({"podeval", "Parquet", "English", "Home", "Krippendorff's α"})
+"""Texts that are names, which Chinese pages say as they are."""
 PLACEHOLDER = re.compile(r"\{\w*\}")
 QUOTED = (
     *("before they are kept", "Not kept yet", "Every rule is kept", "The same as a table", "Play again and again"),
@@ -89,6 +93,28 @@ def test_both_languages_say_the_same_things_with_the_same_places_for_values() ->
             assert set(PLACEHOLDER.findall(form)) == set(PLACEHOLDER.findall(chinese[id])), id
 
 
+def test_no_text_is_without_a_translation() -> None:
+    chinese = messages("zh")
+    assert {id: text for id, text in messages("en").items() if text and not is_translated(text, chinese[id])} == {}
+
+
+def is_translated(english: str, translated: str) -> bool:
+    """Whether a text is in Chinese, or has nothing to translate: a name, a code or values alone."""
+    words = re.sub(r"\{\w*\}|`[^`]*`", " ", english)
+    if english in NAMES or not re.search(r"[a-z]{3}", words):
+        return bool(translated)
+    return re.search(r"[\u4e00-\u9fff]", translated) is not None
+
+
+def test_a_text_without_a_translation_is_found() -> None:
+    cases = {
+        ("Show as table", "Show as table"): False,
+        ("Show as table", ""): False,
+        ("{value}, {band}", "{value}"): True,
+    }
+    assert {case: is_translated(*case) for case in cases} == cases
+
+
 def test_what_the_engine_names_has_each_of_its_names_in_chinese() -> None:
     from podeval import benchmarks
     from podeval.submissions.rules import RULES
@@ -105,7 +131,12 @@ def test_every_metric_has_its_card_in_chinese() -> None:
     from podeval.metrics import catalogue
 
     cards = read_texts(SPACE / "locale", "zh", ("cards",))["cards"]
-    for part, declared in (("use", "intended_use"), ("limits", "limitations"), ("caution", "caution")):
+    for part, declared in (
+        ("use", "intended_use"),
+        ("limits", "limitations"),
+        ("caution", "caution"),
+        ("misread", "misreading"),
+    ):
         assert cards[part].keys() == {one.name for one in catalogue.all_metrics() if getattr(one, declared)}, part
 
 

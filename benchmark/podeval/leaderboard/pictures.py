@@ -96,7 +96,8 @@ def _intervals(scene: Scene) -> Drawn:
             bars = "".join(f"M{axis.at(end):g} {y - 5}v10" for end in (low, high))
             rule = f'<path class="rule" d="M{axis.at(low):g} {y}H{axis.at(high):g}{bars}"/>'
         kind = kind_of(row)
-        text = str(cell(row, decimals([value])))
+        of = cell(row, decimals([value]))
+        text = str(replace(of, standing=scene.say_standing(of)))
         name = ("★ " if scene.pinned(key) else "") + shorten(scene.name(key), scene.size.names - 4)
         dot = render_mark(SHAPES[kind], axis.at(value), y, 5, kind, text)
         right = scene.size.width - 14
@@ -291,7 +292,13 @@ def _table_of(
     for key, row, _ in points[:TABLE]:
         parts = cell(row, places)
         rows.append(
-            (scene.name(key), *(texts[key] for texts in more.values()), parts.number, parts.interval, parts.standing)
+            (
+                scene.name(key),
+                *(texts[key] for texts in more.values()),
+                parts.number,
+                parts.interval,
+                scene.say_standing(parts),
+            )
         )
     return (words["system"], *more, scene.head(), words["interval"], words["standing"]), tuple(rows)
 

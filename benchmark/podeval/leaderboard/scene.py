@@ -8,9 +8,9 @@ from typing import Any
 
 from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column
-from podeval.leaderboard.query import Key
+from podeval.leaderboard.query import KIND_MARKS, Key
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import Row, number_or_none
+from podeval.leaderboard.table import Cell, Row, number_or_none
 from podeval.leaderboard.view import ResolvedView
 from podeval.plots.svg import WIDE, WIDTH
 
@@ -70,7 +70,14 @@ class Scene:
 
     def name(self, key: Key) -> str:
         """Return what a row's system is called."""
-        return self.settled.board.names[key[0]]
+        name = self.settled.board.names[key[0]]
+        kinds = self.words.get("kinds", {})
+        kind = next((kind for kind, mark in KIND_MARKS.items() if kind in kinds and name.endswith(mark)), "")
+        return f"{name.removesuffix(KIND_MARKS[kind])} ({kinds[kind]})" if kind else name
+
+    def say_standing(self, of: Cell) -> str:
+        """Return what a cell says of the row's place, in the reader's language."""
+        return str(self.words.get("standings", {}).get(of.standing, of.standing))
 
     def pinned(self, key: Key) -> bool:
         """Tell whether the reader pinned a row's system."""

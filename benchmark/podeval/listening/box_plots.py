@@ -23,8 +23,30 @@ _KEPT, _DROPPED = "#0072B2", "#D55E00"
 
 
 def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title: str = "Marks by listener") -> str:
-    """Draw the picture: a panel for each listener, a box for each stimulus, marks from 0 to 100 upwards."""
-    # Group the marks; listeners whose marks do not count come first.
+    """Draw one picture: a panel for each listener, a box for each stimulus, marks from 0 to 100 upwards."""
+    wide, panels = _panels(marks, screened)
+    high = _TOP + _HEIGHT + _BELOW
+    columns = min(_COLUMNS, max(1, len(panels)))
+    rows = -(-len(panels) // columns)
+    placed = (
+        f'<g transform="translate({(number % columns) * wide} {30 + (number // columns) * high})">{panel}</g>'
+        for number, (_, panel) in enumerate(panels)
+    )
+    return (
+        f"{_open(wide * columns, 30 + high * rows, title)}"
+        f'<text x="8" y="20" font-size="14">{escape(title)}</text>{"".join(placed)}</svg>\n'
+    )
+
+
+def box_plot_panels(marks: Sequence[Mark], screened: Sequence[ScreenedListener]) -> list[str]:
+    """Draw a picture for each listener, to be laid out by the page in as many columns as it has room for."""
+    wide, panels = _panels(marks, screened)
+    return [f"{_open(wide, _TOP + _HEIGHT + _BELOW, rater)}{panel}</svg>" for rater, panel in panels]
+
+
+def _panels(marks: Sequence[Mark], screened: Sequence[ScreenedListener]) -> tuple[int, list[tuple[str, str]]]:
+    """The width of a panel, and each listener's; listeners whose marks do not count come first."""
+    # Group the marks.
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}
     raters = sorted(
@@ -33,29 +55,24 @@ def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title
     values: dict[tuple[str, str], list[float]] = {}
     for mark in marks:
         values.setdefault((mark.rater, mark.stimulus), []).append(mark.value)
-    # Lay out the panels in rows.
-    wide = max(_LEFT + _BOX * len(stimuli) + 24, _NAMED)
-    high = _TOP + _HEIGHT + _BELOW
-    columns = min(_COLUMNS, max(1, len(raters)))
-    rows = -(-len(raters) // columns)
     # Draw a panel for each listener.
     panels = []
-    for number, rater in enumerate(raters):
+    for rater in raters:
         verdict = verdicts.get(rater)
         kept = verdict is None or verdict.kept
-        x, y = (number % columns) * wide, 30 + (number // columns) * high
         inside = [_axis(_BOX * len(stimuli)), _label(rater, kept, verdict)]
         for column, stimulus in enumerate(stimuli):
             values_of_box = values.get((rater, stimulus))
             inside.append(_box(column, stimulus, values_of_box, _KEPT if kept else _DROPPED))
-        panels.append(f'<g transform="translate({x} {y})">{"".join(inside)}</g>')
-    # Join the panels.
+        panels.append((rater, "".join(inside)))
+    return max(_LEFT + _BOX * len(stimuli) + 24, _NAMED), panels
+
+
+def _open(wide: int, high: int, title: str) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide * columns} {30 + high * rows}" '
-        f'width="{wide * columns}" height="{30 + high * rows}" role="img" font-family="sans-serif" font-size="11">'
-        f"<title>{escape(title)}</title>"
-        f'<rect width="100%" height="100%" fill="white"/><text x="8" y="20" font-size="14">{escape(title)}</text>'
-        f"{''.join(panels)}</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+        f'role="img" font-family="sans-serif" font-size="11"><title>{escape(title)}</title>'
+        '<rect width="100%" height="100%" fill="white"/>'
     )
 
 

@@ -1,12 +1,12 @@
-"""The arena's rating of a system: what all blind comparisons imply, on Elo's scale.
+"""The arena's rating of a system: its strength as implied by all blind comparisons, on the Elo scale.
 
-Bradley–Terry with ties (Davidson 1970): 400 points are odds of ten to one, the mean of all systems is 1000; higher is
-better. The 95 % interval treats a voter's votes as dependent; ranks are ranges, corrected for the number of pairs, and
-systems that no chain of battles connects have none against each other (note `islands`). Tie and both bad count as ties.
-MTalk-Bench section 5.1.
+Bradley–Terry with ties (Davidson 1970): a difference of 400 points means odds of ten to one, and the mean of all
+systems is 1000; higher is better. The 95 % interval treats the votes of one voter as dependent. Ranks are ranges,
+corrected for the number of pairs; systems that no chain of battles connects are not ranked against each other (note
+`islands`). "Tie" and "both bad" both count as ties. MTalk-Bench section 5.1.
 
-Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, depends on the order of the votes and
-has no interval: that is variant "mtalk". Variant "elo" is the same with ½ for a tie and for both bad.
+Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, depends on the order of the votes and has
+no interval; variant "mtalk" reproduces it. Variant "elo" is the same, but counts ½ for a tie and for both bad.
 """
 
 from functools import lru_cache
@@ -34,7 +34,7 @@ from podeval.stats.elo import Elo, elo
             "higher",
             "Elo points",
             unreached=PLACE,
-            about="Bradley–Terry strength; the mean of all systems is 1000",
+            about="Bradley–Terry strength; the mean over all systems is 1000",
             about_zh="Bradley–Terry 强度，全部系统的平均值为 1000",
             zh="竞技场评分",
         ),
@@ -43,7 +43,7 @@ from podeval.stats.elo import Elo, elo
             "higher",
             "Elo points",
             unreached=PLACE,
-            about="lower end of its 95 % interval, clustered by voter",
+            about="lower end of the 95 % interval of the rating, clustered by voter",
             about_zh="95% 置信区间的下限，按投票者聚类",
             zh="竞技场评分下限",
         ),
@@ -52,7 +52,7 @@ from podeval.stats.elo import Elo, elo
             "higher",
             "Elo points",
             unreached=PLACE,
-            about="upper end of the interval",
+            about="upper end of the 95 % interval of the rating",
             about_zh="95% 置信区间的上限",
             zh="竞技场评分上限",
         ),
@@ -62,7 +62,7 @@ from podeval.stats.elo import Elo, elo
             "",
             (1, None),
             unreached=PLACE,
-            about="best rank that the votes allow",
+            about="best rank compatible with the votes",
             about_zh="投票结果所允许的最高名次",
             zh="最高名次",
         ),
@@ -72,7 +72,7 @@ from podeval.stats.elo import Elo, elo
             "",
             (1, None),
             unreached=PLACE,
-            about="worst rank that the votes allow",
+            about="worst rank compatible with the votes",
             about_zh="投票结果所允许的最低名次",
             zh="最低名次",
         ),
@@ -82,7 +82,7 @@ from podeval.stats.elo import Elo, elo
             "informative",
             "",
             (0, None),
-            about="battles fought, ties and both bad among them",
+            about='battles fought, including ties and "both bad"',
             about_zh="全部对战数，包括平局和两者皆差",
             zh="对战数",
         ),
@@ -90,9 +90,9 @@ from podeval.stats.elo import Elo, elo
     paper="MTalk-Bench",
     intended_use="Ranking systems by blind comparisons of many voters.",
     limitations=(
-        "Who votes decides: volunteers of one site, on their devices, in languages they may not speak well. "
-        "Ratings compare only systems that have met, directly or through others. Few votes give wide "
-        "intervals, which are shown."
+        "The result depends on who votes: volunteers on one site, using their own devices, in languages they may not "
+        "speak well. Ratings compare only systems that have met, directly or through others. With few votes the "
+        "intervals are wide, and they are shown."
     ),
 )
 def arena(
@@ -107,8 +107,8 @@ def arena(
     Args:
         system: its name.
         reference_votes: all votes, in recorded order.
-        variant: default is Bradley–Terry; elo and mtalk are Elo, the latter as the paper has it.
-        position: take out what being heard first does, and show it in the notes.
+        variant: `default` is Bradley–Terry; `elo` and `mtalk` are Elo, the latter as in the paper.
+        position: correct for the advantage of being played first, and report it in the notes.
     """
     if variant == "default":
         ratings = _rate(reference_votes, position)

@@ -1,20 +1,20 @@
-"""Audiobox Aesthetics: how well made, complex, enjoyable and useful sound is to listeners, whether speech or music.
+"""Audiobox Aesthetics: how well produced, complex, enjoyable and useful a sound is, whether speech or music.
 
-Four marks of about 1 to 10 by one network, at 16 kHz, channels averaged: production quality (PQ, technical: clean,
-balanced, faithful), content enjoyment (CE) and content usefulness (CU, for whoever makes audio), where higher is
-better, and production complexity (PC, how many kinds of sound there are), which is neither good nor bad: speech alone
-has little of it. The mean over windows of 10 s side by side, of which the last, shorter one counts by its length. The
-recording is rated as it is, music included.
+Four ratings of about 1 to 10, predicted by one network at 16 kHz with channels averaged: production quality (PQ,
+technical: clean, balanced, faithful), content enjoyment (CE) and content usefulness (CU, to people who make audio), for
+all of which higher is better; and production complexity (PC, how many kinds of sound there are), which is neither good
+nor bad: speech alone has little of it. Each value is the mean over consecutive windows of 10 s; a shorter last window
+counts in proportion to its length. The recording is rated as it is, including music.
 
-Not run on real weights: those could not be had where podeval was built. The loading code was run on tiny models that
-the authors' package saved, and the values compared with those of the package.
+Not yet run on the real weights, which were not available where podeval was built. The loading code was run on tiny
+models saved by the authors' package, and the values were compared with those of the package.
 
 Source: Tjandra et al., "Meta Audiobox Aesthetics: Unified Automatic Quality Assessment for Speech, Music, and Sound",
 2025 (arXiv 2502.05139); package `audiobox_aesthetics` 0.0.4. Used by papers on speech synthesis of Interspeech 2025
 and later.
 
-Differs from the package in how it resamples other rates to 16 kHz, and in how many windows it takes at once: the
-package takes all of a file, and those of an hour fill the memory.
+Differs from the package in how other sampling rates are converted to 16 kHz, and in how many windows are processed at
+once: the package processes all windows of a file together, and those of an hour exhaust the memory.
 """
 
 import numpy as np
@@ -74,12 +74,12 @@ _ORDER = ("ce", "cu", "pc", "pq")
     needs=("aesthetics",),
     paper="ours",
     intended_use=(
-        "Comparing with papers that print its four axes; how a finished recording sounds beside others of its kind."
+        "Comparing with papers that report its four axes; comparing a finished recording with others of its kind."
     ),
     limitations=(
-        "Raters judged clips of ten seconds of speech, music and sounds together: the axes move with music "
-        "and effects, complexity is no quality, and an hour of talk is not what they heard. It says nothing "
-        "of whether the words are right."
+        "Raters judged ten-second clips of speech, music and other sounds together. The axes therefore move with music"
+        " and effects, complexity is not quality, and nobody rated an hour of talk. It does not tell whether the words"
+        " are right."
     ),
 )
 def audiobox_aesthetics(recording: Recording) -> Score:

@@ -1,14 +1,14 @@
-"""CASP: how well music and sound effects fit the speech over them.
+"""CASP: how well music and sound effects suit the speech they accompany.
 
-Mean cosine, over stretches of 10 s, of the vectors that two networks trained on podcasts give to the speech and to
-everything else, after separation. −1 to 1, higher is better. PodEval, section 6 (results in 7.3), with the model of
-Tian et al. (DualDub, ACM MM 2025), 16 kHz; both stems are brought to a peak of 1 over the recording and mixed to mono,
-and the last stretch is looped to 10 s.
+After source separation, two networks trained on podcasts embed the speech and everything else; the value is the mean
+cosine of the two embeddings over segments of 10 s. −1 to 1, higher is better. PodEval, section 6 (results in 7.3), with
+the model of Tian et al. (DualDub, ACM MM 2025), 16 kHz; both stems are normalised to a peak of 1 over the recording and
+mixed to mono, and the last segment is looped to 10 s.
 
-Differs from the public code, which counts every stretch of every recording and maps the mean cosine x to (x + 1) / 2
-(`variant="podeval"`; the paper states no scale, the original work reports x). Here only stretches count in which at
-least 1 s of speech and 1 s of music that lasts for 3 s are heard, and a recording without music is not scored: residue
-of clean speech after separation is not music, even above −60 LUFS, our floor for accompaniment.
+Differs from the public code, which counts every segment of every recording and maps the mean cosine x to (x + 1) / 2
+(`variant="podeval"`; the paper states no scale, the original work reports x). Here a segment counts only if it contains
+at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not scored: what
+separation leaves over from clean speech is not music, even above −60 LUFS, our threshold for accompaniment.
 """
 
 from typing import Literal
@@ -56,7 +56,7 @@ NO_MUSIC = -60.0
             "higher",
             "cosine",
             (-1, 1),
-            about="harmony of speech and what sounds under it",
+            about="how well speech and its accompaniment fit together",
             about_zh="语音与其背景声音的协调程度",
             reach=Reach(
                 PODEVAL_HARMONY,
@@ -70,8 +70,8 @@ NO_MUSIC = -60.0
     only_for="music or sound effects",
     intended_use="Ranking how well systems choose music and effects for speech.",
     limitations=(
-        "The model learned harmony from podcasts that it was trained on, mostly English talk: conventions of "
-        "other genres and cultures are outside its data. It needs the reference profile's weights."
+        "The model learned what fits together from the podcasts it was trained on, mostly English talk: the "
+        "conventions of other genres and cultures are outside its data. It needs the reference profile's weights."
     ),
 )
 def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "default") -> Score:
@@ -79,7 +79,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
 
     Args:
         recording: speech with music or sound effects, 16 kHz, one or two channels.
-        variant: `podeval` counts every stretch and gives (x + 1) / 2 for a mean cosine x.
+        variant: `podeval` counts every segment and returns (x + 1) / 2 for a mean cosine x.
     """
     recording.require_sound(SHORTEST)
     # Nothing is looked for or separated where there is no model for what follows.

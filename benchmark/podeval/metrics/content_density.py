@@ -1,11 +1,11 @@
-"""Content density: how much of what a dialogue system says is needed.
+"""Content density: what share of a dialogue system's words is essential.
 
-Of each turn's answer, with the dialogue up to there before it, the words in clauses that could not be struck without
-loss, divided by all its words; 0 to 100, higher is denser. The value of a dialogue is the mean over its turns; `turn_1`
-and so on stand beside it. A judge divides the answer into clauses, which have to be the answer word for word.
-MTalk-Bench, appendix D.2.
+For each answer, judged in the context of the dialogue so far: the number of words in clauses that cannot be removed
+without loss, divided by the number of all words; 0 to 100, higher is denser. The value of a dialogue is the mean over
+its turns, which are reported too (`turn_1` and so on). A judge divides the answer into clauses, which together must
+reproduce it word for word. MTalk-Bench, appendix D.2.
 
-Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in reading transcripts.
+Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in judging transcripts.
 """
 
 import re
@@ -94,7 +94,7 @@ class Density:
 
     @property
     def percent(self) -> tuple[float, ...]:
-        """Share of words in essential clauses by turn, 0 to 100."""
+        """Share of share of words in essential clauses by turn, 0 to 100."""
         return tuple(100 * essential / total for essential, total in self.words)
 
 
@@ -183,7 +183,7 @@ def _quote(parts: list[str]) -> str:
             "% of words",
             (0, 100),
             reach=Reach(MTALK, people=(69.6, 81.3), systems=(29.3, 98.8)),
-            about="words in essential clauses",
+            about="share of words in essential clauses",
             about_zh="必要分句中的词所占比例",
             zh="内容密度",
         ),
@@ -191,10 +191,10 @@ def _quote(parts: list[str]) -> str:
     paper="MTalk-Bench",
     needs=("transcriber",),
     asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
-    intended_use="Comparing how much padding answers have, with rubric beside it.",
+    intended_use="Comparing how much padding answers contain, together with rubric.",
     limitations=(
-        "Empathy and politeness count as padding, although dialogues may need them. A one-word answer is "
-        "dense. A language model decides what could go."
+        "Empathy and politeness count as padding, although dialogues may need them. A one-word answer is dense. A "
+        "language model decides what is dispensable."
     ),
 )
 def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "claimed") -> Conversation[Result]:
@@ -202,7 +202,8 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
 
     Args:
         dialogue: what the user and the system say.
-        transcripts: `claimed` has the system's own words read, marked as its claim; `heard` what is heard in its audio.
+        transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` a transcript
+            of its audio.
     """
     if transcripts == "heard":
         dialogue = dialogue.transcribe_answers()

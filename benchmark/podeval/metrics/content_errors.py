@@ -1,23 +1,24 @@
-"""Content errors: what of the script is left out, said twice or made up, and where.
+"""Content errors: which words of the script are omitted, repeated or made up, and where.
 
-The recording is transcribed and laid beside the script. Words of the script in whose place none is heard are omitted;
-words without a place in the script are repeated where the script has them nearby, else inserted. Each is counted per
-1000 words of the script (characters in Chinese); `errors_per_1000` is their sum, 0 is best. `longest_run` is the
-longest of these stretches, in words: 25 seconds of babble move an error rate of an hour by a hair, and this by a
-hundred. The notes list every stretch with its time; from five minutes on, the timeline has the errors of each minute.
+The recording is transcribed and aligned with the script. Words of the script for which nothing is heard count as
+omitted; words that have no place in the script count as repeated if the script has them nearby, otherwise as inserted.
+Each kind is counted per 1000 words of the script (characters in Chinese); `errors_per_1000` is their sum, and 0 is
+best. `longest_run` is the longest such stretch, in words: 25 seconds of babble hardly change the error rate of an hour,
+but raise this value by a hundred. The notes list every stretch with its time; for recordings of five minutes or more,
+the timeline shows the errors of each minute.
 
-A recogniser's errors are not the system's: words that sound alike stand for each other, and so do up to three words
-for as many others. Every other difference gets a second look: words where nobody speaks, and words that the
-recogniser does not hear again when it hears the stretch alone, were its invention. A second recogniser hears the
-stretch too, where the profile has one for the language (embedded: Whisper tiny.en, English only): words left out that
-either of the two hears then were not left out, and added words in whose place the second hears little were not said.
-Up to three words for which there is voice enough count as left out only if the second hears what is around them and
-none of them. Single English words of one or two letters are never counted. What remains on undamaged recordings, the
-floor, is in docs/defects-study.md.
+The recogniser's own errors should not count against the system: words that sound alike are treated as equal, and so are
+up to three words in place of as many others. Every other difference is checked again: words where nobody speaks, and
+words that the recogniser no longer finds when it processes the stretch alone, are taken to be its inventions. A second
+recogniser processes the stretch too, if the profile has one for the language (embedded: Whisper tiny.en, English only):
+an omission does not count if either of the two then finds the words, and an insertion does not count if the second
+finds little in its place. Where there is enough voice for them, up to three words count as omitted only if the second
+recogniser finds the words around them and none of these. Single English words of one or two letters are never counted.
+The counts that remain on undamaged recordings are given in docs/defects-study.md.
 
-Source: ours, beyond PodEval and LFS-Bench.
+Source: podeval's own; not in PodEval or LFS-Bench.
 
-Differs from WER in leaving out what the recogniser mishears, and in saying what happened, and where.
+Differs from WER in discounting the recogniser's errors, and in saying what happened and where.
 """
 
 from collections.abc import Iterator, Sequence
@@ -85,7 +86,7 @@ _UNIT = "per 1000 words"
             (0, None),
             title="Words repeated",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="words said once more than the script has them",
+            about="words said more often than in the script",
             about_zh="比脚本多读一遍的词",
             zh="重复",
         ),
@@ -107,7 +108,7 @@ _UNIT = "per 1000 words"
             (0, None),
             title="Longest faulty stretch",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="longest stretch that differs",
+            about="longest stretch that differs from the script",
             about_zh="与脚本不符的最长一段",
             zh="最长错段",
         ),
@@ -117,10 +118,10 @@ _UNIT = "per 1000 words"
     paper="ours",
     intended_use="Finding what was skipped, repeated or invented, and where.",
     limitations=(
-        "Substitutions of up to three words are left to WER, so a system that says other words of the same "
-        "number goes free. On undamaged recordings a floor remains: an hour has 0 false stretches of people (0 to 6), "
-        "31 to 44 of neural voices and 111 of espeak-ng, mostly single words (docs/defects-study.md); figures and "
-        "abbreviations that may be read in several ways count as errors."
+        "Substitutions of up to three words are left to WER, so a system that replaces words one for one is not "
+        "penalised. Some false errors remain on undamaged recordings: per hour, 0 stretches for people (0 to 6), 31 to"
+        " 44 for neural voices and 111 for espeak-ng, mostly single words (docs/defects-study.md). Numbers and "
+        "abbreviations that can be read in several ways count as errors."
     ),
 )
 def content_errors(recording: Recording, script: Script, *, source: Literal["auto", "mix"] = "auto") -> Score:

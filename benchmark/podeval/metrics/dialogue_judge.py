@@ -1,12 +1,12 @@
-"""Dialogue judge: whether a judge prefers a script to a reference script, by quality.
+"""Dialogue judge: whether a judge rates a script above or below a reference script.
 
-Ratings from −3 to 3 of coherence, engagingness, diversity, informativeness, how much the speakers' views differ (the
-host left out), and of the whole; the reference is 0, above 0 the script is better. The judge is asked in both orders
-and half the difference is the value, so that a judge that prefers a place gives 0. An item has a value only when both
-orders were answered. PodEval, section 4, after PodAgent.
+Ratings from −3 to 3 for coherence, engagingness, diversity, informativeness, difference of views between the speakers
+(excluding the host), and overall; the reference counts as 0, and above 0 the script is better. The judge is asked in
+both orders and the value is half the difference, so that a judge that merely prefers a position yields 0. An item has a
+value only if both orders were answered. PodEval, section 4, after PodAgent.
 
 Differs from the public code, which sets neither temperature nor seed (we use temperature 0 and a fixed seed), in the
-prompt's wording (`docs/judge-prompts.md`), and in asking again what it could not read.
+wording of the prompt (`docs/judge-prompts.md`), and in asking again when an answer cannot be read.
 """
 
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ Rate how the second dialogue compares with the first, from -3 (far worse) over 0
 - coherence: turns follow from one another, and the whole keeps to a thread.
 - engagingness: a listener wants to go on listening.
 - diversity: words, ideas and ways of putting them vary.
-- informativeness: there is something to learn, and it is substantial.
+- informativeness: offers something to learn, and it is substantial.
 - speaker_difference: those who speak, the host left out, hold views that differ from one another.
 - overall: the quality of the dialogue as a whole; a rating of its own, not a mean of the others.
 
@@ -114,12 +114,12 @@ def compare(candidate: Script, reference: Script, seed: int = 0) -> Conversation
 
 
 _ABOUT = {
-    "overall": "the whole, a rating of its own",
+    "overall": "overall rating, given separately",
     "coherence": "turns follow from one another",
-    "engagingness": "one wants to go on listening",
+    "engagingness": "makes one want to keep listening",
     "diversity": "variety of words and ideas",
-    "informativeness": "there is something to learn",
-    "speaker_difference": "the speakers' views differ, the host left out",
+    "informativeness": "offers something to learn",
+    "speaker_difference": "how much the speakers' views differ, excluding the host",
 }
 _ZH = {
     "overall": ("对话评审", "对整体单独作出的评价"),
@@ -145,11 +145,13 @@ _ZH = {
     ),
     paper="PodEval",
     asks=JudgeUse(prompts=lambda _: (COMPARE,)),
-    intended_use=("Comparing scripts with a reference on the same topic, averaged over many; not for single scripts."),
+    intended_use=(
+        "Comparing scripts with references on the same topics, averaged over many scripts; not for single scripts."
+    ),
     limitations=(
-        "A language model judges: it may prefer its own family's writing, length and polish, and judges "
-        "disagree. Values of two judges are two protocols. Ask for agreement with people (`podeval judge`) "
-        "before relying on it."
+        "The judge is a language model: it may prefer long or polished writing and that of its own model family, and "
+        "judges disagree. Values from two judges belong to two protocols. Check its agreement with people (`podeval "
+        "judge`) before relying on it."
     ),
 )
 def dialogue_judge(script: Script, reference_script: Script) -> Conversation[Result]:

@@ -1,16 +1,17 @@
-"""Naturalness of dialogue: how near rhythm and melody of a short dialogue are to what people reach.
+"""Naturalness of dialogue: how close the rhythm and melody of a short dialogue are to those of people.
 
-The mean of four shares from 0 to 1, higher is better, of which 1 is what people elsewhere reach: `gaps` (1 − |median
-floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of floor events that overlap, of 0.58), `pauses` (standard
-deviation over mean of silences from 0.25 s, of 0.48) and `melody` (a speaker's range of pitch, of 8.5 semitones).
-The combination was fixed with its reasons before it was computed on any clip of the systems it is for
-(docs/decisions/dialogue-naturalness.md). Where one voice only is heard, `gaps` and `overlaps` are 0. Fewer than four
-silences leave `pauses` out, fewer than 2 voiced seconds of each speaker `melody`. Less than 8 s of speech are
-unscored, and two voices that never change. Beyond the papers, shown and never ranked: on the seven clips at hand it
-does not order systems as listeners do (docs/studies/dialogue-naturalness.md). It knows nothing of words, meaning and
-sound, and random overlaps and irregular pauses raise it.
+The mean of four parts from 0 to 1, where 1 is the level of people measured elsewhere; higher is better. The parts are
+`gaps` (1 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of floor events that overlap, relative to
+0.58), `pauses` (standard deviation over mean of silences from 0.25 s, relative to 0.48) and `melody` (a speaker's range
+of pitch, relative to 8.5 semitones). The combination and its reasons were fixed before it was computed on any clip of
+the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is heard, `gaps` and `overlaps`
+are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced
+speech. Recordings with less than 8 s of speech are unscored, and so are two voices that never alternate. It is not in
+the papers, and it is shown but never ranked: on the seven clips available it does not order systems as listeners do
+(docs/studies/dialogue-naturalness.md). It takes no account of words, meaning or sound quality, and random overlaps and
+irregular pauses raise it.
 
-Differs from the papers, which have listeners mark naturalness: PodEval by MUSHRA, LFS-Bench by a judge.
+Differs from the papers, which rate naturalness directly: PodEval by listeners (MUSHRA), LFS-Bench by a judge.
 """
 
 from typing import Literal
@@ -51,7 +52,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
-            about="nearness of rhythm and melody to people",
+            about="closeness of rhythm and melody to those of people",
             about_zh="节奏和语调与真人的接近程度",
             zh="对话自然度",
         ),
@@ -60,7 +61,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
-            about="how near the median gap is to people's",
+            about="how close the median gap is to that of people",
             about_zh="间隔中位数与真人的接近程度",
             zh="对话自然度：间隔",
         ),
@@ -69,7 +70,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
-            about="how much speech overlaps, of people's",
+            about="amount of overlap, as a share of that of people",
             about_zh="语音重叠的多少，与真人相比",
             zh="对话自然度：重叠",
         ),
@@ -78,7 +79,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
-            about="how uneven silences are, of people's",
+            about="variation of silences, as a share of that of people",
             about_zh="静音长短的不均匀程度，与真人相比",
             zh="对话自然度：停顿",
         ),
@@ -87,7 +88,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
-            about="how wide speakers' pitch ranges are, of people's",
+            about="speakers' pitch ranges, as a share of those of people",
             about_zh="说话人音高范围的大小，与真人相比",
             zh="对话自然度：语调",
         ),
@@ -95,7 +96,7 @@ FEWEST_SILENCES = 4
     needs=(*speech_track.NEEDS, *NEEDS),
     paper="ours",
     only_for="two speakers or more",
-    intended_use="Looking at short dialogues beside listening; it has no direction.",
+    intended_use="Inspecting short dialogues in addition to listening; it is never ranked.",
     limitations=(
         "It does not order systems as listeners do, as docs/studies/dialogue-naturalness.md shows. Trained "
         "and checked on English podcasts."

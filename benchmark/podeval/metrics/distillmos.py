@@ -1,20 +1,20 @@
 """DistillMOS: how natural and clean speech sounds to listeners.
 
-A mean opinion score of 1 to 5 by one network on windows of 7.68 s, spread evenly from beginning to end; the mean over
-windows, higher is better. Windows are at most 1 s apart until there are 32 of them, after 39 s; a longer recording has
-32 further apart, and from two minutes on more, so that they overlap by half. From ten minutes on there are 160, and
-more once they would lie apart: everything is heard at least once. Beyond the papers: where DNSMOS hardly tells a
-robot from a person, DistillMOS does. Of our samples, espeak-ng gets 2.3, LibriVox readers 4.3, hibari and piper 4.5,
-Kokoro 4.6. A shorter recording is followed by silence up to one window, which costs little: 4.4 for 3 s of Kokoro. A
-window that begins one sample later may get 0.1 more or less: read smaller differences between files of half a minute
-as none.
+A mean opinion score of 1 to 5, predicted by one network on windows of 7.68 s spread evenly over the recording; the
+value is the mean over windows, higher is better. Windows start at most 1 s apart until there are 32 of them, at 39 s.
+Longer recordings have 32 windows further apart, and from two minutes on more, so that they overlap by half. From ten
+minutes on there are 160, and more if they would otherwise leave gaps: everything is heard at least once. Not in the
+papers; it was added because DNSMOS hardly tells a robot from a person, and DistillMOS does. Of our samples, espeak-ng
+gets 2.3, LibriVox readers 4.3, hibari and piper 4.5, Kokoro 4.6. A recording shorter than one window is padded with
+silence, which costs little: 4.4 for 3 s of Kokoro. Shifting a window by one sample may change its value by 0.1, so
+ignore smaller differences between files of half a minute.
 
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
 assessment", ICASSP 2025; package `distillmos` 0.9.1.
 
-Differs from the package in taking fewer windows of recordings over 39 s (variant `windows="upstream"` takes all: on
-ten minutes it needs four times the time and moves the mean by some hundredths), in averaging channels where the package
-takes the first of them, and in refusing recordings without speech.
+Differs from the package in using fewer windows for recordings over 39 s (variant `windows="upstream"` uses all: for ten
+minutes it takes four times as long and changes the mean by a few hundredths), in averaging channels where the package
+takes the first one, and in refusing recordings without speech.
 """
 
 from typing import Literal
@@ -72,7 +72,7 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             "informative",
             "MOS",
             (1, 5),
-            about="of the recording as it is, music included",
+            about="the same for the recording as it is, including music",
             about_zh="录音原样（含音乐）的得分",
             zh="DistillMOS（含音乐）",
         ),
@@ -80,14 +80,14 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
     needs=(*speech_track.NEEDS, "naturalness"),
     paper="ours",
     caution=(
-        "It ranks good machines above people: read it as a measure of synthesis faults. Separation takes noise away "
-        "with music, so recordings scored on their stem never rank with recordings scored as they are."
+        "It ranks good systems above people: read it as a measure of synthesis faults. Separation removes noise along "
+        "with music, so recordings scored on their speech stem are never ranked with recordings scored as they are."
     ),
-    intended_use="Ranking how natural speech sounds where no listeners can be asked.",
+    intended_use="Ranking how natural speech sounds when no listeners are available.",
     limitations=(
-        "Distilled from raters of mostly English crowds and read speech; expressive, accented and "
-        "conversational speech is rated lower than listeners do. Names no artefact. Differences below 0.1 say "
-        "nothing."
+        "Distilled from crowdsourced ratings of mostly English, read speech; it rates expressive, accented and "
+        "conversational speech lower than listeners do. It does not name artefacts. Differences below 0.1 are not "
+        "meaningful."
     ),
 )
 def distillmos(
@@ -101,7 +101,7 @@ def distillmos(
     Args:
         recording: speech; channels are averaged, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        windows: `spread` takes no more of a long recording than it needs; `upstream` one every second or less.
+        windows: `spread` uses as few windows of a long recording as it needs; `upstream` uses one every second or less.
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)

@@ -1,10 +1,10 @@
-"""Distinct-n: how little a text repeats its word pairs.
+"""Distinct-n: how rarely a text repeats its word pairs.
 
-Distinct n-grams divided by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1,
-higher is more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window,
-flagged `short` and not ranked; nor is a text with hardly any function word (`function_words` in the notes). A text in
-another language is cut as English is, by spaces and punctuation, and says so (`language` is
-`other`); one without spaces between its words, such as Japanese, is unscored.
+The number of distinct n-grams divided by the number of all n-grams in a window of 100 tokens, averaged over windows
+that slide by one token; 0 to 1, higher is more diverse. Tokens are lower-cased, punctuation marks count as tokens. A
+text shorter than the window is treated as one window, flagged `short` and not ranked; neither is a text with hardly any
+function words (`function_words` in the notes). Texts in other languages are tokenised like English, by spaces and
+punctuation, and marked (`language` is `other`); those without spaces between words, such as Japanese, are unscored.
 
 Source: PodEval section 4 and PodAgent (n = 2).
 
@@ -46,23 +46,24 @@ SENSELESS = "hardly any of its words are function words, as in no text that a pe
             "higher",
             "",
             (0, 1),
-            about="distinct by all word pairs (`distinct_3` for n = 3)",
+            about="distinct word pairs divided by all word pairs (`distinct_3` for n = 3)",
             about_zh="不重复的相邻词对占全部词对的比例（n = 3 时键名为 distinct_3）",
             reach=Reach(PODEVAL_TEXTS, people=(0.92, 0.92), systems=(0.91, 0.97)),
         ),
     ),
     paper="PodEval",
     caution=(
-        "Senseless text wins: random letters score 1.0, above every real script, and so do three words. Texts below "
-        "100 tokens, or with hardly any function word, are therefore not ranked; what passes may still be nonsense."
+        "Nonsense wins: random letters score 1.0, above every real script, and so do three words. Texts of fewer than "
+        "100 tokens, or with hardly any function words, are therefore not ranked; a text that is ranked may still be "
+        "nonsense."
     ),
     intended_use=(
-        "Comparing scripts of about equal length, or versions of one script; not for telling whether a script is good."
+        "Comparing scripts of similar length, or versions of one script; not for judging whether a script is good."
     ),
     limitations=(
-        "Repetition may be meant: a refrain, a running joke, the names of speakers. Text of fewer than a "
-        "window is scored as one. English counts words and Chinese characters' tokens, so values of the two "
-        "languages are not comparable."
+        "Repetition may be intended: a refrain, a running joke, the names of speakers. A text shorter than a window is"
+        " scored as one window. English and Chinese are tokenised differently, so values of the two languages are not "
+        "comparable."
     ),
 )
 def distinct_n(
@@ -79,8 +80,8 @@ def distinct_n(
         text: the words of a script, or plain text.
         n: length of the n-grams; the key is named after it.
         window: tokens per window.
-        language: of the text; `auto` identifies it; see `podeval.text.language`.
-        variant: `podeval` scores a text shorter than the window 0.
+        language: language of the text; `auto` detects it; see `podeval.text.language`.
+        variant: `podeval` gives a text shorter than the window a score of 0.
     """
     tokens, written = read_tokens(text, language)
     richness = lexical_diversity.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")

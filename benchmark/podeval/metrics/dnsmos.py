@@ -1,18 +1,18 @@
-"""DNSMOS: what listeners would say about the quality of speech.
+"""DNSMOS: predicted listener ratings of speech quality.
 
 Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s every second, averaged over windows:
 overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
-better. Clean speech rarely passes 3.6, and a robot's voice scores little below a person's: read it as a
-measure of noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field
-recordings of meetings score 1 to 3. Music does too, so where there is any the speech stem is scored; `ovrl_mix` is the
-overall quality of the recording as it is. The notes have the level of the speech (`speech_level`, dBov).
+better. Clean speech rarely exceeds 3.6, and a robotic voice scores little below a person's: read it as a measure of
+noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field recordings of
+meetings score 1 to 3. So does music; where there is any, the speech stem is scored, and `ovrl_mix` is the overall
+quality of the recording as it is. The notes give the level of the speech (`speech_level`, dBov).
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
-`level="fixed"` brings the speech to −26 dBov first, as P.56 would have it.
+`level="fixed"` first normalises the speech to −26 dBov, following ITU-T P.56.
 
 Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`). As there,
-noise without speech has a score too (white noise 1.1), for the detector of speech may miss a voice far from the
+noise without speech also gets a score (white noise 1.1), because voice activity detection may miss a voice far from the
 microphone.
 """
 
@@ -89,7 +89,7 @@ _OVRL = 3
             "informative",
             "MOS",
             (1, 5),
-            about="overall quality of the recording as it is, music included",
+            about="overall quality of the recording as it is, including music",
             about_zh="录音原样（含音乐）的整体质量",
             zh="DNSMOS OVRL（含音乐）",
         ),
@@ -97,16 +97,18 @@ _OVRL = 3
     needs=(*speech_track.NEEDS, "speech_quality"),
     paper="PodEval",
     caution=(
-        "It moves with the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 in the background) "
-        "and with separation (music 6 dB under noisy speech gained 0.4, as the stem has less noise): recordings scored "
-        "on their stem never rank with recordings scored as they are. Of 19 synthetic voices it scored the female ones "
-        "0.3 below the male ones: a difference of that size between two voices says nothing of their quality."
+        "It depends on the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 for the background) "
+        "and on separation (music 6 dB below noisy speech gained 0.4, because the stem is less noisy): recordings "
+        "scored on their speech stem are never ranked with recordings scored as they are. Among 19 synthetic voices it"
+        " scored the female ones 0.3 below the male ones: a difference of that size between two voices says nothing "
+        "about their quality."
     ),
     intended_use="Screening for noise, codec and vocoder artefacts; comparing versions of one system.",
     limitations=(
-        "Trained on English calls with noise and suppressors, not on synthetic or long-form speech: it hardly "
-        "tells a robot from a person, and rates clean anchors above real rooms. Music, singing and other "
-        "languages are outside its data. Not for naturalness: see distillmos and listening tests."
+        "Trained on English calls with noise and noise suppression, not on synthetic or long-form speech: it hardly "
+        "tells a robotic voice from a person, and rates clean synthetic anchors above recordings in real rooms. Music,"
+        " singing and other languages are outside its training data. Not a measure of naturalness: see distillmos and "
+        "listening tests."
     ),
 )
 def dnsmos(
@@ -121,8 +123,8 @@ def dnsmos(
     Args:
         recording: speech; channels are averaged, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        windows: `exact` scores every window; `upstream` loses those the reference code loses.
-        level: `as_is` leaves the level alone; `fixed` brings the speech to −26 dBov.
+        windows: `exact` scores every window; `upstream` drops those that the reference code drops.
+        level: `as_is` keeps the level; `fixed` normalises the speech to −26 dBov.
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)

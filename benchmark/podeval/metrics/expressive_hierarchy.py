@@ -1,9 +1,9 @@
-"""Expressive hierarchy: whether a long performance develops, by a judge that hears it as a whole.
+"""Expressive hierarchy: whether a long performance develops, rated by a judge that listens to all of it.
 
-One score from 1 to 5 in halves for the recording, asked once, higher is better. LFS-Bench, section 3.
+One score from 1 to 5 in half points for the whole recording, asked once; higher is better. LFS-Bench, section 3.
 
-Differs from the paper in the prompt's wording; it judges with Gemini 3 Pro. A recording longer or larger than the
-judge takes is unscored and not cut.
+Differs from the paper in the wording of the prompt; the paper's judge is Gemini 3 Pro. A recording longer or larger
+than the judge accepts is left unscored rather than cut.
 """
 
 from typing import Literal
@@ -98,7 +98,7 @@ RATE = 16_000
             "higher",
             "",
             (1, 5),
-            about="the whole recording, once",
+            about="one rating of the whole recording",
             about_zh="对整段录音评一次分",
             zh="表现层次",
             reach=Reach(LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
@@ -107,10 +107,10 @@ RATE = 16_000
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
-    intended_use="Comparing how long readings develop, by one judge that hears the whole.",
+    intended_use="Comparing how long readings develop, using one judge that listens to all of each.",
     limitations=(
-        "Few judges attend to minutes of audio; what was in the middle is often lost. Texts without "
-        "development cannot be read with any."
+        "Few judges can attend to minutes of audio, and the middle is often lost. A text without development cannot be"
+        " read with any."
     ),
 )
 def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:
@@ -118,7 +118,7 @@ def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"]
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` judges the speech stem where there is music; `mix` the recording as it is.
+        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)

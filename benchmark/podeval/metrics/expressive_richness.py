@@ -1,10 +1,12 @@
-"""Expressive richness: how much feeling, character and telling there is in speech, by a judge that hears it.
+"""Expressive richness: how much emotion, character and storytelling there is in speech, rated by a judge that listens
+to it.
 
-Score from 1 to 5 in halves for each stretch of 10 s, once, and the mean over stretches, higher is better. What is left
-at the end is a stretch of its own from 3 s on, and belongs to the one before it otherwise. An item has a value only
-when every stretch was answered. LFS-Bench, section 3.
+Each segment of 10 s is rated once from 1 to 5 in half points, and the value is the mean over segments; higher is
+better. A remainder of 3 s or more at the end is a segment of its own; a shorter one is added to the segment before it.
+An item has a value only if every segment was answered. LFS-Bench, section 3.
 
-Differs from the paper in the prompt's wording, and in saying what becomes of the end; it judges with Gemini 3 Pro.
+Differs from the paper in the wording of the prompt, and in defining how the remainder is handled; the paper's judge is
+Gemini 3 Pro.
 """
 
 from collections.abc import Sequence
@@ -95,7 +97,7 @@ STRETCH, SHORTEST = 10.0, 3.0
             "higher",
             "",
             (1, 5),
-            about="the mean over stretches of 10 s",
+            about="mean over segments of 10 s",
             about_zh="各个 10 秒片段得分的平均值",
             zh="表现丰富性",
             reach=Reach(LFS_JUDGED, people=(4.35, 4.42), systems=(3.03, 3.51)),
@@ -104,10 +106,10 @@ STRETCH, SHORTEST = 10.0, 3.0
     needs=NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
-    intended_use="Comparing expressive systems over many texts, by one judge that hears.",
+    intended_use="Comparing the expressiveness of systems over many texts, using one judge that listens.",
     limitations=(
-        "More feeling scores higher, also where the text wants less. The judge knows few cultures' ways of "
-        "showing feeling. Values of two judges are not comparable."
+        "More emotion scores higher, even where the text calls for less. The judge knows how only a few cultures "
+        "express emotion. Values from two judges are not comparable."
     ),
 )
 def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:
@@ -115,7 +117,7 @@ def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] 
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` judges the speech stem where there is music; `mix` the recording as it is.
+        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)

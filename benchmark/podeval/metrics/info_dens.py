@@ -1,15 +1,17 @@
 """Information density: how many bits a content word carries.
 
-Shannon entropy, in bits, of the unigram distribution of the tokens that are not stop words; 0 to log2 of their number,
-so it grows with the text's length. `info_dens_norm` divides by that bound: 0 to 1; it falls a little with length (one
-text cut at 100, 200, 400 and 726 tokens: 0.89, 0.87, 0.86, 0.86). Texts of fewer than 100 tokens, or with hardly any
-function word, are not ranked. Higher is denser. Tokens are lower-cased, punctuation counts. The stop words are pinned
-in the package. A text in another language is cut as English is, has no stop words, and says so (`language` is
-`other`); one without spaces between its words, such as Japanese, is unscored.
+Shannon entropy, in bits, of the unigram distribution of all tokens that are not stop words; from 0 to log2 of their
+number, so it grows with the length of the text. `info_dens_norm` divides by that bound and ranges from 0 to 1; it falls
+slightly with length (one text cut at 100, 200, 400 and 726 tokens: 0.89, 0.87, 0.86, 0.86). Texts of fewer than 100
+tokens, or with hardly any function words, are not ranked. Higher is denser. Tokens are lower-cased, and punctuation
+marks count as tokens. The stop words are pinned in the package. Texts in other languages are tokenised like English,
+without stop words, and marked (`language` is `other`); those without spaces between words, such as Japanese, are
+unscored.
 
 Source: PodEval section 4.
 
-Differs from the public code in tokenising Chinese as Chinese, and in not depending on the version of NLTK's word list.
+Differs from the public code in tokenising Chinese as Chinese, and in being independent of the version of NLTK's word
+list.
 """
 
 from typing import Literal
@@ -54,14 +56,15 @@ from podeval.text.tokens import stop_words
     ),
     paper="PodEval",
     caution=(
-        "Senseless text wins: random letters have 9.5 bits where real scripts have 6.2. Both keys move with length, so "
-        "compare texts of like length; short texts and those with hardly any function word are not ranked."
+        "Nonsense wins: random letters have 9.5 bits where real scripts have 6.2. Both values depend on length, so "
+        "compare texts of similar length; short texts and those with hardly any function words are not ranked."
     ),
-    intended_use="Comparing how much a script's content words vary; beside judged quality, never in place of it.",
+    intended_use=(
+        "Comparing how varied the content words of scripts are; in addition to judged quality, never instead of it."
+    ),
     limitations=(
-        "Frequencies are the text's own: a short text has few repetitions and scores low in bits because it "
-        "is short. Errors, noise and jargon raise the value. Stop words are a fixed list for English and "
-        "Chinese."
+        "Frequencies come from the text itself: a short text repeats little and has few bits simply because it is "
+        "short. Errors, noise and jargon raise the value. The stop words are a fixed list for English and Chinese."
     ),
 )
 def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> Score:
@@ -69,7 +72,7 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
 
     Args:
         text: the words of a script, or plain text.
-        language: of the text; `auto` identifies it; see `podeval.text.language`.
+        language: language of the text; `auto` detects it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
     keys = ("info_dens", "info_dens_norm")

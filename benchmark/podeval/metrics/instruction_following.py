@@ -1,17 +1,19 @@
-"""Instruction following: the share of a request's requirements that a script meets, by checklist.
+"""Instruction following: the share of a request's requirements that a script meets, checked with a checklist.
 
-A judge derives the checklist from the request alone, what it states (explicit) and what it implies, and then audits
-the script: each item 0, 0.5 or 1, with passages that stand in the script word for word. The value is 100 times the
-mean, 0 to 100, higher is better. Language, number of speakers and length are counted, told to the judge as facts, and
-reported beside the value, which they do not enter; `as_a_whole` is the value times the share of them that is as asked:
-100 as asked, 0 not, none where nothing was asked or where the language cannot be told, which is then no fact for the
-judge either. A script is in a language that three quarters of its words are in; speakers are those with words, by
-names that differ in more than case and spaces. A minute is 150 English words or 300 Chinese characters, 20 % either
-way (5 % where the request is strict). A request may bring an approved checklist. PodBench, stage 1.
+From the request alone, a judge derives a checklist of what is stated (explicit) and what is implied. It then checks the
+script against it: each item scores 0, 0.5 or 1 and is supported by passages quoted word for word from the script. The
+value is 100 times the mean, 0 to 100, higher is better. Language, number of speakers and length are measured rather
+than judged. They are given to the judge as facts and reported as `language`, `speakers` and `length`: 100 if as
+requested, 0 if not, and none if nothing was requested or the language cannot be identified (the judge is then given no
+language either). They do not enter the value; `as_a_whole` is the value times the share of them that is as requested. A
+script counts as being in a language if three quarters of its words are; speakers are those with lines, under names that
+differ in more than case and spaces. A minute is taken as 150 English words or 300 Chinese characters, with a tolerance
+of 20 % (5 % if the request is strict). A request may come with an approved checklist. PodBench, stage 1.
 
-Differs from the paper, whose judge derives the list with the script before its eyes, anew for each system, and
-estimates length within 5 % itself, at temperature 1 on the first 16,000 characters (`variant="podbench"`).
-`checklist="generic"` is the baseline of the paper's table 4: a list derived without knowledge of podcasts.
+Differs from the paper, whose judge sees the script when it derives the list, derives it again for each system, and
+estimates the length itself with a tolerance of 5 %, at temperature 1 on the first 16,000 characters
+(`variant="podbench"`). `checklist="generic"` is the baseline of the paper's Table 4: a checklist derived without
+guidance on podcasts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +69,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
-            about="what the request states",
+            about="requirements that the request states",
             about_zh="请求中明确写出的要求",
             zh="指令遵循：明示要求",
         ),
@@ -77,7 +79,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
-            about="what the request implies",
+            about="requirements that the request implies",
             about_zh="请求中隐含的要求",
             zh="指令遵循：隐含要求",
         ),
@@ -87,7 +89,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
-            about="in the language asked for, counted",
+            about="whether the language is as requested, measured",
             about_zh="是否使用所要求的语言，由程序判定",
             zh="指令遵循：语言",
         ),
@@ -97,7 +99,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
-            about="as many speakers as asked for, counted",
+            about="whether the number of speakers is as requested, measured",
             about_zh="说话人数是否符合要求，由程序统计",
             zh="指令遵循：人数",
         ),
@@ -107,7 +109,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
-            about="as long as asked for, counted",
+            about="whether the length is as requested, measured",
             about_zh="篇幅是否符合要求，由程序统计",
             zh="指令遵循：篇幅",
         ),
@@ -117,21 +119,21 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=VARIANT,
-            about="the checklist, times the share of counted wishes that are met",
+            about="the checklist value times the share of measured requirements that are met",
             about_zh="清单得分乘以由程序统计的要求的满足比例",
             zh="指令遵循：综合",
         ),
     ),
     paper="PodBench",
     caution=(
-        "Length, language and number of speakers are not in the headline: a script of a tenth of the length may have "
-        "100. Read it with its three columns, or `as_a_whole`."
+        "Length, language and number of speakers do not enter the main value: a script of a tenth of the requested "
+        "length may score 100. Read it together with their three columns, or read `as_a_whole`."
     ),
     asks=JudgeUse(prompts=_prompts, sampling=sampling),
-    intended_use="Checking whether scripts keep a request's requirements: format, speakers, length, content.",
+    intended_use="Checking whether scripts meet the requirements of a request: format, speakers, length, content.",
     limitations=(
-        "Half of the checks are counted and half are judged by a language model, with its errors. A "
-        "requirement that the request words vaguely is counted as the checklist's writer understood it."
+        "Half of the checks are measured and half are judged by a language model, which makes errors. A vaguely worded"
+        " requirement is scored as the author of the checklist understood it."
     ),
 )
 def instruction_following(
@@ -146,8 +148,9 @@ def instruction_following(
     Args:
         script: what is judged.
         request: what was asked for.
-        variant: `podbench` derives and audits in one answer, cuts the script and draws answers as the paper does.
-        checklist: `podcast` is derived with knowledge of podcasts, `generic` without.
+        variant: `podbench` derives the list and checks the script in one answer, and cuts the script and samples
+            answers as the paper does.
+        checklist: `podcast` is derived with guidance on podcasts, `generic` without.
     """
     if variant == "podbench" and (checklist == "generic" or request.checklist):
         raise BadInput("the variant podbench derives its own checklist in the paper's way; leave out any other")

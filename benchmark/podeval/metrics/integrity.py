@@ -1,20 +1,20 @@
-"""Integrity: whether the recording is whole, whatever is said in it.
+"""Integrity: whether the recording is technically intact, regardless of what is said in it.
 
-Faults an hour, fewer is better: holes (digital silence of 20 ms and more that breaks off sound), clicks (what stands
-out of the 25 ms around it four times, is louder than lips click, and is over within 1.5 ms), loops (1.2 s and more
-that are heard again within 12 s, alike to 20 ms; with a script, none that it repeats), clipped runs (peaks that stand
-still, at whatever level), and music of 3 s and more that nobody asked for. `faults_per_hour` also counts jumps of the
-loudness of speech by 9 dB and more, and a last word that is cut off. `plcmos` is PLCMOS v2, which hears holes and
-stutters as listeners do, 1 to 5, the mean over windows of 6 s; None where its weights are not installed, which the
-notes say. The notes list every fault with its time.
+Faults per hour, fewer is better: dropouts (20 ms or more of digital silence that interrupts sound), clicks (at least
+four times as strong as the 25 ms around them, louder than the lips make, and over within 1.5 ms), loops (1.2 s or more
+that recur within 12 s, identical down to 20 ms; with a script, only those that the script does not repeat), clipping
+(runs of peaks held at one level, whatever that level is), and 3 s or more of music that was not requested.
+`faults_per_hour` also counts jumps of 9 dB or more in the loudness of speech, and a last word that is cut off. `plcmos`
+is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over windows of 6 s; it is None
+if its weights are not installed, as the notes then say. The notes list every fault with its time.
 
-A podcast with music is asked for it: `music="asked"` counts none. Faults of MP3 and other codecs are smeared by them:
-a clipped run that was encoded afterwards is not found.
+For podcasts that are meant to have music, `music="asked"` counts no music as a fault. MP3 and other codecs smear
+faults: clipping that was encoded afterwards is not detected.
 
-Source: ours; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet loss
-concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
+Source: podeval's own; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet
+loss concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
 
-Differs from that package in always having the same 15 listeners, whom it draws by chance.
+Differs from that package in always using the same 15 simulated listeners, where the package draws them at random.
 """
 
 from typing import Any, Literal
@@ -81,7 +81,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             (0, None),
             title="Dropouts",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="digital silence that breaks off sound",
+            about="digital silence that interrupts sound",
             about_zh="使声音中断的数字静音",
             zh="断音",
         ),
@@ -103,7 +103,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             (0, None),
             title="Loops",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="stretches that are heard again",
+            about="stretches that are repeated identically",
             about_zh="重复出现的片段",
             zh="循环",
         ),
@@ -114,7 +114,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             (0, None),
             title="Clipping",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="clipped runs",
+            about="runs of clipped peaks",
             about_zh="连续削波的片段",
             zh="削波",
         ),
@@ -136,7 +136,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             (1, 5),
             title="PLCMOS",
             reach=Reach(DEMO, systems=(4.46, 4.48), profile="embedded"),
-            about="how well listeners hear no loss",
+            about="predicted rating of how free the speech is of dropouts",
             about_zh="听众是否听不出丢包",
             zh="PLCMOS",
         ),
@@ -144,10 +144,10 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
     needs=("voice_activity", "music_detector", "transcriber", "loss_quality"),
     where_available=("aligner",),
     paper="ours",
-    intended_use="Finding holes, clicks, loops, clipping and unrequested music.",
+    intended_use="Finding dropouts, clicks, loops, clipping and unrequested music.",
     limitations=(
-        "Sound design on purpose (a stutter, a dropout, a jingle) is counted as a fault. Rates per hour of "
-        "short recordings jump from one fault to the next."
+        "Deliberate sound design (a stutter, a dropout, a jingle) counts as a fault. In short recordings a single "
+        "fault changes the rate per hour a great deal."
     ),
 )
 def integrity(
@@ -158,7 +158,7 @@ def integrity(
     Args:
         recording: speech; holes, clicks and clipping at its own rate, the rest at 16 kHz.
         script: its words, which tell a loop from what is written twice.
-        music: `asked` for recordings that are to have music.
+        music: `asked` for recordings that are meant to have music.
     """
     recording.require_sound(SHORTEST)
     defects = list_faults(recording, script, music_asked=music == "asked")

@@ -1,15 +1,17 @@
-"""Loudness: how loud, how peaky and how dynamic a recording is, against what listeners of podcasts expect.
+"""Loudness: how loud a recording is, how high it peaks and how much its loudness varies, compared with what podcast
+listeners expect.
 
-Integrated loudness (LUFS) by ITU-R BS.1770-4 over the real channel layout, true peak (dBTP) by oversampling as in
-EBU Tech 3341, loudness range (LU) by EBU Tech 3342. Each has a score of 0 to 1, with PodEval's constants: 1 for −18 to
-−14 LUFS, up to −1 dBTP, 4 to 18 LU, and falling exponentially outside. The range of less than a minute is not that of
-a programme (clips of real podcasts have 0.2 where whole episodes have 0.8): its score is shown, noted and not ranked.
+Integrated loudness (LUFS) by ITU-R BS.1770-4 over the actual channel layout, true peak (dBTP) by oversampling as in EBU
+Tech 3341, and loudness range (LU) by EBU Tech 3342. Each has a score from 0 to 1, with PodEval's constants: 1 for −18
+to −14 LUFS, for up to −1 dBTP, and for 4 to 18 LU, falling off exponentially outside. The range of less than a minute
+does not represent a programme (clips of real podcasts score 0.2 where whole episodes score 0.8): its score is shown
+with a note, but not ranked.
 
 Source: the standards; PodEval, Eq. 2 to 4.
 
-Differs from the public code, which mixes to mono first (a stereo file reads about 3 LU low), takes an ungated
-percentile range over frames of 3 s, and sets the lower edge at −17 LUFS (`variant="podeval"` does all three). The
-printed constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
+Differs from the public code, which mixes to mono first (a stereo file reads about 3 LU low), uses an ungated percentile
+range over frames of 3 s, and sets the lower limit at −17 LUFS (`variant="podeval"` does all three). The printed
+constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
 """
 
 from typing import Literal
@@ -53,7 +55,7 @@ _TIMELINE_POINTS = 600
             "dBTP",
             ideal=(float("-inf"), -1),
             title="True peak",
-            about="highest level, between samples too",
+            about="highest level, including between samples",
             about_zh="最高电平，采样点之间的峰值也计算在内",
             zh="真峰值",
             reach=Reach(CLIPS, people=(-3.3, -1.2), systems=(-5.2, 0.04)),
@@ -65,7 +67,7 @@ _TIMELINE_POINTS = 600
             (0, None),
             ideal=(4, 18),
             title="Loudness range",
-            about="spread of loudness over time",
+            about="variation of loudness over time",
             about_zh="响度随时间变化的幅度",
             zh="响度范围",
             reach=Reach(CLIPS, people=(3.0, 5.4), systems=(2.3, 4.5)),
@@ -106,13 +108,14 @@ _TIMELINE_POINTS = 600
     ),
     paper="PodEval",
     caution=(
-        "A start of 4 s that is 8 dB quieter lifts the range score of a clip from 0.11 to 1.0, and peaks one decibel "
-        "lower take the peak score from 0.01 to 1: both say how a file was finished, not how good it is."
+        "Making the first 4 s quieter by 8 dB raises the range score of a clip from 0.11 to 1.0, and lowering the "
+        "peaks by one decibel raises the peak score from 0.01 to 1: both tell how a file was mastered, not how good it"
+        " is."
     ),
-    intended_use="Whether an episode meets the levels of podcast platforms.",
+    intended_use="Checking whether an episode meets the loudness targets of podcast platforms.",
     limitations=(
-        "Targets are conventions (about −16 to −14 LUFS), not taste; a play or an audiobook may rightly have "
-        "a wider range. Recordings under some seconds have no reliable range."
+        "The targets are conventions (about −16 to −14 LUFS), not matters of taste; a radio play or an audiobook may "
+        "well have a wider range. Recordings of a few seconds have no reliable range."
     ),
 )
 def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:

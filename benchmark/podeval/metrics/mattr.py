@@ -1,10 +1,10 @@
-"""Moving-average type-token ratio (MATTR): how rich a text's vocabulary is, whatever its length.
+"""Moving-average type-token ratio (MATTR): how rich a text's vocabulary is, regardless of its length.
 
-Distinct tokens by all tokens of a window of 100, averaged over windows sliding by one token; 0 to 1, higher is richer.
-Tokens are lower-cased, punctuation counts. A text shorter than the window is one window, flagged `short` and not
-ranked; nor is a text with hardly any function word (`function_words` in the notes). A text in
-another language is cut as English is, by spaces and punctuation, and says so (`language` is `other`); one
-without spaces between its words, such as Japanese, is unscored.
+The number of distinct tokens divided by the number of all tokens in a window of 100, averaged over windows that slide
+by one token; 0 to 1, higher is richer. Tokens are lower-cased, punctuation marks count as tokens. A text shorter than
+the window is treated as one window, flagged `short` and not ranked; neither is a text with hardly any function words
+(`function_words` in the notes). Texts in other languages are tokenised like English, by spaces and punctuation, and
+marked (`language` is `other`); those without spaces between words, such as Japanese, are unscored.
 
 Source: Covington and McFall 2010, as used by PodEval section 4.
 
@@ -34,20 +34,20 @@ from podeval.text.language import read_tokens
             "higher",
             "",
             (0, 1),
-            about="distinct by all words, in windows of 100",
+            about="distinct words divided by all words, in windows of 100",
             about_zh="以 100 词为窗口，不同词数与总词数之比的平均值",
             reach=Reach(PODEVAL_TEXTS, people=(0.63, 0.63), systems=(0.63, 0.72)),
         ),
     ),
     paper="PodEval",
     caution=(
-        "Senseless text wins: random letters score 1.0, and counting to 499 at the end lifts a script from 0.64 to "
-        "0.76. Texts below 100 tokens, or with hardly any function word, are not ranked."
+        "Nonsense wins: random letters score 1.0, and counting to 499 at the end raises a script from 0.64 to 0.76. "
+        "Texts of fewer than 100 tokens, or with hardly any function words, are not ranked."
     ),
-    intended_use="Comparing the vocabulary of scripts, whatever their length; not as a measure of quality.",
+    intended_use="Comparing the vocabulary of scripts of any length; not a measure of quality.",
     limitations=(
-        "Rare words raise it, right or wrong. Inflected forms count as words of their own, so that languages "
-        "are not comparable, and neither are tokenisers."
+        "Rare words raise it, whether used correctly or not. Inflected forms count as different words, so neither "
+        "languages nor tokenisers are comparable."
     ),
 )
 def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"] = "auto") -> Score:
@@ -56,7 +56,7 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
     Args:
         text: the words of a script, or plain text.
         window: tokens per window.
-        language: of the text; `auto` identifies it; see `podeval.text.language`.
+        language: language of the text; `auto` detects it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
     richness = lexical_diversity.mattr(tokens, window)

@@ -1,13 +1,13 @@
-"""A podcast as listeners experience it: seven questions of PodEval's questionnaire, 1 to 5, higher is better.
+"""How listeners experience a podcast: seven questions of PodEval's questionnaire, rated 1 to 5, higher is better.
 
-For each question, Q is the mean mark of the listeners, J what a judge reads in their reasons (one call a question over
-all systems), and the value is the mean of both, or Q alone where no J is at hand. `mos` is the mean over the six
-questions that every clip answers, with an interval by listener; music stands beside it. PodEval section 6. Listeners
-are left out who miscount the speakers, mark music where there is none, give a mark without a reason, or the same
-reason for most of their marks.
+For each question, Q is the mean rating of the listeners, and J is the rating that a judge infers from their written
+reasons (one call per question over all systems). The value is the mean of both, or Q alone if there is no J. `mos` is
+the mean over the six questions that apply to every clip, with an interval clustered by listener; music is reported
+separately. PodEval section 6. Listeners are excluded if they miscount the speakers, rate music where there is none,
+give ratings without a reason, or give the same reason for most of their ratings.
 
-Differs from the paper in not counting the music question where a clip has no music (there it is no mark, not a 3), nor
-in `mos` anywhere: with it, the same marks gave 3.71 with music and 4.00 without.
+Differs from the paper in not counting the music question for a clip without music (a missing rating rather than a 3),
+and in leaving it out of `mos` altogether: if included, the same ratings gave 3.71 with music and 4.00 without.
 """
 
 import hashlib
@@ -178,10 +178,10 @@ _ABOUT = {
     "quality": "audio quality",
     "expression": "how the speakers express themselves",
     "delivery": "how well the information is delivered",
-    "music": "whether music and effects help; none where there is no music",
+    "music": "whether music and effects help; none if there is no music",
     "engagement": "how engaging it is",
-    "full_episode": "wish to hear the whole episode",
-    "human_likeness": "whether people or a machine made it",
+    "full_episode": "interest in hearing the whole episode",
+    "human_likeness": "how human it sounds, rather than machine-made",
 }
 _ZH = {
     "quality": ("问卷：音质", "音频的质量"),
@@ -208,7 +208,7 @@ _ZH = {
             "higher",
             "",
             (1, 5),
-            about="mean over the six questions that every clip answers, music left out",
+            about="mean over the six questions that apply to every clip, without music",
             about_zh="每段录音都要回答的六个问题的平均分，不含音乐",
             zh="问卷 MOS",
             reach=Reach(
@@ -241,10 +241,10 @@ _ZH = {
         ),
     ),
     paper="PodEval",
-    intended_use="How a whole podcast is experienced, by questionnaire.",
+    intended_use="Assessing the experience of a whole podcast by questionnaire.",
     limitations=(
-        "Opinions of recruited listeners, with their expectations; questions are PodEval's, in English. "
-        "Answers on topics that a listener dislikes are lower for every system."
+        "These are opinions of recruited listeners with their own expectations; the questions are PodEval's, in "
+        "English. On topics that a listener dislikes, every system is rated lower."
     ),
 )
 def mos(
@@ -259,8 +259,8 @@ def mos(
     Args:
         system: its name.
         reference_answers: all answers, what is known of the clips, and J.
-        variant: default is the mean of Q and J; q is Q alone.
-        screening: leave out listeners who fail the checks.
+        variant: `default` is the mean of Q and J; `q` is Q alone.
+        screening: exclude listeners who fail the checks.
     """
     dropped = screen_answers(reference_answers.answers, reference_answers.clips) if screening else {}
     kept = [answer for answer in reference_answers.answers if answer.rater not in dropped]

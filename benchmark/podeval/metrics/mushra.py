@@ -1,12 +1,12 @@
-"""Naturalness as listeners mark it: the mean of a MUSHRA test, 0 to 100, higher is better.
+"""Naturalness as rated by listeners: the mean of a MUSHRA test, 0 to 100, higher is better.
 
-Mean over all marks of the listeners who pass the screening, with a 95 % interval clustered by listener. Listeners
-are kept if they put the low anchor last on over 90 % of the pages and the high anchor among the top two on over 50 %,
-and do not give one mark to all but the low anchor on more than half of the pages. PodEval section 5.
+The mean of all ratings by listeners who pass the screening, with a 95 % interval clustered by listener. Listeners pass
+if they place the low anchor last on more than 90 % of the pages and the high anchor among the top two on more than 50
+%, and do not give the same rating to everything but the low anchor on more than half of the pages. PodEval section 5.
 
-Differs from the paper in saying what it leaves open, a tie: the low anchor is last if nothing is below it, and a place
-is one more than the number of stimuli above; and in a rule of its own for the listener who marks all alike: the
-paper's two rules leave out its judge 20 already, and the box plot only confirms it.
+Differs from the paper in defining how ties are handled, which the paper leaves open: the low anchor is last if nothing
+is rated below it, and a rank is one more than the number of stimuli rated above. A third rule, for listeners who rate
+everything alike, is ours: the paper's two rules already exclude its judge 20, and the box plot only confirms it.
 """
 
 from podeval.errors import CannotScore
@@ -32,7 +32,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             "points",
             (0, 100),
             unreached=RELATIVE,
-            about="mean mark of the listeners who pass the screening",
+            about="mean rating by the listeners who pass the screening",
             about_zh="通过筛选的听众所打的平均分",
         ),
         Key(
@@ -41,7 +41,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             "points",
             (0, 100),
             unreached=RELATIVE,
-            about="lower end of its 95 % interval, clustered by listener",
+            about="lower end of the 95 % interval, clustered by listener",
             about_zh="95% 置信区间的下限，按听众聚类",
             zh="MUSHRA 下限",
         ),
@@ -51,16 +51,17 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             "points",
             (0, 100),
             unreached=RELATIVE,
-            about="upper end of the interval",
+            about="upper end of the 95 % interval",
             about_zh="95% 置信区间的上限",
             zh="MUSHRA 上限",
         ),
     ),
     paper="PodEval",
-    intended_use="Marks of listeners under a controlled design with anchors.",
+    intended_use="Rating naturalness with listeners in a controlled design with anchors.",
     limitations=(
-        "Listeners on the web have no common level, room or headphones; rules remove inattentive ones, and "
-        "with them some slow ones. Marks depend on what else is on the page: compare within one test."
+        "Listeners on the web do not share a playback level, room or headphones; the rules exclude inattentive "
+        "listeners, and some slow ones with them. Ratings depend on what else is on the page: compare only within one "
+        "test."
     ),
 )
 def mushra(
@@ -77,10 +78,10 @@ def mushra(
     Args:
         system: its name; the anchors HQ and LQ can be asked for too.
         reference_marks: all marks of the test, those of the anchors among them.
-        screening: leave out listeners who do not hear the anchors.
-        low_worst: share of pages on more than which the low anchor has to be last.
-        high_top: share of pages on more than which the high anchor has to be among the top two.
-        alike: largest share of pages on which all but the low anchor may have one mark.
+        screening: exclude listeners who do not recognise the anchors.
+        low_worst: share of pages that must be exceeded with the low anchor last.
+        high_top: share of pages that must be exceeded with the high anchor among the top two.
+        alike: largest share of pages on which everything but the low anchor may have the same rating.
     """
     verdicts = screen(reference_marks, MushraRules(low_worst, high_top, alike=alike)) if screening else []
     dropped = {verdict.rater: list(verdict.reasons) for verdict in verdicts if not verdict.kept}

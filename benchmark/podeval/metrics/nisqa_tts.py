@@ -1,22 +1,22 @@
-"""NISQA-TTS: how natural synthetic speech would sound to listeners, by the network of that name.
+"""NISQA-TTS: how natural synthetic speech would sound to listeners, as predicted by the network of that name.
 
-A mean opinion score of about 1 to 5, on the mel spectrogram up to 8 kHz at the recording's own rate (48 kHz at most),
-channels averaged. The mean over windows of 10 s side by side, the last one ending with the recording; higher is better.
-It learnt from the sentences of 16 listening tests, such as those of the Blizzard and Voice Conversion Challenges. The
-last step of its recurrent network decides, so that its mark depends on where in a window a fault lies: half a second of
-noise took 0 to 0.4 from a mark of 4.2. Speech resampled to another rate has a mark up to 0.1 away. The weights are not
-for commercial use (CC BY-NC-SA 4.0).
+A mean opinion score of about 1 to 5, computed from the mel spectrogram up to 8 kHz at the recording's own sampling rate
+(48 kHz at most), channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with
+the recording; higher is better. It was trained on the sentences of 16 listening tests, such as those of the Blizzard
+and Voice Conversion Challenges. The last step of its recurrent network determines the score, so that it depends on
+where in a window a fault lies: half a second of noise took 0 to 0.4 off a score of 4.2. Resampling the speech changes
+the score by up to 0.1. The weights may not be used commercially (CC BY-NC-SA 4.0).
 
-Compared with the package on the real weights, which lie in its repository: three recordings, within 1e-5. Of our
-samples, espeak-ng gets 1.7, Kokoro 4.2, a LibriVox reader 3.5, a meeting far from the microphone 2.2. Not tried against
-listeners.
+Checked against the package with the real weights, which are in its repository: three recordings agree within 1e-5. Of
+our samples, espeak-ng gets 1.7, Kokoro 4.2, a LibriVox reader 3.5, a meeting far from the microphone 2.2. Not yet
+compared with listeners.
 
 Source: Mittag and Möller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020; package
 `nisqa` 2.0 with `nisqa_tts.tar`.
 
-Differs from the package, which takes the whole file at once and up to 60 s, in windows: a recording of up to 10 s has
-its value. Windows with more than 60 % of silence are left out and counted. Where there is music the speech stem is
-rated. The package reads one channel of several where it is told which, and their mean otherwise, as here.
+Differs from the package, which processes the whole file at once and at most 60 s, in using windows: recordings of up to
+10 s have the same value. Windows with more than 60 % silence are left out and counted. Where there is music, the speech
+stem is rated. Of several channels, the package reads the one it is asked for, and otherwise their mean, as here.
 """
 
 from typing import Literal
@@ -52,8 +52,8 @@ HIGHEST_RATE = 48_000
     paper="ours",
     intended_use=("Comparing with papers that print NISQA-TTS; finding synthetic speech that sounds unnatural."),
     limitations=(
-        "Trained on short samples of synthesisers up to 2020. It depends on the rate of the recording, so "
-        "that systems of different rates are not comparable, and it hears neither content nor dialogue."
+        "Trained on short samples of synthesisers up to 2020. It depends on the sampling rate, so that systems with "
+        "different rates are not comparable, and it takes no account of content or dialogue."
     ),
 )
 def nisqa_tts(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:

@@ -1,23 +1,23 @@
-"""Pace: how fast, with what pauses, melody and dynamics people speak, and how much it wanders over the recording.
+"""Pace: how fast the speakers talk, with what pauses, melody and dynamics, and how much these vary over the recording.
 
-Syllables (English) or characters (Chinese) come from the words heard and their times, speech from voice activity, who
-speaks from diarisation. `speaking_rate` counts them per second from the first word to the last, `articulation_rate`
-per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the share of all pauses. `rate_cv` is
-the standard deviation over the mean of the articulation rate in windows of 20 s of speech every 10 s, lower is
-steadier; `rate_drift` its slope in syllables a second per 10 minutes. `f0_range` is how many semitones lie between the
-10th and 90th percentile of a speaker's fundamental frequency (pYIN of librosa, 60 to 500 Hz), `energy_range` how many
-dB between those of the level of its speech; both the mean over speakers by their time. The timeline has the course of
-rate, pauses, melody and dynamics with their drift; the notes have pauses within and between turns, each speaker's
-pitch, pauses so long that they may be seams (over 1 s and over 2.5 times the median pause), and as defects pauses that
-nobody would make and stretches at another pace (analysis/pace_defects.py).
-Less than 40 s of speech, and languages other than English and Chinese, are unscored. Only `rate_cv`
-has a direction, and a reading by a machine may be steadier than a good talk: read it as wandering, not as quality. A
-recogniser's missing words lower every rate; syllables are counted by a rule and not a dictionary; an octave error of
-the pitch widens `f0_range`, music under speech too where it is not separated.
+Syllables (English) or characters (Chinese) are counted in the timed transcript; speech comes from voice activity
+detection, and speakers from diarisation. `speaking_rate` counts them per second from the first word to the last,
+`articulation_rate` per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the share of all
+pauses. `rate_cv` is the standard deviation of the articulation rate divided by its mean, in windows of 20 s of speech
+every 10 s; lower is steadier. `rate_drift` is its slope in syllables per second per 10 minutes. `f0_range` is the
+distance in semitones between the 10th and 90th percentile of a speaker's fundamental frequency (librosa's pYIN, 60 to
+500 Hz), and `energy_range` the corresponding distance in dB for the level of the speech; both are averaged over
+speakers, weighted by their time. The timeline shows rate, pauses, melody and dynamics with their drift. The notes give
+pauses within and between turns, each speaker's pitch, and pauses so long that they may be joins between pieces (over 1
+s and over 2.5 times the median pause); unnatural pauses and stretches at a different pace are listed as defects
+(analysis/pace_defects.py). Less than 40 s of speech, and languages other than English and Chinese, are unscored. Only
+`rate_cv` has a direction, and a reading by a machine may be steadier than a good talk: read it as variation, not as
+quality. Words missed by the recogniser lower every rate; syllables are counted by rules, not with a dictionary; octave
+errors in pitch tracking widen `f0_range`, and so does music under speech that is not separated.
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014, by librosa.
 
-Differs from the papers in being there: none of them measures pace.
+Differs from the papers, none of which measures pace.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ _LANGUAGES = ("en", "zh")
             (0, None),
             title="Pace variation",
             unreached=NEW,
-            about="how much the rate wanders",
+            about="how much the speaking rate varies",
             about_zh="语速波动的大小",
             zh="语速波动",
         ),
@@ -100,7 +100,7 @@ _LANGUAGES = ("en", "zh")
             "informative",
             "per second per 10 min",
             title="Pace drift",
-            about="how much faster it becomes",
+            about="how much faster the speech becomes over time",
             about_zh="语速逐渐变快的程度",
             zh="语速漂移",
         ),
@@ -110,7 +110,7 @@ _LANGUAGES = ("en", "zh")
             "per second",
             (0, None),
             title="Articulation rate",
-            about="syllables or characters of speech",
+            about="syllables or characters, pauses excluded",
             about_zh="语音部分的音节数或字数",
             zh="发音速率",
         ),
@@ -141,8 +141,8 @@ _LANGUAGES = ("en", "zh")
     only_for="40 s of speech or more",
     intended_use="Finding systems that hurry, drag or drift.",
     limitations=(
-        "What speed is right depends on language, genre and speaker; only evenness has a direction. Syllables "
-        "are estimated from spelling in English."
+        "The right speed depends on language, genre and speaker; only evenness has a direction. English syllables are "
+        "estimated from spelling."
     ),
 )
 def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:

@@ -1,18 +1,19 @@
-"""PAM: whether sound is clear or noisy, as a model that knows sounds and their descriptions hears it.
+"""PAM: whether sound is clear or noisy, according to a model trained on sounds and their descriptions.
 
-Two prompts are compared with every chunk of 7 s: a softmax over the two similarities, and of it the share of the
-good prompt; the score is the mean over the chunks. 0 to 1, higher is better. `pam_avg` averages the scores of two
-pairs of prompts and `pam_avgsim` the similarities of two good and two bad prompts before the softmax. Any sound can
-be scored, speech, music or a mix. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the channels.
+Every chunk of 7 s is compared with two prompts, one good and one bad. A softmax over the two similarities gives the
+share of the good prompt, and the score is the mean over chunks; 0 to 1, higher is better. `pam_avg` averages the scores
+of two pairs of prompts and `pam_avgsim` the similarities of two good and two bad prompts before the softmax. Any sound
+can be scored, speech, music or a mix. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the
+channels.
 
-Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale,
-and the prompts end in full stops. Differs from that code in scoring all of a recording by default (its chunks, the
-last one ending with the recording), in mixing channels, and in the resampler (SoX HQ in place of torchaudio's
-windowed sinc of 6 zero crossings), which a file at 44.1 kHz does not need. `variant` gives the others' ways:
+Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
+the prompts end in full stops. Differs from that code in scoring all of a recording by default (its chunks, the last one
+ending with the recording), in mixing channels, and in the resampler (SoX HQ instead of torchaudio's windowed sinc with
+6 zero crossings), which files at 44.1 kHz do not need. `variant` selects how others compute it:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values lie close to 0.5.
 - `repro`: the first 7 s only, the public code's default.
-- `msclap`: channels one after the other in time, as the public code reads them.
+- `msclap`: channels joined one after the other in time, as the public code reads them.
 - `naive`: the cosine with the good prompt alone (−1 to 1), which the paper shows not to follow listeners.
 """
 
@@ -58,7 +59,7 @@ Floats = NDArray[np.float64]
             "pam",
             "higher",
             bounds=(0, 1),
-            about="quality by one pair of opposite prompts",
+            about="quality according to one pair of opposite prompts",
             about_zh="用一对含义相反的提示得出的质量",
             reach=Reach(PAM_READERS, systems=(0.81, 0.9)),
         ),
@@ -67,7 +68,7 @@ Floats = NDArray[np.float64]
             "higher",
             bounds=(0, 1),
             unreached=VARIANT,
-            about="mean of the scores by two pairs",
+            about="mean of the scores from two pairs of prompts",
             about_zh="两对提示所得分数的平均值",
             zh="PAM（得分平均）",
         ),
@@ -76,7 +77,7 @@ Floats = NDArray[np.float64]
             "higher",
             bounds=(0, 1),
             unreached=VARIANT,
-            about="score by the mean similarities of two pairs",
+            about="score from the mean similarities of two pairs of prompts",
             about_zh="按两对提示的平均相似度计算的分数",
             zh="PAM（相似度平均）",
         ),
@@ -85,8 +86,8 @@ Floats = NDArray[np.float64]
     paper="PAM",
     intended_use="Screening for audible noise and artefacts in any sound, music included.",
     limitations=(
-        "Two text prompts decide: it hears what its captions called clear or noisy. Not trained to rate "
-        "speech; long recordings are judged by windows of some seconds."
+        "Two text prompts decide the score: it reflects what the captions in its training data call clear or noisy. It"
+        " was not trained to rate speech, and long recordings are judged in windows of a few seconds."
     ),
 )
 def pam(recording: Recording, *, variant: Variant = "default", prompts: str = "") -> Score:
@@ -94,8 +95,8 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
 
     Args:
         recording: any sound, 44.1 kHz.
-        variant: `default`, or another's way: `paper`, `repro`, `msclap`, `naive`.
-        prompts: own prompts, the good one first, a vertical bar between the two; they have no averages.
+        variant: `default`, or one of `paper`, `repro`, `msclap` and `naive`.
+        prompts: your own prompts, the good one first, separated by a vertical bar; the averages are then not computed.
     """
     good, bad = _parse_prompts(prompts) if prompts else (GOOD, BAD)
     recording.require_sound(SHORTEST)

@@ -1,12 +1,13 @@
-"""Prosodic coherence: whether long speech is joined, stressed and intoned as a person would, by a judge that hears it.
+"""Prosodic coherence: whether phrasing, stress and intonation of long speech are those of a person, rated by a judge
+that listens to it.
 
-Score from 1 to 5 in halves, the mean over ten seeded runs, higher is better; the standard deviation over runs is
-`spread`. Runs are drawn at temperature 1, without which they would all be one. An item has a value only when every run
-was answered. LFS-Bench, section 3.
+A score from 1 to 5 in half points, averaged over ten seeded runs; higher is better. `spread` is the standard deviation
+over runs. The judge is sampled at temperature 1; otherwise all runs would be the same. An item has a value only if
+every run was answered. LFS-Bench, section 3.
 
-Differs from the paper in the prompt's wording, and in taking any judge that hears: the paper's own, SpeechJudge, was
-trained to compare two clips on a scale to 10. Printed aids: a difference above 1 is plain to hear, from 4 on speech is
-competent, from 4.5 on like a person's.
+Differs from the paper in the wording of the prompt, and in accepting any judge that listens to audio: the paper's own,
+SpeechJudge, was trained to compare two clips on a scale up to 10. The paper's guide to reading values: a difference
+above 1 is clearly audible, speech from 4 up is competent, and from 4.5 up it is like a person's.
 """
 
 import statistics
@@ -109,7 +110,7 @@ RATE = 16_000
             "higher",
             "",
             (1, 5),
-            about="the mean over runs",
+            about="mean over runs",
             about_zh="多次评审的平均分",
             zh="韵律连贯性",
             reach=Reach(LFS_JUDGED, people=(3.95, 4.04), systems=(3.41, 3.83)),
@@ -129,11 +130,11 @@ RATE = 16_000
     asks=JudgeUse(
         prompts=lambda _: (HEAR,), sampling=lambda chosen: {"temperature": chosen["temperature"], "top_p": None}
     ),
-    intended_use="Comparing systems over many texts, by one judge that hears.",
+    intended_use="Comparing systems over many texts, using one judge that listens.",
     limitations=(
-        "Audio judges are new: their agreement with listeners on prosody is weak, and some hear mostly the "
-        "words. Breath and hesitations are rewarded as signs of life, faked or not. Half points are not "
-        "anchored."
+        "Audio judges are new: their agreement with listeners on prosody is weak, and some attend mostly to the words."
+        " Breaths and hesitations are rewarded as signs of life, whether genuine or not. Half points have no "
+        "description of their own."
     ),
 )
 def prosodic_coherence(
@@ -149,9 +150,9 @@ def prosodic_coherence(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
-        runs: how often the judge is asked, with seeds from 0 on.
-        temperature: at which the judge's answers are drawn.
-        source: `auto` judges the speech stem where there is music; `mix` the recording as it is.
+        runs: how many times the judge is asked, with seeds counting from 0.
+        temperature: temperature at which the judge's answers are sampled.
+        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)

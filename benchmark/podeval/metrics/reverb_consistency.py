@@ -1,19 +1,21 @@
-"""Reverb consistency: whether a recording sounds as if made in one room from beginning to end.
+"""Reverb consistency: whether a recording sounds as if it was made in one room from beginning to end.
 
-Spread, over windows of 3 s every 2 s, of the speech-to-reverberation modulation energy ratio (SRMR); 0 upwards, lower
+The spread of the speech-to-reverberation modulation energy ratio (SRMR) over windows of 3 s every 2 s; 0 or more, lower
 is more consistent. `reverb_consistency` is the paper's population standard deviation. It shrinks with the mean of SRMR,
-so that a system wins by reverberating everything; it is shown and not ranked. `reverb_consistency_cv` ranks: the
-standard deviation by the mean (coefficient of variation). `reverb_consistency_norm` is the spread of normalised SRMR,
-which depends less on the voice. Windows of which more than 60 % is not speech are left out and counted in the notes.
-`srmr` is the mean over the same windows: higher is drier, but it moves with the voice and its tempo too. For the same
-reason a change of voice raises the spread about as far as a change of room.
+so that a system could win by adding reverberation everywhere; it is shown but not ranked. Systems are ranked by
+`reverb_consistency_cv`, the standard deviation divided by the mean (coefficient of variation).
+`reverb_consistency_norm` is the spread of normalised SRMR, which depends less on the voice. Windows with more than 60 %
+non-speech are left out and counted in the notes. `srmr` is the mean over the same windows: higher is drier, but it also
+depends on the voice and its tempo. For the same reason a change of voice raises the spread about as much as a change of
+room.
 
 Source: LFS-Bench, section 3 and appendix C.2; SRMR by Falk, Zheng and Chan, IEEE TASLP 2010, as in SRMRpy; 16 kHz, mean
 of the channels.
 
-Differs from the paper, which has no public code, only in what it leaves open: SRMRpy's default of fast gammatonegram
-envelopes, not normalised (`mode="slow"` takes Hilbert envelopes, `norm=True` the normalised form; the three have
-different scales), and the sampling rate of speech models instead of 24 kHz first (`variant="lfs"`).
+Differs from the paper, which has no public code, only in details that it leaves open: SRMRpy's default of fast
+gammatonegram envelopes without normalisation (`mode="slow"` uses Hilbert envelopes and `norm=True` the normalised form;
+the three have different scales), and resampling directly to the rate of speech models rather than to 24 kHz first
+(`variant="lfs"`).
 """
 
 from functools import partial
@@ -50,7 +52,7 @@ WINDOW, STRIDE = 3.0, 2.0
             "",
             (0, None),
             unreached=NEW,
-            about="spread of SRMR over time by its mean: how much the room changes",
+            about="spread of SRMR over time divided by its mean: how much the room seems to change",
             about_zh="SRMR 随时间的波动除以均值，即房间感变化的大小",
             zh="混响一致性（变异系数）",
         ),
@@ -59,7 +61,7 @@ WINDOW, STRIDE = 3.0, 2.0
             "lower",
             "",
             (0, None),
-            about="the paper's: spread of SRMR, which reverberating everything lowers",
+            about="the paper's value: spread of SRMR, which reverberation throughout would lower",
             about_zh="论文的定义：SRMR 的波动，整段都加混响反而会降低",
             zh="混响一致性",
             reach=Reach(CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded"),
@@ -71,7 +73,7 @@ WINDOW, STRIDE = 3.0, 2.0
             "",
             (0, None),
             title="Reverb consistency, normalised",
-            about="the same of normalised SRMR, depending less on the voice",
+            about="the same for normalised SRMR, which depends less on the voice",
             about_zh="归一化 SRMR 的波动，受嗓音影响较小",
             zh="混响一致性（归一化）",
             reach=Reach(CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded"),
@@ -83,7 +85,7 @@ WINDOW, STRIDE = 3.0, 2.0
             "",
             (0, None),
             title="SRMR",
-            about="mean SRMR: how dry the speech sounds, higher is drier",
+            about="mean SRMR: how dry the speech sounds (higher is drier)",
             about_zh="SRMR 的平均值：越高，混响越少",
             reach=Reach(CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded"),
         ),
@@ -91,13 +93,14 @@ WINDOW, STRIDE = 3.0, 2.0
     needs=speech_track.NEEDS,
     paper="LFS-Bench",
     caution=(
-        "A hall of 2 s over everything takes the paper's spread of one voice from 0.93 to 0.27, and the coefficient of "
-        "variation from 0.12 to 0.19 (of whispers: 1.23 to 0.09, and 0.10 to 0.07). Low means alike, not good."
+        "Adding a hall of 2 s throughout takes the paper's spread from 0.93 to 0.27 for one voice, and the coefficient"
+        " of variation from 0.12 to 0.19 (for whispers: 1.23 to 0.09, and 0.10 to 0.07). A low value means consistent,"
+        " not good."
     ),
-    intended_use="Whether a long synthesis keeps one room, as chunked systems often do not.",
+    intended_use="Checking whether a long synthesis stays in one room; systems that generate in chunks often do not.",
     limitations=(
-        "Music and noise under speech are heard as room. Dry recordings have almost no reverberation, and the "
-        "ratio of two small numbers wanders; see the study on distortions for what it can tell."
+        "Music and noise under speech are mistaken for room sound. Dry recordings have almost no reverberation, and "
+        "the ratio of two small numbers is unstable; the distortion study shows what the metric can tell."
     ),
 )
 def reverb_consistency(
@@ -113,9 +116,10 @@ def reverb_consistency(
     Args:
         recording: speech of at least 5 s, which is two windows; channels are averaged, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        mode: `fast` takes envelopes from a gammatonegram; `slow` Hilbert envelopes, twenty times slower.
-        norm: normalised SRMR for all values: modulation energies held to a range of 30 dB, and bands up to 30 Hz.
-        variant: `lfs` goes through 24 kHz first, as the paper has all audio.
+        mode: `fast` uses envelopes from a gammatonegram; `slow` uses Hilbert envelopes and takes twenty times as long.
+        norm: use normalised SRMR for all values: modulation energies limited to a range of 30 dB, and bands
+            up to 30 Hz.
+        variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
     """
     recording.require_sound(WINDOW + STRIDE)
     track = recording.speech_track(source)

@@ -1,13 +1,13 @@
-"""Real-time factor (RTF): how long a system works for a second of audio.
+"""Real-time factor (RTF): how long a system takes to generate a second of audio.
 
-Seconds of generation, without loading models, divided by seconds of audio; both summed over the pieces of the log.
-0 and more, lower is better, below 1 is faster than listening. LFS-Bench, appendix F.1.
-`speech_rtf` counts seconds of speech alone, so that pauses do not pay; `p50` and `p95` are percentiles of the RTF of
-the pieces. Of what was streamed, `time_to_first_audio` is the median time until it began to play, and `underrun` the
-longest stall; each None where the log does not say. Work that took 0 seconds is refused.
-Figures from different hardware are different protocols: name yours by `hardware`.
+Seconds of generation, excluding the loading of models, divided by seconds of audio; both are summed over the pieces in
+the log. 0 or more, lower is better; below 1, audio is generated faster than it plays. LFS-Bench, appendix F.1.
+`speech_rtf` counts only seconds of speech, so that pauses do not help; `p50` and `p95` are percentiles over the pieces.
+For streamed pieces, `time_to_first_audio` is the median time until playback could begin, and `underrun` the longest
+stall; each is None if the log does not record it. Logs that claim 0 seconds of work are refused. Values from different
+hardware belong to different protocols: name yours with `hardware`.
 
-Differs from the paper in taking every piece of a run together, so that long pieces count for more than short ones.
+Differs from the paper in pooling all pieces of a run, so that long pieces count for more than short ones.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ UNSTATED = "unstated"
             "lower",
             "s/s",
             (0, None),
-            about="seconds of work for a second of audio",
+            about="seconds of computation per second of audio",
             about_zh="每生成一秒音频所用的秒数",
             zh="实时率",
             reach=Reach(LFS_SPEED, systems=(0.17, 3.8)),
@@ -46,7 +46,7 @@ UNSTATED = "unstated"
             (0, None),
             title="RTF of speech",
             unreached=HARDWARE,
-            about="the same for a second of speech",
+            about="the same per second of speech",
             about_zh="每生成一秒语音所用的秒数",
             zh="语音实时率",
         ),
@@ -79,7 +79,7 @@ UNSTATED = "unstated"
             (0, None),
             title="Time to first audio",
             unreached=HARDWARE,
-            about="until a stream begins to play",
+            about="time until a stream can begin to play",
             about_zh="到流式音频开始播放为止的时间",
             zh="首音时间",
         ),
@@ -90,20 +90,21 @@ UNSTATED = "unstated"
             (0, None),
             title="Longest stall",
             unreached=HARDWARE,
-            about="the longest time for which a stream stalls",
+            about="the longest stall of a stream",
             about_zh="流式播放中最长的一次卡顿",
             zh="最长卡顿",
         ),
     ),
     paper="LFS-Bench",
     caution=(
-        "Silence at the end makes it lower (a minute of it after a minute of speech halves it): `speech_rtf` counts "
-        "speech alone. A log that the submitter wrote is another protocol and ranks with none of ours."
+        "Silence at the end lowers it (a minute of silence after a minute of speech halves it); `speech_rtf` counts "
+        "only speech. A log supplied by a submitter belongs to another protocol and is not ranked with our "
+        "measurements."
     ),
     intended_use="Comparing the speed of systems on one kind of machine.",
     limitations=(
-        "Hardware, load, batch size and warm-up decide it: the protocol names the hardware class and no more. "
-        "A log supplied by a submitter is never ranked beside one that was measured here."
+        "It depends on hardware, load, batch size and warm-up, of which the protocol records only the hardware class. "
+        "A log supplied by a submitter is never ranked with one that was measured here."
     ),
 )
 def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
@@ -111,7 +112,7 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
 
     Args:
         generation_log: what was generated, and in what time.
-        hardware: what it ran on, such as `1 × A100`; part of the protocol.
+        hardware: the hardware it ran on, such as `1 × A100`; part of the protocol.
     """
     if hardware != UNSTATED and generation_log.hardware not in (None, hardware):
         raise BadInput(f"the generation log names {generation_log.hardware}, not {hardware}")

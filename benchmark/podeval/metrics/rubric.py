@@ -1,17 +1,20 @@
-"""Rubric: how many criteria the answers of a spoken dialogue system meet.
+"""Rubric: how many of its criteria the answers of a spoken dialogue system meet.
 
-A judge decides each criterion with 1 or 0, on three levels: general, of the dimension (semantic, paralinguistic,
-ambient), of the sample. The value of a dialogue is 100 times the mean over its criteria, 0 to 100, higher is better;
-beside it stand the levels, the dialogue's dimension, `capability.…`, `scenario.…`, and `turn_1` and so on where
-criteria were written for the dialogue cut off at a turn. The judge hears the recordings or reads transcripts with
-sounds and tones in brackets: two protocols. MTalk-Bench, section 5.2.
+A judge answers each criterion with 1 or 0. Criteria have three levels: general, specific to the dimension (semantic,
+paralinguistic, ambient), and specific to the sample. The value of a dialogue is 100 times the mean over its criteria, 0
+to 100, higher is better. Values are also given for each level, for the dialogue's dimension, for `capability.…` and
+`scenario.…`, and for turns (`turn_1` and so on) where criteria were written for the dialogue up to that turn. The judge
+either listens to the recordings or reads transcripts with sounds and tones in brackets; these are two protocols.
+MTalk-Bench, section 5.2.
 
-`no_occasion` says what becomes of a criterion for which the dialogue gives no occasion: `judged` leaves it to the
-judge, as the paper's prompts do; `met` counts it, as its form for people does ("when an opportunity was present").
+`no_occasion` determines how a criterion is scored if the dialogue gives no occasion for it: `judged` leaves it to the
+judge, as the paper's prompts do; `met` counts it as met, as the paper's form for people does ("when an opportunity was
+present").
 
-Differs from the paper's printed figures, which are pooled over criteria where its formulas 3 and 4 take the mean over
-dialogues of the mean over criteria (`variant="mtalk"` pools, and draws at temperature 0.1); each verdict comes with a
-reason, and a criterion for which the dialogue gives no occasion counts as met, which the paper does not say.
+Differs from the paper's printed figures, which are pooled over criteria, although its formulas 3 and 4 take the mean
+over dialogues of the mean over criteria (`variant="mtalk"` pools, and samples at temperature 0.1). Each verdict comes
+with a reason, and a criterion for which the dialogue gives no occasion counts as met, a case that the paper does not
+mention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -225,7 +228,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             unreached=PART,
-            about="criteria for every dialogue",
+            about="criteria that apply to every dialogue",
             about_zh="适用于每段对话的标准",
             zh="评分细则：通用",
         ),
@@ -255,7 +258,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             unreached=PART,
-            about="all criteria, dialogues about what is meant",
+            about="all criteria, in dialogues about meaning",
             about_zh="考察语义的对话的全部标准",
             zh="评分细则：语义",
         ),
@@ -265,7 +268,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             unreached=PART,
-            about="all criteria, dialogues about how things are said",
+            about="all criteria, in dialogues about the manner of speaking",
             about_zh="考察说话方式的对话的全部标准",
             zh="评分细则：副语言",
         ),
@@ -275,22 +278,22 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             unreached=PART,
-            about="all criteria, dialogues about the sounds around",
+            about="all criteria, in dialogues about surrounding sounds",
             about_zh="考察环境声音的对话的全部标准",
             zh="评分细则：环境声",
         ),
     ),
     paper="MTalk-Bench",
     caution=(
-        "A transcript that the system wrote itself is its own claim: what it puts in brackets is shown to the judge as "
-        "quoted words, and counted in the notes (`brackets_claimed`)."
+        "A transcript written by the system itself is only a claim: text in brackets is shown to the judge as quoted "
+        "words, and counted in the notes (`brackets_claimed`)."
     ),
     needs=("transcriber",),
     asks=JudgeUse(prompts=_prompts, sampling=_sampling),
     intended_use="Comparing spoken dialogue systems by yes-or-no criteria written for each dialogue.",
     limitations=(
-        "Criteria are written by a language model and judged by one; where a dialogue gives no occasion for a "
-        "criterion it is met, which flatters passive systems. From a transcript, tone of voice is not heard."
+        "Criteria are both written and judged by language models; a criterion for which a dialogue gives no occasion "
+        "counts as met, which flatters passive systems. A transcript does not convey tone of voice."
     ),
 )
 def rubric(
@@ -305,10 +308,11 @@ def rubric(
 
     Args:
         dialogue: what the user and the system say, with the criteria.
-        modality: `transcript` is read, `audio` is heard.
-        variant: `mtalk` pools over criteria, as the printed figures are, at the temperature of the public code.
-        no_occasion: what a criterion without an occasion counts: `judged` as the judge decides, `met` as met.
-        transcripts: `claimed` has the system's own words read, marked as its claim; `heard` what is heard in its audio.
+        modality: `transcript` is read by the judge, `audio` is listened to.
+        variant: `mtalk` pools over criteria, like the printed figures, at the temperature of the public code.
+        no_occasion: how a criterion without an occasion counts: `judged` as the judge decides, `met` as met.
+        transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` one of its
+            audio.
     """
     if modality == "transcript" and transcripts == "heard":
         dialogue = dialogue.transcribe_answers()

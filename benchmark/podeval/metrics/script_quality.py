@@ -1,14 +1,14 @@
-"""Script quality: how good a podcast script is to listen to, by eleven items in three dimensions.
+"""Script quality: how good a podcast script is to listen to, rated on eleven items in three dimensions.
 
 Substance (content, argument, information, views, warmth) 45 points, narrative (opening, structure, rhythm, ending) 30,
-naturalness (spoken language, vividness) 25; their sum is the value, 0 to 100, higher is better. Every item needs
-passages that stand in the script word for word, and sums are checked; an answer that fails either is asked again, and
-an item without a good answer is unscored. PodBench, stage 2.
+naturalness (spoken language, vividness) 25; their sum is the value, 0 to 100, higher is better. Every item must be
+supported by passages quoted word for word from the script, and sums are checked; if an answer fails either check, the
+judge is asked again, and an item without a valid answer is unscored. PodBench, stage 2.
 
-Differs from the paper in judging the whole script at temperature 0. Its code cuts a script at 16,000 characters, which
-takes away the ending that item 9 judges, and draws at temperature 1 (`variant="podbench"`); it adds up what the judge
-says of dimensions without looking at their items. Item 10 is worth 15 points, which the printed sum needs, not 12.
-`weights="uniform"` is the baseline of the paper's table 4: every item counts the same.
+Differs from the paper in judging the whole script at temperature 0. The paper's code cuts a script at 16,000
+characters, which removes the ending that item 9 judges, and samples at temperature 1 (`variant="podbench"`); it adds up
+the judge's totals for the dimensions without checking their items. Item 10 is worth 15 points, as the printed sum
+requires, not 12. `weights="uniform"` is the baseline of the paper's Table 4: every item has the same weight.
 """
 
 import re
@@ -310,7 +310,7 @@ def _evidence(script: Script) -> Callable[[Any], None]:
             "higher",
             "points",
             (0, 100),
-            about="the three together",
+            about="sum of the three dimensions",
             about_zh="三个维度的总分",
             zh="脚本质量",
             reach=Reach(PODBENCH, systems=(63.3, 69.6)),
@@ -348,11 +348,11 @@ def _evidence(script: Script) -> Callable[[Any], None]:
     ),
     paper="PodBench",
     asks=JudgeUse(prompts=lambda _: (QUALITY,), sampling=sampling),
-    intended_use="Ranking script writers over many requests, with one judge for all of them.",
+    intended_use="Ranking systems that write scripts over many requests, using one judge for all of them.",
     limitations=(
-        "One model's taste: its bands punish greetings and slow openings, which some genres want. Judges are "
-        "known to favour long, literary and their own family's texts. Values of two judges are not "
-        "comparable."
+        "It reflects the taste of one model: its scale penalises greetings and slow openings, which some genres call "
+        "for. Judges are known to favour long texts, literary texts and those of their own model family. Values from "
+        "two judges are not comparable."
     ),
 )
 def script_quality(
@@ -365,8 +365,8 @@ def script_quality(
 
     Args:
         script: what is judged.
-        variant: `podbench` cuts the script and draws answers as the paper does.
-        weights: `podbench` takes the points as they are; `uniform` counts every item the same.
+        variant: `podbench` cuts the script and samples answers as the paper does.
+        weights: `podbench` uses the points as they are; `uniform` gives every item the same weight.
     """
     text, cut = cut_script(script, variant)
     reviewed = yield from review(script, text)

@@ -1,15 +1,16 @@
 """Semantic diversity (Sem-Div): how far the parts of a text differ in meaning.
 
-The text is cut into windows of 100 tokens, end to end; a sentence encoder turns each into a vector; the score is the
-mean over all pairs of windows of 1 − cosine. Range 0 to 2, higher is more diverse; texts on one topic lie near 0.1
-with BERT, higher with encoders made to tell texts apart, so figures of different encoders are not comparable. The
-windows' tokens are joined by spaces, in Chinese by nothing. What is left after the last whole window is not looked at.
+The text is cut into consecutive windows of 100 tokens, and a sentence encoder turns each into a vector; the score is
+the mean of 1 − cosine over all pairs of windows. Range 0 to 2, higher is more diverse. Texts on one topic lie near 0.1
+with BERT and higher with encoders trained to tell texts apart, so values of different encoders are not comparable. The
+tokens of a window are joined by spaces, in Chinese without. Tokens after the last whole window are ignored.
 
-Source: PodEval section 4; the reference profile has its encoders, BERT base (English, Chinese), first token's vector.
+Source: PodEval section 4; the reference profile uses its encoders, BERT base (English, Chinese), with the vector of the
+first token.
 
-Differs from the public code, which drops the last whole window where the text ends with it and scores a text of fewer
-than two windows 0, where this is unscored (`variant="podeval"` does both; published figures need the reference
-profile's BERT as well), and which tokenises Chinese as English. Other languages are unscored.
+Differs from the public code, which drops the last whole window if the text ends with it, gives a text of fewer than two
+windows a score of 0 where we leave it unscored (`variant="podeval"` does both; reproducing published values also
+requires the reference profile's BERT), and tokenises Chinese as English. Other languages are unscored.
 """
 
 from typing import Literal
@@ -50,10 +51,10 @@ WINDOW = 100
     needs=("sentence_encoder",),
     paper="PodEval",
     only_for="a text of two hundred words or more",
-    intended_use="Comparing scripts on the same topic by how far they range.",
+    intended_use="Comparing how widely scripts on the same topic range.",
     limitations=(
-        "A text that wanders off its topic scores higher than one that stays on it. The encoder was trained "
-        "on written English, and its idea of meaning is that of its data; other languages but Chinese are "
+        "A text that wanders off its topic scores higher than one that stays on it. The encoder was trained on written"
+        " English and knows meaning only as it appears in that data; languages other than English and Chinese are "
         "unscored."
     ),
 )
@@ -67,9 +68,9 @@ def semantic_div(
 
     Args:
         passage: the words of a script, or plain text, at least 200 tokens.
-        variant: `default` uses every whole window; `podeval` drops the last where the text ends with it, and
-            scores fewer than two 0.
-        language: of the text; `auto` identifies it; see `podeval.text.language`.
+        variant: `default` uses every whole window; `podeval` drops the last if the text ends with it, and scores
+            fewer than two as 0.
+        language: language of the text; `auto` detects it; see `podeval.text.language`.
     """
     tokens, spoken = read_tokens(passage.text, language)
     if spoken == "other":

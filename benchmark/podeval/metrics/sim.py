@@ -1,18 +1,19 @@
 """Speaker similarity (SIM): whether the speakers have the voices they were given.
 
-Of every speaker, the cosine between the mean embedding of its speech and that of its reference recording (windows of
-3 s every 2 s, both; those of which more than 60 % is not speech are left out, those of the recording counted); the
-mean over speakers. Range −1 to 1, higher is better. PodEval, section 5. With a script, speakers are matched by name
-and their turns come from aligning its words; without one, diarisation finds the speakers, and references are
-assigned to them so that total similarity is largest. That favours the system, so it is a separate protocol. The words
-are transcribed in the script's language, which the transcriber decides on where it is neither English nor Chinese. A
-single reference without a name is for a recording of one voice; one with a name is for the speaker of that name, or
-without a script for the most similar one. The notes say how many speakers were found and asked for, the timeline how
-alike every window is to its speaker's reference; `worst_window` is the lowest of these, `low_windows` their 10th
-percentile. A recording that plays its reference back is not ranked (`reference_played` in the notes).
+For each speaker, the cosine between the mean embedding of their speech and that of their reference recording; the value
+is the mean over speakers. Both use windows of 3 s every 2 s; windows with more than 60 % non-speech are left out, and
+those of the recording are counted in the notes. Range −1 to 1, higher is better. PodEval, section 5. With a script,
+speakers are matched by name and their turns come from aligning the words of the script; without one, diarisation finds
+the speakers, and references are assigned to them so that the total similarity is largest. That favours the system, so
+it is a separate protocol. The words are transcribed in the language of the script, which the transcriber detects if it
+is neither English nor Chinese. A single reference without a name is meant for a recording of one voice; one with a name
+belongs to the speaker of that name, or without a script to the most similar speaker. The notes give the numbers of
+speakers found and expected, and the timeline the similarity of every window to its speaker's reference; `worst_window`
+is the lowest of these and `low_windows` their 10th percentile. A recording that plays back its reference is not ranked
+(`reference_played` in the notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
-similar reference, and then fails.
+similar reference, and then stops with an error.
 """
 
 from dataclasses import replace
@@ -42,7 +43,7 @@ from podeval.text.script import Script
             "higher",
             "cosine",
             (-1, 1),
-            about="likeness of each speaker to its reference voice",
+            about="similarity of each speaker to the reference voice",
             about_zh="每位说话人与其参考声音的相似度",
             reach=Reach(STUDY, people=(0.92, 0.95), systems=(0.93, 0.96), profile="embedded"),
         ),
@@ -52,7 +53,7 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             unreached=VARIANT,
-            about="likeness of the least alike 3 s",
+            about="similarity of the least similar 3 s",
             about_zh="最不相似的 3 秒片段的相似度",
             zh="SIM 最差窗口",
         ),
@@ -62,7 +63,7 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             unreached=VARIANT,
-            about="10th percentile of the windows' likeness",
+            about="10th percentile of the similarity of windows",
             about_zh="各窗口相似度的第 10 百分位",
             zh="SIM 低分窗口",
         ),
@@ -70,15 +71,14 @@ from podeval.text.script import Script
     needs=NEEDS,
     paper="PodEval",
     caution=(
-        "The mean is blunt: a wrong voice for half of the time has 0.80 where the right one has 0.87. Without a script "
-        "it cannot tell exchanged voices; read `low_windows` and `speaker_attribution` beside it."
+        "The mean is insensitive: a wrong voice for half of the time scores 0.80 where the right one scores 0.87. "
+        "Without a script it cannot detect swapped voices; read `low_windows` and `speaker_attribution` as well."
     ),
-    intended_use="Whether cloned voices are the reference voices, for systems that take references.",
+    intended_use="Checking whether cloned voices match the reference voices, for systems that take references.",
     limitations=(
-        "The encoder hears channel and room as well as voice: a clean copy of a noisy reference scores lower. "
-        "It was trained mostly on English and on celebrities' interviews, and separates some groups of "
-        "speakers better than others. A high value says nothing of consent; clone only voices whose owners "
-        "agreed."
+        "The encoder captures channel and room as well as voice: a clean copy of a noisy reference scores lower. It "
+        "was trained mostly on English and on interviews with celebrities, and separates some groups of speakers "
+        "better than others. A high value says nothing about consent; clone only voices whose owners have agreed."
     ),
 )
 def sim(

@@ -1,18 +1,18 @@
 """Speech-to-music ratio (SMR): whether speech can be heard over the music under it.
 
-Speech and accompaniment are separated, and the loudness of both (ITU-R BS.1770-4, at the separator's rate, over the
-real channel layout) is compared in every segment of speech of at least 3 s: SMR is their difference in LU. `smr` is
-its mean over segments, `smr_score` the share of segments above 0, in which speech is louder. A segment is speech
-without a pause of more than 0.5 s; it counts where music is heard during at least half of it and the accompaniment
-reaches −60 LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling
-exponentially between 5 and 0 and above 30. With the embedded separator, the error on mixes of 0 to 10 LU is 0.6 LU in
-the median and 4.4 LU at worst, mostly upwards (docs/smr-accuracy.md). A rate below the separator's, 44.1 kHz, is
-refused unless upsampling is allowed, and then noted: of music, what lies above is missing.
+Speech and accompaniment are separated, and their loudness (ITU-R BS.1770-4, at the separator's sampling rate, over the
+actual channel layout) is compared in every segment of speech of at least 3 s: SMR is the difference in LU. `smr` is its
+mean over segments, and `smr_score` the share of segments above 0, where speech is louder. A segment is speech without a
+pause of more than 0.5 s; it counts if music is detected during at least half of it and the accompaniment reaches −60
+LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling exponentially between
+5 and 0 and above 30. With the embedded separator, the error on mixes of 0 to 10 LU has a median of 0.6 LU and a maximum
+of 4.4 LU, mostly upwards (docs/smr-accuracy.md). Sampling rates below the separator's 44.1 kHz are refused unless
+upsampling is allowed, which is then noted, because the higher frequencies of the music are missing.
 
 Source: PodEval, section 6 (results in 7.3), and its code.
 
-Differs from the public code, which takes every segment of speech, also where what is left beside it is a trace of the
-speech itself, and measures mono stems at 16 kHz (`variant="podeval"` does both).
+Differs from the public code, which measures every segment of speech, even if the accompaniment is only a residue of the
+speech itself, and uses mono stems at 16 kHz (`variant="podeval"` does both).
 """
 
 import math
@@ -58,7 +58,7 @@ Meter = Callable[[Span], float]
             "LU",
             ideal=(5, 30),
             unreached=VARIANT,
-            about="loudness of speech over that of the music under it, mean over segments",
+            about="how much louder speech is than the music under it, mean over segments",
             about_zh="语音比背景音乐响多少，取各段平均",
             zh="语音音乐比（SMR）",
         ),
@@ -67,7 +67,7 @@ Meter = Callable[[Span], float]
             "higher",
             "",
             (0, 1),
-            about="share of segments in which speech is the louder",
+            about="share of segments in which speech is louder",
             about_zh="语音比音乐响的片段所占比例",
             zh="SMR 得分",
             reach=Reach(PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
@@ -103,13 +103,13 @@ Meter = Callable[[Span], float]
     paper="PodEval",
     only_for="music under the speech",
     caution=(
-        "Music that cannot be heard has a high ratio: 5 to 30 LU is right, and `smr_reference` ranks. A bed 20 LU "
-        "under the speech reads 25 with the embedded separator."
+        "Inaudible music gives a high ratio: 5 to 30 LU is right, and systems are ranked by `smr_reference`. A music "
+        "bed 20 LU below the speech measures 25 with the embedded separator."
     ),
-    intended_use="Whether speech can be understood over the music of a mix.",
+    intended_use="Checking whether speech can be understood over the music in a mix.",
     limitations=(
-        "A separator divides the mix, and what it leaves of the voice in the music counts as music: see "
-        "docs/smr-accuracy.md. Foreground music without speech is not meant by it."
+        "The mix is split by a separator, and any residue of the voice in the music counts as music: see "
+        "docs/smr-accuracy.md. It does not apply to foreground music without speech."
     ),
 )
 def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
@@ -117,7 +117,8 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
     Args:
         recording: speech with music under at least some of it, one or two channels, 44.1 kHz.
-        variant: `standard` measures where there is music, by BS.1770; `podeval` everywhere, on mono stems at 16 kHz.
+        variant: `standard` measures by BS.1770 where there is music; `podeval` measures everywhere, on mono stems at
+            16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
     # Find music that lasts.

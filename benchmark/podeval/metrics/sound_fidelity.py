@@ -1,13 +1,14 @@
 """Sound fidelity: an estimate of PESQ that needs no clean reference.
 
-SQUIM's estimate of wide-band PESQ (ITU-T P.862.2), averaged over windows of 5 s every 2.5 s, the last one ending
-with the recording. About 1 (bad) to 4.64 (no difference), higher is better. LFS-Bench, section 3 and appendix C.3;
-the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English sentences at 16 kHz; channels are averaged.
+SQUIM's estimate of wide-band PESQ (ITU-T P.862.2), averaged over windows of 5 s every 2.5 s, the last one ending with
+the recording. It ranges from about 1 (bad) to 4.64 (no difference); higher is better. LFS-Bench, section 3 and appendix
+C.3; the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English sentences at 16 kHz; channels are
+averaged.
 
-Differs from the paper, which gives the model the whole file: its cost grows with the square of the length, and it was
-trained on 5 s. A shorter recording is scored whole. Windows more than 40 dB below the loudest are pauses, which have
-no PESQ: left out and counted. Noise or music alone has none either, and is unscored. The range the paper names, −0.5
-to 4.5, is that of narrow-band PESQ, which the model does not estimate.
+Differs from the paper, which gives the model the whole file, although its cost grows with the square of the length and
+it was trained on 5 s. A recording shorter than a window is scored as a whole. Windows more than 40 dB below the loudest
+are pauses, which have no PESQ; they are left out and counted. Noise or music alone has none either, and is unscored.
+The range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the model does not estimate.
 """
 
 from typing import Literal
@@ -45,7 +46,7 @@ QUIET = -40.0
             "higher",
             "PESQ",
             (1, 4.64),
-            about="wide-band PESQ as SQUIM estimates it",
+            about="wide-band PESQ as estimated by SQUIM",
             about_zh="SQUIM 估计的宽带 PESQ",
             zh="声音保真度",
             reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
@@ -55,7 +56,7 @@ QUIET = -40.0
             "informative",
             "PESQ",
             (1, 4.64),
-            about="of the recording as it is, music included",
+            about="the same for the recording as it is, including music",
             about_zh="录音原样（含音乐）的估计值",
             zh="声音保真度（含音乐）",
         ),
@@ -64,8 +65,8 @@ QUIET = -40.0
     paper="LFS-Bench",
     intended_use="Screening for distortion without a clean reference.",
     limitations=(
-        "An estimate by a network (SQUIM) trained on simulated noise in English speech: it is not PESQ, and "
-        "for synthetic speech its error is unknown. Differences below 0.2 say nothing."
+        "It is an estimate by a network (SQUIM) trained on English speech with simulated noise, not PESQ itself, and "
+        "its error on synthetic speech is unknown. Differences below 0.2 are not meaningful."
     ),
 )
 def sound_fidelity(
@@ -79,7 +80,7 @@ def sound_fidelity(
     Args:
         recording: speech, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        variant: `lfs` goes through 24 kHz first, as the paper has all audio.
+        variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
     """
     recording.require_sound(SHORTEST)
     # Nothing is separated where there is no model for what follows.

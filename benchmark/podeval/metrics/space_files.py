@@ -243,7 +243,7 @@ def _describe_output(metric: Metric) -> str:
     by = "by this version"
     if output.judge:
         of += ' with `source="mix"`' if metric.needs else ""
-        by += f" with a scripted judge, which is no model and hears and reads nothing: {output.judge}"
+        by += f" with a scripted judge, not a model, that listens to and reads nothing: {output.judge}"
     if output.random:
         by += (
             ", **with random numbers in place of the model, so that the values mean nothing**: its weights come with "
@@ -256,7 +256,7 @@ def _describe_output(metric: Metric) -> str:
 RESULT = """\
 `compute` returns these keys (means over scored items) and, in every case:
 
-- `ci95`: 95 % interval by key, clustered by `groups`; None where it cannot be had, as for one item.
+- `ci95`: 95 % interval by key, clustered by `groups`; None if it cannot be computed, as for one item.
 - `scored`, `unscored`: how many items have a score, and how many could not be scored. Those are in no mean.
 - `items`: of each item its values and notes, or why it is `unscored` and by whose `cause` (`system` or `ours`).
 - `protocol`: what the numbers were computed by. Compare numbers only where `protocol["id"]` is the same."""

@@ -1,24 +1,23 @@
-"""Speaker attribution: whether each of the script's speakers says what the script gives them, in one voice of their
-own.
+"""Speaker attribution: whether each speaker says the lines that the script gives them, in a voice of their own.
 
-The words are transcribed and laid beside the script; which voice says them is told by the voices alone: stretches of
-about 2 s are grouped into as many voices as the script has speakers. Voices go to speakers by the reference
-recordings where there is one for each, else so that most words are said by whom the script names: a system that keeps
-its voices apart throughout is right, whichever voice it gave to whom. One voice for all is right for one speaker
-only.
+The words are transcribed and aligned with the script. Which voice says them is determined from the voices alone:
+stretches of about 2 s are grouped into as many voices as the script has speakers. If there is a reference recording for
+each speaker, voices are matched to speakers by these; otherwise they are matched so that as many words as possible are
+said by the speaker named in the script. A system that keeps its voices apart throughout is therefore right, whichever
+voice it gave to whom; a single voice for everyone is right for one speaker only.
 
-`attribution_accuracy` is the share of the script's words, of those that are heard, that the right speaker says.
-`cpwer` and `cpcer` are the errors of each speaker's words, the voices given to speakers so that all errors are
-fewest; `cpsim` is the mean cosine of each voice with its speaker's reference. `swapped_turns` counts turns of which
-more than half is in a wrong voice; the notes list the stretches with their times. Stretches under 0.6 s say nothing
-of a voice and are left out (`undecided` counts their words). From five minutes on, the timeline has the accuracy of
-each minute. A recording of a script with one speaker is unscored.
+`attribution_accuracy` is the share of recognised script words that are said by the right speaker. `cpwer` and `cpcer`
+are error rates over each speaker's words, with voices matched to speakers so that the errors are fewest; `cpsim` is the
+mean cosine of each voice with its speaker's reference. `swapped_turns` counts turns of which more than half is in a
+wrong voice; the notes list the stretches with their times. Stretches under 0.6 s are too short to identify a voice and
+are left out (`undecided` counts their words). For recordings of five minutes or more, the timeline shows the accuracy
+of each minute. A recording of a script with one speaker is unscored.
 
-Source: ours, beyond PodEval and LFS-Bench; the rates are MeetEval's (CHiME 2023), of words in lower case without
-punctuation, numbers as they are said.
+Source: podeval's own, not in PodEval or LFS-Bench; the error rates are MeetEval's (CHiME 2023), on lower-case words
+without punctuation, with numbers spelled out.
 
-Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in having any number of speakers, any length,
-English and Chinese.
+Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in supporting any number of speakers and any length,
+in English and Chinese.
 """
 
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ FEWEST = 3
             (0, 1),
             title="Words by the right speaker",
             reach=Reach(DEMO, systems=(1, 1), profile="embedded"),
-            about="words said by the right speaker",
+            about="share of words said by the right speaker",
             about_zh="由正确的说话人说出的词所占比例",
             zh="说话人正确率",
         ),
@@ -78,7 +77,7 @@ FEWEST = 3
             (0, None),
             title="cpWER",
             reach=Reach(DEMO, systems=(0.043, 0.048), profile="embedded"),
-            about="word error rate with speakers",
+            about="word error rate that takes speakers into account",
             about_zh="区分说话人的词错误率",
             zh="分说话人词错误率",
         ),
@@ -89,7 +88,7 @@ FEWEST = 3
             (0, None),
             title="cpCER",
             reach=Reach(DEMO, systems=(0.018, 0.024), profile="embedded"),
-            about="character error rate with speakers",
+            about="character error rate that takes speakers into account",
             about_zh="区分说话人的字错误率",
             zh="分说话人字错误率",
         ),
@@ -100,7 +99,7 @@ FEWEST = 3
             (-1, 1),
             title="cpSIM",
             unreached=NEW,
-            about="likeness of each voice to its reference",
+            about="similarity of each voice to its reference",
             about_zh="每个声音与其参考声音的相似度",
             zh="分说话人相似度",
         ),
@@ -111,7 +110,7 @@ FEWEST = 3
             (0, None),
             title="Turns in a wrong voice",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="turns in a wrong voice",
+            about="number of turns in a wrong voice",
             about_zh="用错声音的发言轮数",
             zh="错音轮次",
         ),
@@ -120,11 +119,11 @@ FEWEST = 3
     where_available=("aligner",),
     paper="ours",
     only_for="a script of two speakers or more",
-    intended_use="Whether the right speaker says each line, on scripts of two and more speakers.",
+    intended_use="Checking whether each line is said by the right speaker, for scripts with two or more speakers.",
     limitations=(
-        "Alike voices (family, same sex, clones of one voice) are confused more often, whoever is at fault. "
-        "Stretches under 0.6 s are left out, and with them most backchannels. Words that are not recognised "
-        "are in no share."
+        "Similar voices (relatives, speakers of the same sex, clones of one voice) are confused more often, whether by"
+        " the system or by the measurement. Stretches under 0.6 s, and with them most backchannels, are left out. "
+        "Words that are not recognised are not counted."
     ),
 )
 def speaker_attribution(

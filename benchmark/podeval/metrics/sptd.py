@@ -1,17 +1,16 @@
 """Speaker timbre difference (SPTD): how different the voices of a recording sound.
 
-1 minus the mean cosine similarity over all pairs of speakers, each speaker the mean embedding of windows of 3 s every
-2 s over its joined speech, without those of which more than 60 % is not speech. Range 0 to 2, higher is better.
-PodEval, Eq. 1.
-With a script the turns come from aligning its words with what is heard, without one from diarisation; the two are
-different protocols. The words are transcribed in the script's language, which the transcriber decides on where it is
-neither English nor Chinese. A voice that repeats itself is one speaker to the diarisation. Where the script has another
-number of speakers than are heard, or `speakers` asks for more, the recording is unscored. Where the diarisation hears
-more voices than `speakers` asks for, the most alike are taken for one, and the notes say so (version 1.4; unscored
-before). A distance between speakers is one of the whole recording: there is no timeline.
+1 minus the mean cosine similarity over all pairs of speakers. Each speaker is represented by the mean embedding of
+windows of 3 s every 2 s over their joined speech, without windows that are more than 60 % non-speech. Range 0 to 2,
+higher is better. PodEval, Eq. 1. With a script, turns come from aligning its words with the transcript; without one,
+from diarisation; the two are different protocols. The words are transcribed in the language of the script, which the
+transcriber detects if it is neither English nor Chinese. Diarisation counts a voice that occurs in several places as
+one speaker. If the number of speakers heard differs from that in the script, or is lower than `speakers`, the recording
+is unscored. If diarisation finds more voices than `speakers`, the most similar ones are merged, and the notes say so
+(version 1.4; unscored before). The distance between speakers belongs to the whole recording, so there is no timeline.
 
-Differs from the public code, which halves the distance, measures the reference voices where it has any, and
-divides by zero with one speaker; `variant="podeval"` halves too.
+Differs from the public code, which halves the distance, measures the reference voices instead if there are any, and
+divides by zero with one speaker; `variant="podeval"` also halves it.
 """
 
 from itertools import combinations
@@ -54,7 +53,7 @@ from podeval.text.script import Script
             "speakers",
             (2, None),
             title="Speakers found",
-            about="speakers the pairs are made of",
+            about="number of speakers compared",
             about_zh="参与两两比较的说话人数",
             zh="识别到的说话人数",
         ),
@@ -62,11 +61,11 @@ from podeval.text.script import Script
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="PodEval",
     only_for="two speakers or more",
-    intended_use="Whether the speakers of a dialogue can be told apart by voice.",
+    intended_use="Checking whether listeners can tell the speakers of a dialogue apart by voice.",
     limitations=(
-        "Pairs of different sex score higher than pairs of the same, whatever the system: compare only on "
-        "equal scripts and voices. One voice per speaker is assumed; a diarizer's confusions lower it. More "
-        "difference is not better beyond what listeners need."
+        "Pairs of speakers of different sexes score higher than pairs of the same sex, whatever the system: compare "
+        "only on the same scripts and voices. One voice per speaker is assumed; diarisation errors lower the value. "
+        "Beyond what listeners need to tell speakers apart, more difference is not better."
     ),
 )
 def sptd(
@@ -84,8 +83,8 @@ def sptd(
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
-        speakers: how many there should be; where fewer are heard, the recording is unscored, and where more are, the
-            most alike are one. 0 takes as many as the script has, and without a script as many as are heard.
+        speakers: number of speakers expected; if fewer are heard, the recording is unscored, and if more are heard,
+            the most similar are merged. 0 expects as many as the script has, and without a script accepts any number.
     """
     speaker_count = _expected_speakers(speakers, script)
     recording.require_sound()

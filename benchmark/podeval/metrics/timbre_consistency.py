@@ -1,21 +1,22 @@
 """Timbre consistency: whether a voice stays the same voice from beginning to end.
 
-Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several
-speakers, each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is better.
-LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance": we read
-that as a misprint for above 0.93, a figure of its own encoder. Who speaks when comes from the script where there is
-one. Without one, somebody has to say how many people speak: with `speakers=1` the whole recording is one voice's; with
-more, diarisation has to find as many, which groups by similarity and so flatters consistency (another protocol). Where
-it hears more voices, the most alike are taken for one, and the notes say so (version 1.4; unscored before). With
-neither there is no score, as a change of voice would be taken for a second person, and score above the voice that never
-changes. The script's words are transcribed in its language, which the transcriber decides on where it is neither
-English nor Chinese. The notes say how many speakers were found and, with a script of several, asked for; a recording
-in which nobody is found is unscored.
+Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several speakers,
+each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is better. LFS-Bench,
+section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance"; we read this as a
+misprint for above 0.93, a value specific to its encoder. Turns come from the script if there is one. Without a script,
+the number of speakers must be given: with `speakers=1` the whole recording is treated as one voice; with more,
+diarisation must find that many. Diarisation groups by similarity and so flatters consistency, which makes it another
+protocol. If it finds more voices, the most similar ones are merged, and the notes say so (version 1.4; unscored
+before). With neither script nor number there is no score: a change of voice would be taken for a second person and
+score higher than a voice that never changes. The words are transcribed in the language of the script, which the
+transcriber detects if it is neither English nor Chinese. The notes give the number of speakers found and, with a script
+of several speakers, expected; a recording in which no speaker is found is unscored.
 
-Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes), and in
-not resampling to 24 kHz first; `variant="lfs"` does as the paper does. `worst_window`, the lowest mean cosine of a
-window with all others of its speaker, is ours. `self_repetition` in the notes is the share of windows with a cosine
-above 0.98 to another that does not overlap them: a piece that is looped is consistent, and no voice.
+Differs from the paper in leaving out windows with more than 60 % non-speech (counted in the notes), and in not
+resampling to 24 kHz first; `variant="lfs"` does as the paper does. `worst_window`, the lowest mean cosine of a window
+with all other windows of its speaker, is our addition. `self_repetition` in the notes is the share of windows with a
+cosine above 0.98 to another window that does not overlap them: a looped piece is consistent without being natural
+speech.
 """
 
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ UNTOLD = (
             "higher",
             "cosine",
             (-1, 1),
-            about="likeness of a voice to itself over time",
+            about="similarity of a voice to itself over time",
             about_zh="同一声音在不同时间的相似度",
             zh="音色一致性",
             reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
@@ -71,7 +72,7 @@ UNTOLD = (
             "cosine",
             (-1, 1),
             unreached=PART,
-            about="likeness of the least alike 3 s",
+            about="similarity of the least similar 3 s",
             about_zh="最不相似的 3 秒片段的相似度",
             zh="音色一致性：最差窗口",
         ),
@@ -79,15 +80,15 @@ UNTOLD = (
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",
     caution=(
-        "A piece of 3 s played ten times scores 0.99, above any real voice: see `self_repetition` in the notes and the "
-        "loops of `integrity` before a high value is believed."
+        "A piece of 3 s played ten times scores 0.99, above any real voice: check `self_repetition` in the notes and "
+        "the loops reported by `integrity` before trusting a high value."
     ),
     needs_speakers=True,
-    intended_use="Whether one voice stays itself over minutes; finding drift in long syntheses.",
+    intended_use="Checking whether a voice stays the same over minutes; finding drift in long syntheses.",
     limitations=(
-        "Expression changes timbre too: a lively reading scores lower than a flat one, and a voice that is "
-        "equally wrong throughout scores high. Windows of two speakers are kept apart by the diarizer or the "
-        "script, whose errors lower it."
+        "Expression changes timbre too: a lively reading scores lower than a flat one, and a voice that is wrong in "
+        "the same way throughout scores high. Speakers are separated by diarisation or by the script, and errors in "
+        "this lower the value."
     ),
 )
 def timbre_consistency(
@@ -104,8 +105,8 @@ def timbre_consistency(
         recording: speech, at least 5 s of each speaker that counts, 16 kHz.
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and goes through 24 kHz first.
-        speakers: how many people speak, where there is no script; 0 leaves a recording without one unscored.
+        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
+        speakers: number of speakers if there is no script; 0 leaves a recording without a script unscored.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
         raise BadInput(f"speakers is the number of people who speak, and of those in the script, not {speakers}")

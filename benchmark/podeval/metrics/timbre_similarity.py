@@ -2,11 +2,11 @@
 
 Mean cosine between the embedding of the reference recording and those of windows of 3 s every 2 s; with several
 speakers, each speaker's speech is joined and scored on its own, and the scores averaged. Range −1 to 1, higher is
-better. LFS-Bench, appendix F.3. Which speaker has which reference is found as in `sim`.
+better. LFS-Bench, appendix F.3. References are assigned to speakers as in `sim`.
 
-Differs from the paper in leaving out windows of which more than 60 % is not speech (those of the recording are
-counted in the notes), and in not resampling to 24 kHz first; `variant="lfs"` does as the paper does with the
-recording. `worst_window`, the lowest cosine of a window, is ours.
+Differs from the paper in leaving out windows with more than 60 % non-speech (those of the recording are counted in the
+notes), and in not resampling to 24 kHz first; `variant="lfs"` treats the recording as the paper does. `worst_window`,
+the lowest cosine of a window, is our addition.
 """
 
 from typing import Literal
@@ -35,7 +35,7 @@ from podeval.text.script import Script
             "higher",
             "cosine",
             (-1, 1),
-            about="likeness to the reference voice over time",
+            about="similarity to the reference voice over time",
             about_zh="不同时间与参考声音的相似度",
             zh="音色相似度",
             reach=Reach(STUDY, people=(0.84, 0.88), systems=(0.86, 0.9), profile="embedded"),
@@ -46,15 +46,17 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             unreached=PART,
-            about="likeness of the least alike 3 s",
+            about="similarity of the least similar 3 s",
             about_zh="最不相似的 3 秒片段的相似度",
             zh="音色相似度：最差窗口",
         ),
     ),
     needs=NEEDS,
     paper="LFS-Bench",
-    intended_use="Whether a cloned voice stays near its reference over minutes.",
-    limitations=("Depends on the reference's room and channel as sim does. Short references give unsure embeddings."),
+    intended_use="Checking whether a cloned voice stays close to its reference over minutes.",
+    limitations=(
+        "Like sim, it depends on the room and channel of the reference. Short references give unreliable embeddings."
+    ),
 )
 def timbre_similarity(
     recording: Recording,
@@ -71,7 +73,7 @@ def timbre_similarity(
         reference_voices: a recording of each speaker's voice.
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and goes through 24 kHz first.
+        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
     """
     lfs = variant == "lfs"
     comparison = compare_voices(

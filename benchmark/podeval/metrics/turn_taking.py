@@ -1,22 +1,23 @@
-"""Turn-taking: how far gaps, overlaps and backchannels of a dialogue are from those of people.
+"""Turn-taking: how far the gaps, overlaps and backchannels of a dialogue are from those of people.
 
-Whenever another person speaks than the one who holds the floor, one of eight things happens: a change of turn by its
-floor-transfer offset (end of one turn to start of the next: up to −0.5, 0, 0.2, 0.5, 1 s or longer; negative offsets
-overlap), a backchannel of at most 1 s, or talking over. `human_distance` is the root of the Jensen-Shannon divergence
-(bits) of how often each happens, from people's: 0 to 1, lower is better. People's counts come from public turn times,
-by kind of conversation: `broadcast` are debates, panels, interviews and news (VoxConverse, 411 recordings), `meeting`
-meetings of mostly four people (AMI, 170 meetings). Podcasts are neither; `broadcast` is the nearer kind.
-The diarisation tells who speaks, pyannote's segmentation when, two at once included: a script is not used, since turns
-that come from aligning its words cannot overlap. Only times are looked at, so a short answer inside another person's
-turn counts as a backchannel. Fewer than 15 events are unscored, and few are farther from anything by chance: people
-have a median of 0.43 with 15 events, 0.29 with 50, 0.25 with 100 (docs/studies/turn-taking.md); compare systems on the
-same scripts. Ends of speech are found some 0.1 s early and the next start late, where people's times were corrected by
-hand. Whoever wants a low distance can have it by cutting and overlapping at random: read it beside WER.
+Whenever someone other than the current speaker speaks, one of eight events occurs: a change of turn, classified by its
+floor-transfer offset (from the end of one turn to the start of the next: up to −0.5, 0, 0.2, 0.5, 1 s or longer;
+negative offsets overlap), a backchannel of at most 1 s, or talking over. `human_distance` is the square root of the
+Jensen-Shannon divergence (in bits) between the frequencies of these events and those of people: 0 to 1, lower is
+better. People's counts come from public turn times, by kind of conversation: `broadcast` are debates, panels,
+interviews and news (VoxConverse, 411 recordings), `meeting` meetings of mostly four people (AMI, 170 meetings).
+Podcasts are neither; `broadcast` is the nearer kind. Diarisation determines who speaks, and pyannote's segmentation
+when, including two at once. A script is not used, since turns obtained by aligning its words cannot overlap. Only times
+are considered, so a short answer during another person's turn counts as a backchannel. Recordings with fewer than 15
+events are unscored, and with few events distances are larger by chance: people have a median of 0.43 with 15 events,
+0.29 with 50 and 0.25 with 100 (docs/studies/turn-taking.md); compare systems on the same scripts. Speech is found to
+end some 0.1 s early and to start late, whereas people's times were corrected by hand. A low distance can be obtained by
+cutting and overlapping at random: read it together with WER.
 
 Source: floor-transfer offsets as Heldner and Edlund (2010) define them; VoxConverse, Interspeech 2020; AMI, 2005.
 
-Differs from the papers, of which none looks at turns, and from Full-Duplex-Bench, which compares when an agent gives
-backchannels with when people do by the same divergence.
+Differs from the papers, none of which measures turn-taking, and from Full-Duplex-Bench, which uses the same divergence
+to compare the timing of an agent's backchannels with that of people.
 """
 
 from typing import Literal
@@ -91,7 +92,7 @@ of conversation, than the same number of turns that are strung together with equ
             "per minute",
             (0, None),
             title="Backchannels",
-            about="short sounds of a listener",
+            about='short responses of a listener, such as "mm-hm"',
             about_zh="听者发出的简短附和",
             zh="附和次数",
         ),
@@ -99,10 +100,10 @@ of conversation, than the same number of turns that are strung together with equ
     needs=(*speech_track.NEEDS, *NEEDS),
     paper="ours",
     only_for="two speakers or more who take turns for minutes",
-    intended_use="Whether the rhythm of a dialogue is close to that of people talking.",
+    intended_use="Checking whether the rhythm of a dialogue is close to that of people talking.",
     limitations=(
-        "The reference is of English broadcasts and meetings; other languages, phone calls and scripted shows "
-        "have other rhythms. It needs turns from a diarizer, whose errors near overlaps are large."
+        "The reference consists of English broadcasts and meetings; other languages, phone calls and scripted shows "
+        "have other rhythms. It depends on diarisation, which makes large errors near overlaps."
     ),
 )
 def turn_taking(
@@ -116,7 +117,7 @@ def turn_taking(
     Args:
         recording: a dialogue of two or more people, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        people: the kind of conversation of the people it is compared with.
+        people: the kind of human conversation to compare with.
     """
     recording.require_sound()
     track = recording.speech_track(source)

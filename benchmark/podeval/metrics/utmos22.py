@@ -1,17 +1,19 @@
-"""UTMOS22: how natural synthetic speech would sound to listeners, as many papers on speech synthesis print it.
+"""UTMOS22: how natural synthetic speech would sound to listeners; many papers on speech synthesis report it.
 
 A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
-16 kHz, channels averaged. The mean over windows of 10 s side by side, the last one ending with the recording; higher is
-better. It learnt from single sentences, in English, of synthetic voices up to 2020 and of people, and so says little of
-turn-taking, of other languages, or of voices better than those. It may leave the range by a little.
+16 kHz, channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
+recording; higher is better. It was trained on single English sentences by synthetic voices up to 2020 and by people,
+and so says little about turn-taking, other languages or better voices than those. Values may lie slightly outside the
+range.
 
-Not run on real weights: those could not be had where podeval was built. The loading code was run on tiny models, and
-the network compared with a direct evaluation of the architecture and, once, with SpeechMOS's code (the same).
+Not yet run on the real weights, which were not available where podeval was built. The loading code was run on tiny
+models, and the network compared with a direct evaluation of the architecture and, once, with SpeechMOS's code (the
+same).
 
 Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022; SpeechMOS 1.2.0.
 
-Differs from SpeechMOS, which takes the whole file at once, in windows: a recording of up to 10 s has its value. Windows
-with more than 60 % of silence are left out and counted. Where there is music the speech stem is rated.
+Differs from SpeechMOS, which processes the whole file at once, in using windows: recordings of up to 10 s have the same
+value. Windows with more than 60 % silence are left out and counted. Where there is music, the speech stem is rated.
 """
 
 from typing import Literal
@@ -45,12 +47,12 @@ WINDOW = 10.0
     needs=(*SPEECH_NEEDS, "utmos22"),
     paper="ours",
     intended_use=(
-        "Comparing with papers that print UTMOS; ranking how natural speech sounds where no listeners can be asked."
+        "Comparing with papers that report UTMOS; ranking how natural speech sounds when no listeners are available."
     ),
     limitations=(
-        "Trained on short English sentences of synthesisers up to 2020: long talk, other languages and "
-        "today's best systems lie outside its data, and expressive speech is rated lower than listeners do. "
-        "It says nothing of whether the words are right."
+        "Trained on short English sentences by synthesisers up to 2020: long talk, other languages and today's best "
+        "systems are outside its data, and it rates expressive speech lower than listeners do. It does not tell "
+        "whether the words are right."
     ),
 )
 def utmos22(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:

@@ -1,20 +1,22 @@
-"""UTMOSv2: how natural synthetic speech would sound to listeners, with its chance taken out.
+"""UTMOSv2: how natural synthetic speech would sound to listeners, computed without randomness.
 
-A mean opinion score of about 1 to 5 by a speech encoder and spectrograms, 16 kHz, channels averaged; it may leave the
-range by a little. The mean over windows of 3 s side by side, the last one ending with the recording; a recording of
-more than three minutes has 60 of them, spread evenly. Higher is better. It learnt from single sentences of synthetic
-voices up to 2023, in English, and is told to take speech for the set `sarulab`, which is the public code's default.
+A mean opinion score of about 1 to 5, predicted from a speech encoder and spectrograms at 16 kHz, channels averaged;
+values may lie slightly outside the range. The value is the mean over consecutive windows of 3 s, the last one ending
+with the recording; recordings of more than three minutes have 60 windows, spread evenly. Higher is better. It was
+trained on single English sentences by synthetic voices up to 2023, and is asked to treat speech as part of the data set
+`sarulab`, the default of the public code.
 
-Not run on real weights: those could not be had where podeval was built. The loading code was run on tiny models, and
-the network compared part by part with timm and transformers and, once, as a whole with the authors' code.
+Not yet run on the real weights, which were not available where podeval was built. The loading code was run on tiny
+models, and the network compared part by part with timm and transformers and, once, as a whole with the authors' code.
 
 Source: Baba et al., "The T05 System for The VoiceMOS Challenge 2024: Transfer Learning from Deep Image Classifier to
 Naturalness MOS Prediction of High-Quality Synthetic Speech", SLT 2024; by the group of UTMOS (Interspeech 2022).
 
 Differs from the public code, which takes one stretch of 3 s and two of 1.4 s at random from the file and mixes their
-spectrograms at random: its value changes from run to run, ours never. Here each window is heard whole and seen at its
-first and last 1.4 s, unmixed. The public code may also cut out whatever stays below a tenth of full scale for 0.3 s,
-which would be all of a quiet recording; windows with more than 60 % of silence are left out here instead, and counted.
+spectrograms at random: its value changes from run to run, ours does not. Here the encoder processes each window as a
+whole, and spectrograms are taken of its first and last 1.4 s without mixing. The public code may also cut out whatever
+stays below a tenth of full scale for 0.3 s, which would be all of a quiet recording; here, windows with more than 60 %
+silence are left out and counted instead.
 """
 
 from typing import Literal
@@ -50,12 +52,11 @@ MOST = 60
     needs=(*SPEECH_NEEDS, "utmosv2"),
     paper="ours",
     intended_use=(
-        "Comparing with papers that print UTMOSv2; ranking how natural speech sounds where no listeners can be asked."
+        "Comparing with papers that report UTMOSv2; ranking how natural speech sounds when no listeners are available."
     ),
     limitations=(
-        "Trained on short utterances of listening tests, mostly English: a window of a conversation is not "
-        "what it has seen, and two voices in one window less so. It says nothing of whether the words are "
-        "right."
+        "Trained on short utterances from listening tests, mostly English: it has not seen windows of a conversation, "
+        "and even less two voices in one window. It does not tell whether the words are right."
     ),
 )
 def utmosv2(
@@ -69,7 +70,7 @@ def utmosv2(
     Args:
         recording: speech, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        windows: `spread` takes 60 of a long recording; `all` takes all.
+        windows: `spread` uses 60 windows of a long recording; `all` uses all.
     """
     most = MOST if windows == "spread" else None
     return rate_speech(recording, "utmosv2", "utmosv2", source=source, seconds=WINDOW, most=most)

@@ -1,21 +1,21 @@
-"""Word error rate (WER): whether the words that should be said are heard.
+"""Word error rate (WER): whether the words that should be said can be heard.
 
-(substitutions + deletions + insertions) / words of the reference, 0 is best, above 1 is possible; CER is the same over
-characters, and the headline where words have no spaces between them (Chinese, Japanese, Thai). Both texts are
-normalised (Whisper's normaliser for English; simplified characters without punctuation for Chinese); the raw values
-stand beside them, None where a language has no words to count. Numbers in digits and in Chinese characters are the same
-where one may be said as the other. Text in brackets is dropped from both; `dropped` in the notes is its share of the
-reference. A text in another language, French as well as Japanese, is compared with what the transcriber hears in the
-language it decides on, by `basic` in place of Whisper's normaliser, as Whisper's own evaluation does; the score says
-which language that was, and which languages a text has that is in several. Where a text is too short to tell its
-language, the transcriber's decides.
+(substitutions + deletions + insertions) / words of the reference, 0 is best, and values above 1 are possible. CER is
+the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
+Both texts are normalised (Whisper's normaliser for English; simplified characters without punctuation for Chinese); the
+raw values are also given, or None if a language has no words to count. Numbers in digits and in Chinese characters are
+equal if one may be read as the other. Text in brackets is dropped from both; `dropped` in the notes is its share of the
+reference. For texts in other languages, such as French or Japanese, the transcriber detects the language, and `basic`
+normalisation is used instead of Whisper's English normaliser, as in Whisper's own evaluation; the score names that
+language, or all languages of a text that has several. If a text is too short to identify its language, the
+transcriber's choice is used.
 
-Where the reference comes with `readings`, stretches such as `$3.50` have several accepted forms ("three dollars fifty",
-"three fifty"), the written one among them. The rates are then those against the accepted text that is nearest to what
-is heard, found by exact search; the form is chosen once at each stretch, so that saying two of them is an error. The
-notes list the stretches that are misread, and errors are counted by tag: a date, a name, a unit.
+If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
+"three fifty"), including the written one. The rates are then computed against the accepted text closest to what is
+heard, found by exact search; one form is chosen for each expression, so that saying two of them is an error. The notes
+list the expressions that are misread, and errors are counted by tag: a date, a name, a unit.
 
-Source: the transcriber of the profile, jiwer; PodEval, LFS-Bench.
+Source: PodEval and LFS-Bench; computed with the transcriber of the profile and jiwer.
 
 Differs from PodEval's code, which counts case and punctuation as errors (`variant="podeval"`; `wer_raw` is that figure
 too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`) and transcribes with FunASR-Nano.
@@ -73,7 +73,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             title="WER, raw text",
             unreached=RAW,
-            about="word error rate of the texts as they stand",
+            about="word error rate of the unmodified texts",
             about_zh="按文本原样计算的词错误率",
             zh="词错误率（未规范化）",
         ),
@@ -84,19 +84,21 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             title="CER, raw text",
             unreached=RAW,
-            about="character error rate of the texts as they stand",
+            about="character error rate of the unmodified texts",
             about_zh="按文本原样计算的字错误率",
             zh="字错误率（未规范化）",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="PodEval, LFS-Bench",
-    intended_use="Whether a system says the words it was given; a gate for all measures of how they sound.",
+    intended_use=(
+        "Checking whether a system says the words it was given; a precondition for every measure of how they sound."
+    ),
     limitations=(
-        "The transcriber's own errors are in it: some percent on clean English, more on accents, names, "
-        "overlaps and noise, so that it is an upper bound of the system's errors. Whisper was trained on much "
-        "more English than Chinese, and hears some accents worse than others. It corrects: a mispronounced "
-        "word that it guesses right is no error."
+        "It includes the transcriber's own errors: a few percent on clean English, more with accents, names, overlaps "
+        "and noise, so that it is an upper bound on the system's errors. Whisper was trained on much more English than"
+        " Chinese, and recognises some accents worse than others. It also corrects: a mispronounced word that it "
+        "guesses correctly is not counted as an error."
     ),
 )
 def wer(
@@ -116,9 +118,9 @@ def wer(
         reference_text: the words that should be heard, as text or a script.
         readings: the same words by lines, with the readings that count as right.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        variant: `podeval` compares the texts as they stand; `lfs` deletes punctuation and case, as F5-TTS does.
-        normaliser: what both texts go through by default; `basic` drops case and punctuation only.
-        language: of the reference; `auto` identifies it; `other` lets the transcriber decide.
+        variant: `podeval` compares the unmodified texts; `lfs` removes punctuation and case, as F5-TTS does.
+        normaliser: normalisation applied to both texts by default; `basic` removes only case and punctuation.
+        language: language of the reference; `auto` detects it, and `other` leaves it to the transcriber.
     """
     recording.require_sound()
     if variant != "default" and normaliser != "whisper":

@@ -1,13 +1,13 @@
-"""Weighted speaker similarity (WSIM): SIM where a speaker counts by how long it speaks.
+"""Weighted speaker similarity (WSIM): SIM in which speakers count in proportion to how long they speak.
 
-The sum over speakers of seconds × cosine between its mean embedding and its reference voice's, over the sum of
-seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
+The sum over speakers of seconds × cosine between their mean embedding and that of their reference voice, divided by the
+sum of seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
 
-There is no published definition: the name appears only in a figure of PodEval's appendix A.7, so this one is podeval's
-own.
+There is no published definition: the name appears only in a figure in PodEval's appendix A.7, so this definition is
+podeval's own.
 
 Differs from the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which slides a window over the speech and
-takes the worst of several generations; `worst_window` of `sim` is nearest to that.
+takes the worst of several generations; `worst_window` of `sim` is closest to that.
 """
 
 from typing import Literal
@@ -35,15 +35,15 @@ from podeval.text.script import Script
             "higher",
             "cosine",
             (-1, 1),
-            about="likeness to the reference voices, weighted by time",
+            about="similarity to the reference voices, weighted by time",
             about_zh="与参考声音的相似度，按说话时长加权",
             reach=Reach(STUDY, people=(0.89, 0.91), profile="embedded"),
         ),
     ),
     needs=NEEDS,
     paper="PodEval (own definition)",
-    intended_use="As sim, where long turns should count more; an own definition, not PodEval's.",
-    limitations=("What holds for sim holds here. A system that fails on a speaker who says little is hardly punished."),
+    intended_use="Like sim, if long turns should count for more; the definition is our own, not PodEval's.",
+    limitations=("The limitations of sim apply. A system that fails on a speaker who says little is hardly penalised."),
 )
 def wsim(
     recording: Recording,
@@ -60,7 +60,7 @@ def wsim(
         reference_voices: a recording of each speaker's voice.
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        variant: `paper` is the cosine; `podeval` maps it to 0…1 as that code does for SIM.
+        variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does for SIM.
     """
     comparison = compare_voices(recording, reference_voices, script, source)
     seconds = [match.voice.seconds for match in comparison.matches]

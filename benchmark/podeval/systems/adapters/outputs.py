@@ -205,7 +205,7 @@ class OutputsAdapter:
     task = "outputs"
     title = "Supplied outputs"
     makes = "audio"
-    about = "Reads audio, scripts or answers that were made elsewhere; no model is run, and the board says so."
+    about = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."
     needs = ("a file an item, named by its id, or manifest.jsonl", "audio of at most four hours, 8 to 192 kHz")
     models: tuple[ModelClass, ...] = ()
 
