@@ -64,11 +64,11 @@ def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
     monkeypatch.setattr(bias, "say", lambda *_: np.zeros(24_000, np.float32))
     monkeypatch.setattr(bias, "say_lines", lambda *_: np.zeros(24_000, np.float32))
     monkeypatch.setattr(bias, "say_dialogue", lambda *_: np.zeros(24_000, np.float32))
-    monkeypatch.setattr(bias, "add_music", lambda samples: samples)
-    monkeypatch.setattr(bias, "_score_texts", lambda path: path.touch())
+    monkeypatch.setattr(bias, "say_over_music", lambda *_: np.zeros(44_100, np.float32))
+    monkeypatch.setattr(bias, "_score_texts", lambda path, *_: path.touch())
     bias.run(tmp_path, 0)
     assert {file.name for file in tmp_path.iterdir()} == {
-        "values.csv", "more.csv", "dialogues.csv", "music.csv", "minutes.csv", "texts.csv"
+        "values.csv", "more.csv", "dialogues.csv", "music.csv", "minutes.csv", "texts.csv", "meanings.csv"
     }  # fmt: skip
     (tmp_path / "more.csv").unlink()
     made.clear()
