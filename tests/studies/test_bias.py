@@ -43,6 +43,25 @@ def test_partial_effects_are_those_that_were_planted() -> None:
     assert sex.effect == pytest.approx(0.2, abs=0.08)
 
 
+def test_where_two_kinds_of_voices_move_in_opposite_directions_both_stand_beside_the_mean() -> None:
+    random = np.random.default_rng(2)
+    planted = []
+    for number in range(12):
+        engine, sign = ("espeak-ng", 1) if number % 2 else ("Kokoro", -1)
+        for level, change in (("plain", 0.0), ("1.2 s", sign * 0.5), ("0.3 s", -0.5)):
+            value = f"{3 + change + random.normal(0, 0.01)}"
+            factor = "plain" if level == "plain" else "room"
+            labels = {"voice": f"v{number}", "engine": engine, "sex": "male", "factor": factor, "level": level}
+            planted.append({**labels, "m.k": value})
+    effects = {effect.level: effect.effect for effect in partial_effects(planted) if effect.factor == "room"}
+    assert effects == {
+        "1.2 s": pytest.approx(0, abs=0.02),
+        "1.2 s, espeak-ng": pytest.approx(0.5, abs=0.02),
+        "1.2 s, neural voices": pytest.approx(-0.5, abs=0.02),
+        "0.3 s": pytest.approx(-0.5, abs=0.02),
+    }
+
+
 def test_the_picture_is_whole_and_marks_what_leaves_out_nought() -> None:
     effects = partial_effects(rows())
     picture = ElementTree.fromstring(draw("m", effects))
