@@ -17,6 +17,7 @@ Real-Pod, whole, halved and quartered, and Chinese ones of the same categories.
 
 import argparse
 import csv
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,14 +67,13 @@ METRICS: Keys = {
     "timbre_consistency": ("timbre_consistency",),
     "loudness": ("range", "true_peak"),
     "wer": ("cer",),
-    "integrity": ("faults_per_hour", "plcmos"),
 }
 MORE: Keys = {
     "sim": ("sim",),
     "wsim": ("wsim",),
     "timbre_similarity": ("timbre_similarity",),
-    "content_errors": ("errors_per_1000",),
 }
+OF_FAULTS: Keys = {"integrity": ("faults_per_hour", "plcmos"), "content_errors": ("errors_per_1000",)}
 OF_DIALOGUES: Keys = {
     "sptd": ("sptd",),
     "speaker_attribution": ("attribution_accuracy", "cpcer"),
@@ -115,6 +115,7 @@ class StudyTable:
 TABLES = (
     StudyTable("values.csv", METRICS),
     StudyTable("more.csv", MORE),
+    StudyTable("faults.csv", OF_FAULTS),
     StudyTable("dialogues.csv", OF_DIALOGUES, dialogue_clips),
     StudyTable("music.csv", OF_MUSIC, music_clips),
     StudyTable("minutes.csv", OF_A_MINUTE),
@@ -123,6 +124,8 @@ TABLES = (
 )
 TEXTS = {"texts.csv": OF_TEXTS, "meanings.csv": OF_MEANING}
 """Metrics of texts, by file."""
+VERSIONS = "versions.json"
+"""By file of a table the versions of the metrics whose values it holds."""
 
 
 def run(work: Path, changed: int, profile: Profile = "embedded", files: Sequence[str] = ()) -> None:
@@ -132,10 +135,27 @@ def run(work: Path, changed: int, profile: Profile = "embedded", files: Sequence
         # The encoder of the reference profile reads Chinese too; its values are no continuation of the embedded one's.
         path = work / (file if profile == "embedded" else f"reference_{file}")
         if not path.exists() and (metrics is OF_MEANING or profile == "embedded"):
+            _note_versions(path, metrics)
             _score_texts(path, metrics, profile)
     for table in TABLES:
         if table.profile == profile and (not files or table.file in files):
+            _note_versions(work / table.file, table.metrics)
             _fill(work / table.file, table, changed)
+
+
+def _note_versions(path: Path, metrics: Keys) -> None:
+    """Keep the versions of the metrics of a table; a table that was begun with others is not gone on with."""
+    kept = _read_versions(path.parent)
+    now = {name: catalogue.get(name).version for name in metrics}
+    if path.exists() and kept.get(path.name, now) != now:
+        raise SystemExit(f"{path} holds {kept[path.name]}, and this would add {now}; move it away and run again")
+    (path.parent / VERSIONS).write_text(json.dumps(kept | {path.name: now}, indent=1), encoding="utf-8")
+
+
+def _read_versions(work: Path) -> dict[str, dict[str, str]]:
+    file = work / VERSIONS
+    kept: dict[str, dict[str, str]] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return kept
 
 
 def _fill(path: Path, table: StudyTable, changed: int) -> None:
@@ -260,12 +280,14 @@ def report(work: Path, docs: Path = DOCS) -> None:
     files = (*(table.file for table in TABLES), *TEXTS, *(f"reference_{file}" for file in TEXTS))
     tables = [work / file for file in files if (work / file).exists()]
     effects = [effect for table in tables for effect in partial_effects(list(csv.DictReader(table.open())))]
+    versions = {name: of for each in _read_versions(work).values() for name, of in each.items()}
     with (docs / "bias.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["key", "factor", "level", "effect", "low", "high", "voices"])
+        writer.writerow(["key", "factor", "level", "effect", "low", "high", "voices", "version"])
         for e in effects:
             bounds = ["" if bound is None else f"{bound:.4f}" for bound in (e.low, e.high)]
-            writer.writerow([e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, e.voices])
+            version = versions[e.key.partition(".")[0]]
+            writer.writerow([e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, e.voices, version])
     for metric in dict.fromkeys(effect.key.partition(".")[0] for effect in effects):
         drawn = [effect for effect in effects if effect.key.partition(".")[0] == metric]
         picture = draw(metric, drawn)

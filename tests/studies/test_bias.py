@@ -87,7 +87,8 @@ def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
     monkeypatch.setattr(bias, "_score_texts", lambda path, *_: path.touch())
     bias.run(tmp_path, 0)
     assert {file.name for file in tmp_path.iterdir()} == {
-        "values.csv", "more.csv", "dialogues.csv", "music.csv", "minutes.csv", "texts.csv", "meanings.csv"
+        "values.csv", "more.csv", "dialogues.csv", "music.csv", "minutes.csv", "texts.csv", "meanings.csv",
+        "faults.csv", "versions.json",
     }  # fmt: skip
     (tmp_path / "more.csv").unlink()
     made.clear()
@@ -96,6 +97,15 @@ def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
     assert set(made) == {tuple(bias.MORE)}
     assert len(made) == 21
     assert (tmp_path / "values.csv").read_text(encoding="utf-8") == before
+
+
+def test_a_table_of_another_version_of_a_metric_is_not_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / "music.csv").touch()
+    (tmp_path / "versions.json").write_text('{"music.csv": {"smr": "0.1"}}', encoding="utf-8")
+    (tmp_path / "texts.csv").touch()
+    (tmp_path / "meanings.csv").touch()
+    with pytest.raises(SystemExit, match=r"music\.csv holds .*0\.1"):
+        bias.run(tmp_path, 0, files=["music.csv"])
 
 
 def test_dialogues_have_all_voices_in_pairs_under_every_change() -> None:

@@ -7,125 +7,136 @@ pairs of these voices), differences from the plain clip of the same voice. Whoev
 from collections.abc import Mapping
 
 _JUDGED = (
-    "a judge's leanings are its own, and those of the one in use are found by `podeval judge probe` and `podeval "
-    "report judge`, not by this page."
+    "Judges have biases of their own; use `podeval judge probe` and `podeval report judge` to find those of the judge "
+    "in use."
 )
 _UNRUN = (
-    "its weights come with no package and were out of reach here, so nobody has measured what it favours: "
+    "Its weights come with no package and were not available here, so its biases have not been measured; "
     "`tests/studies/bias.py run WORK --profile reference` does."
 )
 _PEOPLE = (
-    "it has no voice, level or codec of its own to favour; what moves it is who listened, to what and in which order, "
-    "which `podeval report evaluators` shows."
+    "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
+    "which order, which `podeval report evaluators` shows."
 )
 
 MISREADINGS: Mapping[str, str] = {
     "dnsmos": (
-        "that the higher of two systems sounds better where they differ in sex, level, room or pace: women's voices "
-        "have 0.30 less, 20 dB less level costs 0.55, a small room 0.42, and Opus adds 0.12 (overall)."
+        "that the higher of two systems sounds better if they differ in sex, level, room or pace: women's voices "
+        "score 0.30 lower, reducing the level by 20 dB costs 0.55, a small room costs 0.42, and Opus adds 0.12 "
+        "(overall)."
     ),
     "distillmos": (
-        "that Chinese is spoken better than English (one engine has 0.96 more in Chinese), or that a room helps: one "
-        "of 0.3 s adds 0.49."
+        "that Chinese is spoken better than English (one engine scores 0.96 higher in Chinese), or that reverberation "
+        "improves speech: a room of 0.3 s adds 1.02 to the robotic voices of espeak-ng and takes 0.58 from neural "
+        "voices. Changing the rate adds 0.39 to 0.72 to the first and takes 1.65 to 2.30 from the second."
     ),
     "reverb_consistency": (
-        "that a difference of 0.1 in the coefficient of variation is a change of room: slower speech alone adds 0.105, "
-        "Chinese 0.076, twice the length 0.04; and SRMR tells voices apart (women +10) more than rooms (1.2 s: −5.8)."
+        "that a difference of 0.1 in the coefficient of variation means a change of room: slower speech alone adds "
+        "0.105, Chinese 0.076 and twice the length 0.04. SRMR itself differs more between voices (women +10) than "
+        "between rooms (1.2 s: −5.8)."
     ),
     "timbre_consistency": (
-        "that a voice changes where the value is 0.06 lower: a room of 1.2 s takes that much, slow speech 0.053, and "
-        "one sentence instead of two adds 0.026."
+        "that a voice changes if the value is 0.06 lower: a room of 1.2 s lowers it by that much, slow speech lowers "
+        "it by 0.053, and one sentence instead of two raises it by 0.026."
     ),
     "loudness": (
-        "that a wider range is livelier: Chinese has 1.4 LU more in the same voices, slow speech 0.6 more, and one "
-        "sentence 0.6 less; and a peak is what the last tool of the chain set, not a quality of speech."
+        "that a wider range is livelier: the same voices have 1.4 LU more in Chinese, 0.6 LU more when speaking "
+        "slowly, and 0.6 LU less in one sentence alone. The peak is set by the last tool in the chain and says "
+        "nothing about the quality of speech."
     ),
     "wer": (
-        "that a system says wrong words where it speaks fast, far off or in Chinese: half as fast again adds 0.16 to "
-        "the character error rate, a hall 0.06, one engine's Chinese 0.72, by the recogniser's own errors."
+        "that a system says wrong words if it speaks fast, from a distance or in Chinese: because of the recogniser's"
+        " own errors, speech that is half as fast again adds 0.16 to the character error rate, a hall 0.06, and "
+        "Chinese with one engine 0.72."
     ),
     "integrity": (
-        "that telephone sound is broken: µ-law of 8 bits alone makes 2,400 faults an hour by its exact zeros; and the "
-        "estimate of lost packets falls by 1.3 in a hall where none is lost."
+        "that telephone sound is faulty: 8-bit µ-law alone causes 2,400 faults per hour through its exact zeros; nor "
+        "that a recording without faults is whole: noise at −60 dB hides its dropouts, and only PLCMOS still hears "
+        "them. PLCMOS falls by 1.3 in a hall where nothing is lost."
     ),
     "sim": (
-        "that another person speaks where pace, room or length differ from the reference: a rate changed by a quarter "
-        "takes 0.17 to 0.19, a small room 0.07, and two more sentences add 0.03."
+        "that someone else is speaking if pace, room or length differ from the reference: changing the rate by a "
+        "quarter lowers the value by 0.17 to 0.19, a small room lowers it by 0.07, and two more sentences raise it by"
+        " 0.03."
     ),
     "wsim": (
-        "that another person speaks where pace, room or length differ from the reference: a rate changed by a quarter "
-        "takes 0.17 to 0.19, a small room 0.07, and two more sentences add 0.03; with one speaker it is SIM."
+        "that someone else is speaking if pace, room or length differ from the reference: changing the rate by a "
+        "quarter lowers the value by 0.17 to 0.19, a small room lowers it by 0.07, and two more sentences raise it by"
+        " 0.03. With one speaker it equals SIM."
     ),
     "timbre_similarity": (
-        "that another person speaks where pace or room differ from the reference: a rate changed by a quarter takes "
-        "0.16 to 0.20, a room 0.08 to 0.11."
+        "that someone else is speaking if pace or room differ from the reference: changing the rate by a quarter "
+        "lowers the value by 0.16 to 0.20, and a room lowers it by 0.08 to 0.11."
     ),
     "content_errors": (
-        "that words are left out in Chinese or in a voice that the recogniser knows badly: one engine's Chinese has "
-        "350 errors in 1,000 words more than its English, all of them the recogniser's."
+        "that words are omitted if the speech is in Chinese or in a voice that the recogniser handles badly: one "
+        "engine has 350 more errors per 1,000 words in Chinese than in English, all of them the recogniser's."
     ),
     "distinct_n": (
-        "that a Chinese script is richer than an English one: it has 0.025 more by how words are cut, and nothing here "
-        "asks whether the words mean anything."
+        "that a Chinese script is richer than an English one: it scores 0.025 higher because of how words are split. "
+        "The metric does not check whether the words mean anything."
     ),
     "mattr": (
-        "that a Chinese script has the larger vocabulary: it has 0.039 more by how words are cut; length does not move "
-        "it, nonsense does."
+        "that a Chinese script has the larger vocabulary: it scores 0.039 higher because of how words are split. "
+        "Length does not affect the value; nonsense does."
     ),
     "info_dens": (
-        "that the longer script says more a word: half of the same script has 0.46 bits less and a quarter 1.05, the "
-        "normalised value 0.03 and 0.06 more; Chinese has 0.37 bits more."
+        "that the longer script says more per word: half of the same script has 0.46 bits less and a quarter has 1.05"
+        " bits less, while the normalised value is 0.03 and 0.06 higher; Chinese has 0.37 bits more."
     ),
     "semantic_div": (
-        "that diverse is good, nor that languages or lengths are treated alike: its weights come with no package and "
-        "were out of reach here, and the study of texts does not have it."
+        "that diversity is good, or that texts of different lengths compare: the first half of the same script has "
+        "0.023 less. Chinese is not read by the embedded profile's encoder, so nobody has measured it here: "
+        "`tests/studies/bias.py run WORK --profile reference` does."
     ),
-    "sound_fidelity": f"that two voices or rooms are treated alike: {_UNRUN}",
-    "utmos22": f"that two voices or rooms are treated alike: {_UNRUN}",
-    "utmosv2": f"that two voices or rooms are treated alike: {_UNRUN}",
-    "nisqa_tts": f"that two voices or rooms are treated alike: {_UNRUN}",
-    "audiobox_aesthetics": f"that two voices or rooms are treated alike: {_UNRUN}",
-    "pam": f"that two voices or rooms are treated alike: {_UNRUN}",
-    "casp": f"that music and speech fit each other for a listener: {_UNRUN}",
+    "sound_fidelity": f"that two voices or rooms are treated alike. {_UNRUN}",
+    "utmos22": f"that two voices or rooms are treated alike. {_UNRUN}",
+    "utmosv2": f"that two voices or rooms are treated alike. {_UNRUN}",
+    "nisqa_tts": f"that two voices or rooms are treated alike. {_UNRUN}",
+    "audiobox_aesthetics": f"that two voices or rooms are treated alike. {_UNRUN}",
+    "pam": f"that two voices or rooms are treated alike. {_UNRUN}",
+    "casp": f"that listeners would find that music and speech suit each other. {_UNRUN}",
     "rtf": (
-        "that a voice, a language or a codec makes a system slow: it is computed from a log of times, in which the "
-        "machine counts for most; longer texts share the start among more seconds."
+        "that a voice, a language or a codec makes a system slow: the value is computed from a log of times, in which"
+        " the machine matters most; longer texts spread the start-up time over more seconds."
     ),
-    "arena": f"that the winner is better for everybody: {_PEOPLE}",
-    "mushra": f"that marks of two tests can be compared: {_PEOPLE}",
-    "mos": f"that marks of two tests can be compared: {_PEOPLE}",
+    "arena": f"that the winner is better for everybody. {_PEOPLE}",
+    "mushra": f"that ratings from two tests can be compared. {_PEOPLE}",
+    "mos": f"that ratings from two tests can be compared. {_PEOPLE}",
     "sptd": (
-        "that a system keeps its speakers apart better where it casts a man and a woman: in the same dialogue two "
-        "sexes have 0.20 more than one."
+        "that two people speak, or that a system keeps its speakers apart better if it casts a man and a woman: in the "
+        "same dialogue, two sexes score 0.20 higher than one, and one voice whose every other turn is shifted by four "
+        "semitones scores 0.45 to 0.61, as much as two voices."
     ),
     "speaker_attribution": (
-        "that words are given to the wrong speaker where two voices are of one sex: two sexes have 0.34 more right and "
-        "0.62 less cpCER in the same dialogue, as alike voices are not told apart by whoever listens by machine."
+        "that words are given to the wrong speaker if two voices are of the same sex: in the same dialogue, two sexes"
+        " score 0.34 higher in accuracy and 0.62 lower in cpCER, because automatic measurement cannot tell similar "
+        "voices apart."
     ),
     "turn_taking": (
-        "that turns are unlike people's where voices are alike: of dialogues with equal gaps only those are scored "
-        "whose two voices the diarisation tells apart, and a room alone lowers the distance by 0.11."
+        "that turn-taking is unlike people's if voices are similar: among dialogues with equal gaps, only those are "
+        "scored whose two voices the diarisation tells apart, and reverberation alone lowers the distance by 0.11."
     ),
     "dialogue_naturalness": (
-        "that a dialogue is better timed where its engine is: with equal gaps and words, espeak-ng has 0.31 less than "
-        "Kokoro."
+        "that the dialogue with the higher value is better timed: with equal gaps and words, espeak-ng scores 0.31 "
+        "lower than Kokoro."
     ),
     "pace": (
         "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
-        "the same voices have 0.62 a second less in it. What rate, codec and room do to it was not scored."
+        "the same voices have 0.62 fewer per second in Chinese. The effects of rate, codec and room were not scored."
     ),
     "smr": (
-        "that two values near a bound of the range lie on different sides of it: its error at known ratios is in "
-        "docs/smr-accuracy.md, and what voice, pace and room do to it is unknown, since under clips of nine seconds no "
-        "chords are heard as music."
+        "that two values near a limit of the range lie on different sides of it: at a known ratio of 5 LU the value is "
+        "0.3 to 1.7 LU too high, 0.58 higher for espeak-ng than for Kokoro, 0.50 to 0.90 lower in a room, 2.4 higher at "
+        "15 LU, and drums alone are seldom detected as music. Rate, level and codec do not move it."
     ),
-    "dialogue_judge": f"that people would prefer the same script: {_JUDGED}",
-    "instruction_following": f"that a wish is met because a passage was quoted for it: {_JUDGED}",
-    "script_quality": f"that a point more is a better script: {_JUDGED}",
-    "prosodic_coherence": f"that half a point is heard by people: {_JUDGED}",
-    "expressive_richness": f"that a lively voice is a fitting one: {_JUDGED}",
-    "expressive_hierarchy": f"that a development was meant by the speaker: {_JUDGED}",
-    "rubric": f"that a criterion is met for people because a judge says so: {_JUDGED}",
-    "content_density": f"that a short answer is a helpful one: {_JUDGED}",
+    "dialogue_judge": f"that people would prefer the same script. {_JUDGED}",
+    "instruction_following": f"that a requirement is met because a passage was quoted for it. {_JUDGED}",
+    "script_quality": f"that one more point means a better script. {_JUDGED}",
+    "prosodic_coherence": f"that people would hear half a point. {_JUDGED}",
+    "expressive_richness": f"that a lively voice is a fitting one. {_JUDGED}",
+    "expressive_hierarchy": f"that a development was intended by the speaker. {_JUDGED}",
+    "rubric": f"that people would find a criterion met because a judge does. {_JUDGED}",
+    "content_density": f"that a short answer is a helpful one. {_JUDGED}",
 }
-"""By metric, the end of the sentence that begins with "Do not conclude"."""
+"""By metric, the end of the text that begins with "Do not conclude"."""
