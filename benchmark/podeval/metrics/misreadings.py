@@ -123,12 +123,13 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "pace": (
         "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
-        "the same voices have 0.62 fewer per second in Chinese. The effects of rate, codec and room were not scored."
+        "the same voices have 0.62 fewer per second in Chinese. Level, codec and room moved the variation by less than "
+        "0.01 in the few voices tried; a robotic voice has a pitch range that is 3.3 semitones smaller."
     ),
     "smr": (
         "that two values near a limit of the range lie on different sides of it: at a known ratio of 5 LU the value is "
-        "0.3 to 1.7 LU too high, 0.58 higher for espeak-ng than for Kokoro, 0.50 to 0.90 lower in a room, 2.4 higher at "
-        "15 LU, and drums alone are seldom detected as music. Rate, level and codec do not move it."
+        "0.3 to 1.7 LU too high, 0.58 higher for espeak-ng than for Kokoro and 0.50 to 0.90 lower in a room. At 15 LU "
+        "it is 2.4 higher still. Drums alone are seldom detected as music. Rate, level and codec do not move it."
     ),
     "dialogue_judge": f"that people would prefer the same script. {_JUDGED}",
     "instruction_following": f"that a requirement is met because a passage was quoted for it. {_JUDGED}",
