@@ -1,12 +1,17 @@
 """The tricks of docs/gaming.md: each wins nothing, or is in no rank, or is said on the metric's card."""
 
+import csv
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from podeval.analysis import Recording
-from podeval.audio import same_sound
+from podeval.audio import faults, same_sound
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
@@ -168,3 +173,45 @@ def test_a_reference_that_is_played_back_is_noticed_through_level_and_noise_and_
     assert same_sound.correlation_with(speech, reference) < 0.3
     assert not same_sound.holds_copy(np.zeros_like(speech), reference)
     assert not same_sound.holds_copy(speech[:100], reference)
+
+
+def test_noise_over_a_recording_hides_its_holes_and_the_card_says_so() -> None:
+    random = np.random.default_rng(5)
+    torn = np.asarray(0.1 * np.sin(2 * np.pi * 220 * np.arange(4 * RATE) / RATE), np.float32)
+    for second in (1, 2, 3):
+        torn[second * RATE : second * RATE + RATE // 10] = 0
+    noisy = np.asarray(torn + random.normal(0, 0.001, len(torn)), np.float32)
+    assert len(faults.find_holes(torn, RATE)) == 3
+    assert faults.find_holes(noisy, RATE) == [], "the trick works, which is why the card says it"
+    assert "noise at −60 dB" in catalogue.get("integrity").misreading
+
+
+def test_one_voice_shifted_by_four_semitones_passes_as_two_and_the_card_says_so() -> None:
+    import librosa
+
+    from podeval.models import registry
+    from studies.bias_material import SENTENCES, say_lines, voices
+
+    encoder = registry.load("speaker_encoder", "embedded")
+    one, other = (next(v for v in voices() if v.name == name) for name in ("espeak-m1", "espeak-m3"))
+    said = [
+        librosa.resample(say_lines(voice, "en", SENTENCES["en"][:2]), orig_sr=24_000, target_sr=RATE)
+        for voice in (one, other)
+    ]
+    half = len(said[0]) // 2
+    shifted = librosa.effects.pitch_shift(said[0][half:], sr=RATE, n_steps=4)
+    parts = [said[0][:half], said[0][half:], shifted, said[1][half:]]
+    first, same, moved, another = encoder.embed([np.asarray(part, np.float32) for part in parts])
+    alike = [float(first @ v / np.linalg.norm(first) / np.linalg.norm(v)) for v in (same, another, moved)]
+    assert alike[0] > 0.9 > alike[1] > alike[2] + 0.1, "the voice that is moved is further off than another one"
+    assert "four semitones" in catalogue.get("sptd").misreading
+
+
+def test_a_room_lifts_robotic_voices_where_neural_ones_fall_and_the_card_says_so() -> None:
+    with (Path(__file__).parents[2] / "docs" / "studies" / "bias.csv").open(encoding="utf-8") as file:
+        effects = {(row["key"], row["level"]): row for row in csv.DictReader(file)}
+    robotic, neural = (effects["distillmos.distillmos", f"0.3 s, {kind}"] for kind in ("espeak-ng", "neural voices"))
+    assert float(robotic["low"]) > 0 > float(neural["high"])
+    said = catalogue.get("distillmos").misreading
+    assert f"{float(robotic['effect']):.2f}" in said
+    assert f"{-float(neural['effect']):.2f}" in said

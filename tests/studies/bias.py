@@ -10,13 +10,14 @@ hibari, Piper), and each clip is changed in one way at a time. A partial effect 
 clip from the same voice's plain one, with its 95 % interval over voices; sexes and engines differ between voices, so
 there the interval is Welch's. Chinese is spoken by the espeak voices alone, whose sound is the same in both languages.
 
-Metrics of two voices are given dialogues of 18 short turns by eleven pairs of these voices, pace about a minute of one
-voice, SMR the clips with chords under them. Metrics of texts have no voice: theirs are the scripts of Real-Pod, whole,
-halved and quartered, and Chinese ones of the same categories.
+Metrics of two voices are given dialogues of 18 short turns by pairs of these voices, pace about a minute of one voice,
+SMR speech over music at a known ratio (bias_music.py). Metrics of texts have no voice: theirs are the scripts of
+Real-Pod, whole, halved and quartered, and Chinese ones of the same categories.
 """
 
 import argparse
 import csv
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ sys.path.append(str(Path(__file__).parent))
 
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.text_embeddings import EmbeddedText
+from podeval.errors import ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.metrics.space_files import BIAS_PICTURE
@@ -41,7 +44,6 @@ from studies.bias_material import (
     SENTENCES,
     SHORT_LINES,
     StudyClip,
-    add_music,
     clips,
     dialogue_clips,
     lines_of_a_minute,
@@ -50,6 +52,7 @@ from studies.bias_material import (
     say_lines,
     texts,
 )
+from studies.bias_music import MUSIC_RATE, lines_over_music, music_clips, say_over_music, subtract_ratio
 from studies.bias_picture import draw
 from studies.distortions import Samples
 
@@ -64,23 +67,23 @@ METRICS: Keys = {
     "timbre_consistency": ("timbre_consistency",),
     "loudness": ("range", "true_peak"),
     "wer": ("cer",),
-    "integrity": ("faults_per_hour", "plcmos"),
 }
 MORE: Keys = {
     "sim": ("sim",),
     "wsim": ("wsim",),
     "timbre_similarity": ("timbre_similarity",),
-    "content_errors": ("errors_per_1000",),
 }
+OF_FAULTS: Keys = {"integrity": ("faults_per_hour", "plcmos"), "content_errors": ("errors_per_1000",)}
 OF_DIALOGUES: Keys = {
     "sptd": ("sptd",),
     "speaker_attribution": ("attribution_accuracy", "cpcer"),
     "turn_taking": ("human_distance",),
     "dialogue_naturalness": ("dialogue_naturalness",),
 }
-OF_A_MINUTE: Keys = {"pace": ("rate_cv", "speaking_rate")}
+OF_A_MINUTE: Keys = {"pace": ("rate_cv", "speaking_rate", "pause_share", "f0_range")}
 OF_MUSIC: Keys = {"smr": ("smr",)}
 OF_TEXTS: Keys = {"distinct_n": ("distinct_2",), "mattr": ("mattr",), "info_dens": ("info_dens", "info_dens_norm")}
+OF_MEANING: Keys = {"semantic_div": ("semantic_div",)}
 OF_REFERENCE: Keys = {
     "sound_fidelity": ("pesq_estimate",),
     "utmos22": ("utmos22",),
@@ -103,27 +106,56 @@ class StudyTable:
     clips: Callable[[int], Iterator[StudyClip]] = clips
     profile: Profile = "embedded"
 
+    @property
+    def has_music(self) -> bool:
+        """Whether its clips are speech over music."""
+        return self.clips is music_clips
+
 
 TABLES = (
     StudyTable("values.csv", METRICS),
     StudyTable("more.csv", MORE),
+    StudyTable("faults.csv", OF_FAULTS),
     StudyTable("dialogues.csv", OF_DIALOGUES, dialogue_clips),
-    StudyTable("music.csv", OF_MUSIC),
+    StudyTable("music.csv", OF_MUSIC, music_clips),
     StudyTable("minutes.csv", OF_A_MINUTE),
     StudyTable("reference.csv", OF_REFERENCE, profile="reference"),
-    StudyTable("reference_music.csv", OF_REFERENCE_MUSIC, profile="reference"),
+    StudyTable("reference_music.csv", OF_REFERENCE_MUSIC, music_clips, profile="reference"),
 )
-TEXTS = "texts.csv"
+TEXTS = {"texts.csv": OF_TEXTS, "meanings.csv": OF_MEANING}
+"""Metrics of texts, by file."""
+VERSIONS = "versions.json"
+"""By file of a table the versions of the metrics whose values it holds."""
 
 
-def run(work: Path, changed: int, profile: Profile = "embedded") -> None:
-    """Score every clip that is not in its table yet."""
+def run(work: Path, changed: int, profile: Profile = "embedded", files: Sequence[str] = ()) -> None:
+    """Score every clip that is not in its table yet, of the tables of these files or of all."""
     work.mkdir(parents=True, exist_ok=True)
-    if not (work / TEXTS).exists():
-        _score_texts(work / TEXTS)
+    for file, metrics in TEXTS.items():
+        # The encoder of the reference profile reads Chinese too; its values are no continuation of the embedded one's.
+        path = work / (file if profile == "embedded" else f"reference_{file}")
+        if not path.exists() and (metrics is OF_MEANING or profile == "embedded"):
+            _note_versions(path, metrics)
+            _score_texts(path, metrics, profile)
     for table in TABLES:
-        if table.profile == profile:
+        if table.profile == profile and (not files or table.file in files):
+            _note_versions(work / table.file, table.metrics)
             _fill(work / table.file, table, changed)
+
+
+def _note_versions(path: Path, metrics: Keys) -> None:
+    """Keep the versions of the metrics of a table; a table that was begun with others is not gone on with."""
+    kept = _read_versions(path.parent)
+    now = {name: catalogue.get(name).version for name in metrics}
+    if path.exists() and kept.get(path.name, now) != now:
+        raise SystemExit(f"{path} holds {kept[path.name]}, and this would add {now}; move it away and run again")
+    (path.parent / VERSIONS).write_text(json.dumps(kept | {path.name: now}, indent=1), encoding="utf-8")
+
+
+def _read_versions(work: Path) -> dict[str, dict[str, str]]:
+    file = work / VERSIONS
+    kept: dict[str, dict[str, str]] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return kept
 
 
 def _fill(path: Path, table: StudyTable, changed: int) -> None:
@@ -134,13 +166,19 @@ def _fill(path: Path, table: StudyTable, changed: int) -> None:
         if clip.name in done:
             continue
         said = clip.voice.name, clip.language, clip.sentences
-        if said not in plain:
-            plain = {said: _speak(clip, table)}
-        samples = CHANGES[clip.factor][clip.level](plain[said]) if clip.factor in CHANGES else plain[said]
+        if table.has_music:
+            samples = say_over_music(clip)
+        else:
+            if said not in plain:
+                plain = {said: _speak(clip, table)}
+            samples = CHANGES[clip.factor][clip.level](plain[said], RATE) if clip.factor in CHANGES else plain[said]
         if "sim" in table.metrics and (clip.voice.name, clip.language) not in references:
             references = {(clip.voice.name, clip.language): say(clip.voice, clip.language, 4, MEDIUM)}
+        rate = MUSIC_RATE if table.has_music else RATE
         reference = references.get((clip.voice.name, clip.language))
-        values = measure(samples, _script_of(clip, table), table.metrics, reference, table.profile)
+        values = measure(samples, _script_of(clip, table), table.metrics, reference, table.profile, rate)
+        if table.metrics is OF_MUSIC:
+            values = subtract_ratio(values, clip)
         voice = clip.voice
         _append(path, [clip.name, voice.name, voice.engine, voice.sex, clip.factor, clip.level], values)
         print(clip.name, flush=True)
@@ -152,8 +190,7 @@ def _speak(clip: StudyClip, table: StudyTable) -> Samples:
         return say_dialogue(clip.voice.pair, clip.language, clip.sentences)
     if table.metrics is OF_A_MINUTE:
         return say_lines(clip.voice, clip.language, lines_of_a_minute(clip.language, clip.sentences))
-    speech = say(clip.voice, clip.language, clip.sentences)
-    return add_music(speech) if table.metrics in (OF_MUSIC, OF_REFERENCE_MUSIC) else speech
+    return say(clip.voice, clip.language, clip.sentences)
 
 
 def _script_of(clip: StudyClip, table: StudyTable) -> Script:
@@ -164,6 +201,8 @@ def _script_of(clip: StudyClip, table: StudyTable) -> Script:
     said = SENTENCES[clip.language][: clip.sentences]
     if table.metrics is OF_A_MINUTE:
         said = lines_of_a_minute(clip.language, clip.sentences)
+    elif table.has_music:
+        said = lines_over_music(clip.language, clip.sentences)
     if "sim" in table.metrics:
         return Script.parse([{"speaker": "A", "text": line} for line in said])
     return Script.parse("\n".join(said))
@@ -178,14 +217,19 @@ def _append(path: Path, labels: Sequence[str], values: Mapping[str, str]) -> Non
         writer.writerow([*labels, *values.values()])
 
 
-def _score_texts(path: Path) -> None:
+def _score_texts(path: Path, metrics: Keys, profile: Profile) -> None:
     """Score the scripts; the topic stands in the place of the voice."""
+    profiled = "" if profile == "embedded" else f", {profile} profile"
     for topic, factor, level, script in texts():
-        values = {}
-        for name, keys in OF_TEXTS.items():
-            result = catalogue.get(name)({"text": script.text})
-            for key in keys:
-                values[f"{name}.{key}"] = _write(result.values.get(key) if isinstance(result, Score) else None)
+        inputs = {"text": script.text, "passage": EmbeddedText(script.text, profile)}
+        try:
+            values = _read_values(inputs, metrics)
+        except ModelMissing:
+            # The encoder of the embedded profile does not read Chinese.
+            if level != "Chinese":
+                raise
+            continue
+        values = {f"{key}{profiled}": value for key, value in values.items()}
         _append(path, [f"{topic}|{factor}|{level}", topic, "", "", factor, level], values)
 
 
@@ -195,6 +239,7 @@ def measure(
     metrics: Keys = METRICS,
     reference: Samples | None = None,
     profile: Profile = "embedded",
+    rate: int = RATE,
 ) -> dict[str, str]:
     """Return the values of a clip by `metric.key`; empty where it has none.
 
@@ -204,11 +249,16 @@ def measure(
         metrics: keys by metric.
         reference: other sentences of the same voice, unchanged, for metrics that compare with a voice.
         profile: whose models score.
+        rate: of the samples.
     """
-    recording = Recording.from_samples(samples, RATE, profile=profile)
+    recording = Recording.from_samples(samples, rate, profile=profile)
     inputs: dict[str, object] = {"recording": recording, "reference_text": script.text, "script": script}
     if reference is not None:
         inputs["reference_voices"] = ReferenceVoices({"A": Recording.from_samples(reference, RATE, profile=profile)})
+    return _read_values(inputs, metrics)
+
+
+def _read_values(inputs: Mapping[str, object], metrics: Keys) -> dict[str, str]:
     values = {}
     for name, keys in metrics.items():
         metric = catalogue.get(name)
@@ -227,14 +277,17 @@ def _write(value: float | None) -> str:
 
 def report(work: Path, docs: Path = DOCS) -> None:
     """Write the effects as a table, and a picture for each metric."""
-    tables = [work / name for name in (*(table.file for table in TABLES), TEXTS) if (work / name).exists()]
+    files = (*(table.file for table in TABLES), *TEXTS, *(f"reference_{file}" for file in TEXTS))
+    tables = [work / file for file in files if (work / file).exists()]
     effects = [effect for table in tables for effect in partial_effects(list(csv.DictReader(table.open())))]
+    versions = {name: of for each in _read_versions(work).values() for name, of in each.items()}
     with (docs / "bias.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["key", "factor", "level", "effect", "low", "high", "voices"])
+        writer.writerow(["key", "factor", "level", "effect", "low", "high", "voices", "version"])
         for e in effects:
             bounds = ["" if bound is None else f"{bound:.4f}" for bound in (e.low, e.high)]
-            writer.writerow([e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, e.voices])
+            version = versions[e.key.partition(".")[0]]
+            writer.writerow([e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, e.voices, version])
     for metric in dict.fromkeys(effect.key.partition(".")[0] for effect in effects):
         drawn = [effect for effect in effects if effect.key.partition(".")[0] == metric]
         picture = draw(metric, drawn)
@@ -250,9 +303,10 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--changed", type=int, default=6, help="voices that are changed in every way")
     parser.add_argument("--profile", choices=["embedded", "reference"], default="embedded", help="whose models score")
+    parser.add_argument("--table", nargs="+", default=(), choices=[t.file for t in TABLES], help="these tables alone")
     options = parser.parse_args()
     if options.step == "run":
-        run(options.work, options.changed, options.profile)
+        run(options.work, options.changed, options.profile, options.table)
     else:
         report(options.work)
 

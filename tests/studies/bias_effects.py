@@ -1,4 +1,8 @@
-"""Partial effects of the bias study: by how much a level of a factor moves a key, with an interval over voices."""
+"""Partial effects of the bias study: by how much a level of a factor moves a key, with an interval over voices.
+
+Where a change moves the voices of espeak-ng, which sound like a machine, and the neural ones in opposite directions,
+their mean says nothing of either: the effects of both stand beside it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +14,7 @@ from podeval.stats.intervals import mean_ci
 
 FEWEST = 3
 """Voices below which nothing is said of a change."""
+KINDS = ("espeak-ng", "neural voices")
 
 
 @dataclass(frozen=True)
@@ -35,18 +40,36 @@ def partial_effects(rows: Sequence[Mapping[str, str]]) -> list[PartialEffect]:
         levels = dict.fromkeys((row["factor"], row["level"]) for row in rows if row["factor"] != "plain")
         for factor, level in levels:
             pairs = [
-                float(row[key]) - base[row["voice"]]
+                (_kind_of(row["engine"]), float(row[key]) - base[row["voice"]])
                 for row in rows
                 if (row["factor"], row["level"]) == (factor, level) and row[key] and row["voice"] in base
             ]
-            if len(pairs) >= FEWEST:
-                ci = mean_ci(pairs)
-                effects.append(PartialEffect(key, factor, level, ci.mean, ci.low, ci.high, ci.n))
+            if of_all := _mean(key, factor, level, [moved for _, moved in pairs]):
+                effects += [of_all, *_opposites(key, factor, level, pairs)]
         effects += _between(key, "sex", "female", base, plain, "male")
         effects += _between(key, "sex", "two sexes", base, plain, "one sex")
         for engine in sorted({row["engine"] for row in plain.values()} - {"Kokoro", ""}):
             effects += _between(key, "engine", engine, base, plain, "Kokoro")
     return effects
+
+
+def _mean(key: str, factor: str, level: str, moved: Sequence[float]) -> PartialEffect | None:
+    if len(moved) < FEWEST:
+        return None
+    ci = mean_ci(moved)
+    return PartialEffect(key, factor, level, ci.mean, ci.low, ci.high, ci.n)
+
+
+def _opposites(key: str, factor: str, level: str, pairs: Sequence[tuple[str, float]]) -> list[PartialEffect]:
+    """Return the effects on both kinds of voices where one surely rises and the other surely falls."""
+    effects = [_mean(key, factor, f"{level}, {kind}", [moved for its, moved in pairs if its == kind]) for kind in KINDS]
+    sure = [each for each in effects if each and each.low is not None and each.high is not None]
+    signs = {1 if each.low > 0 else -1 if each.high < 0 else 0 for each in sure}  # type: ignore[operator]
+    return sure if signs == {1, -1} else []
+
+
+def _kind_of(engine: str) -> str:
+    return KINDS[0] if engine == KINDS[0] else KINDS[1]
 
 
 def _between(

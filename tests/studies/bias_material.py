@@ -1,4 +1,4 @@
-"""What the bias study measures: voices, what they say, what is done to their clips, dialogues, clips with music."""
+"""What the bias study measures: voices, what they say, what is done to their clips, dialogues."""
 
 import io
 import math
@@ -96,8 +96,6 @@ SHORT_LINES = {
 TURNS = {"12 turns": 12, "plain": 18, "24 turns": 24}
 GAPS = (0.2, 0.45, 0.1, 0.6, 0.3)
 """Seconds between turns, over and over."""
-MUSIC_BELOW = 10.0
-"""Decibels that music lies below the speech of a clip."""
 
 
 @dataclass(frozen=True)
@@ -147,17 +145,17 @@ def voices() -> list[StudyVoice]:
     return [*first, *(voice for voice in (*kokoro, *espeak) if voice not in first)]
 
 
-CHANGES: Mapping[str, Mapping[str, Callable[[Samples], Samples]]] = {
-    "rate": {f"{factor:g} times": lambda s, f=factor: stretch(s, f) for factor in (0.8, 1.25, 1.5)},  # type: ignore[misc]
-    "level": {f"{db:+g} dB": lambda s, d=db: gain(s, d) for db in (-20.0, -10.0, 10.0)},  # type: ignore[misc]
+CHANGES: Mapping[str, Mapping[str, Callable[[Samples, int], Samples]]] = {
+    "rate": {f"{factor:g} times": lambda s, _, f=factor: stretch(s, f) for factor in (0.8, 1.25, 1.5)},  # type: ignore[misc]
+    "level": {f"{db:+g} dB": lambda s, _, d=db: gain(s, d) for db in (-20.0, -10.0, 10.0)},  # type: ignore[misc]
     "codec": {
-        "MP3": lambda s: code_with(s, "MP3", "MPEG_LAYER_III"),
-        "Opus": lambda s: code_with(s, "OGG", "OPUS"),
-        "mu-law, 8 bit": lambda s: mu_law(s, 8),
+        "MP3": lambda s, rate: code_with(s, "MP3", "MPEG_LAYER_III", rate),
+        "Opus": lambda s, rate: code_with(s, "OGG", "OPUS", rate),
+        "mu-law, 8 bit": lambda s, _: mu_law(s, 8),
     },
-    "room": {f"{rt:g} s": lambda s, r=rt: reverberate(s, RATE, r, seed=1) for rt in (0.3, 0.6, 1.2)},  # type: ignore[misc]
+    "room": {f"{rt:g} s": lambda s, rate, r=rt: reverberate(s, rate, r, seed=1) for rt in (0.3, 0.6, 1.2)},  # type: ignore[misc]
 }
-"""By factor, the changes of sound; the plain clip is the fourth of each."""
+"""By factor, the changes of sound at a rate; the plain clip is the fourth of each."""
 
 
 def clips(changed: int) -> Iterator[StudyClip]:
@@ -216,12 +214,6 @@ def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int)
     return np.concatenate(parts)
 
 
-def add_music(speech: Samples) -> Samples:
-    """Put chords under a clip, so many decibels below it."""
-    music = np.resize(_chords(), len(speech))
-    return np.asarray(speech + gain(music, SPEECH_LEVEL - MUSIC_BELOW - _level(music)), np.float32)
-
-
 def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int, list[Samples]]:
     """Return what a voice says for each text, with the rate."""
     if isinstance(voice.setting, tuple):
@@ -247,15 +239,6 @@ def _level(samples: Samples) -> float:
 
 def _set_level(samples: Samples) -> Samples:
     return gain(samples, SPEECH_LEVEL - _level(samples))
-
-
-@cache
-def _chords() -> Samples:
-    """Return 20 s of chords, as the study of SMR plays them, mono."""
-    from studies.smr_accuracy import RATE as MUSIC_RATE
-    from studies.smr_accuracy import synthesised
-
-    return resample(synthesised("chords", 0).mean(axis=1).astype(np.float32), MUSIC_RATE, RATE)
 
 
 def pairs() -> list[StudyVoice]:
@@ -330,10 +313,11 @@ def stretch(samples: Samples, factor: float) -> Samples:
     return np.asarray(librosa.effects.time_stretch(samples, rate=factor), np.float32)
 
 
-def code_with(samples: Samples, container: str, subtype: str) -> Samples:
-    """Through a codec at its default rate and back."""
+def code_with(samples: Samples, container: str, subtype: str, rate: int = RATE) -> Samples:
+    """Through a codec at its default bit rate and back; Opus has no 44.1 kHz and is given 48."""
+    coded = 48_000 if subtype == "OPUS" and rate == 44_100 else rate
     file = io.BytesIO()
-    soundfile.write(file, samples, RATE, format=container, subtype=subtype)
+    soundfile.write(file, resample(samples, rate, coded), coded, format=container, subtype=subtype)
     file.seek(0)
-    decoded, rate = soundfile.read(file, dtype="float32")
-    return resample(np.asarray(decoded, np.float32), rate, RATE)
+    decoded, decoded_rate = soundfile.read(file, dtype="float32")
+    return resample(np.asarray(decoded, np.float32), decoded_rate, rate)

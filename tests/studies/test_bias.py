@@ -43,6 +43,25 @@ def test_partial_effects_are_those_that_were_planted() -> None:
     assert sex.effect == pytest.approx(0.2, abs=0.08)
 
 
+def test_where_two_kinds_of_voices_move_in_opposite_directions_both_stand_beside_the_mean() -> None:
+    random = np.random.default_rng(2)
+    planted = []
+    for number in range(12):
+        engine, sign = ("espeak-ng", 1) if number % 2 else ("Kokoro", -1)
+        for level, change in (("plain", 0.0), ("1.2 s", sign * 0.5), ("0.3 s", -0.5)):
+            value = f"{3 + change + random.normal(0, 0.01)}"
+            factor = "plain" if level == "plain" else "room"
+            labels = {"voice": f"v{number}", "engine": engine, "sex": "male", "factor": factor, "level": level}
+            planted.append({**labels, "m.k": value})
+    effects = {effect.level: effect.effect for effect in partial_effects(planted) if effect.factor == "room"}
+    assert effects == {
+        "1.2 s": pytest.approx(0, abs=0.02),
+        "1.2 s, espeak-ng": pytest.approx(0.5, abs=0.02),
+        "1.2 s, neural voices": pytest.approx(-0.5, abs=0.02),
+        "0.3 s": pytest.approx(-0.5, abs=0.02),
+    }
+
+
 def test_the_picture_is_whole_and_marks_what_leaves_out_nought() -> None:
     effects = partial_effects(rows())
     picture = ElementTree.fromstring(draw("m", effects))
@@ -64,11 +83,12 @@ def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
     monkeypatch.setattr(bias, "say", lambda *_: np.zeros(24_000, np.float32))
     monkeypatch.setattr(bias, "say_lines", lambda *_: np.zeros(24_000, np.float32))
     monkeypatch.setattr(bias, "say_dialogue", lambda *_: np.zeros(24_000, np.float32))
-    monkeypatch.setattr(bias, "add_music", lambda samples: samples)
-    monkeypatch.setattr(bias, "_score_texts", lambda path: path.touch())
+    monkeypatch.setattr(bias, "say_over_music", lambda *_: np.zeros(44_100, np.float32))
+    monkeypatch.setattr(bias, "_score_texts", lambda path, *_: path.touch())
     bias.run(tmp_path, 0)
     assert {file.name for file in tmp_path.iterdir()} == {
-        "values.csv", "more.csv", "dialogues.csv", "music.csv", "minutes.csv", "texts.csv"
+        "values.csv", "more.csv", "dialogues.csv", "music.csv", "minutes.csv", "texts.csv", "meanings.csv",
+        "faults.csv", "versions.json",
     }  # fmt: skip
     (tmp_path / "more.csv").unlink()
     made.clear()
@@ -77,6 +97,15 @@ def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
     assert set(made) == {tuple(bias.MORE)}
     assert len(made) == 21
     assert (tmp_path / "values.csv").read_text(encoding="utf-8") == before
+
+
+def test_a_table_of_another_version_of_a_metric_is_not_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / "music.csv").touch()
+    (tmp_path / "versions.json").write_text('{"music.csv": {"smr": "0.1"}}', encoding="utf-8")
+    (tmp_path / "texts.csv").touch()
+    (tmp_path / "meanings.csv").touch()
+    with pytest.raises(SystemExit, match=r"music\.csv holds .*0\.1"):
+        bias.run(tmp_path, 0, files=["music.csv"])
 
 
 def test_dialogues_have_all_voices_in_pairs_under_every_change() -> None:
