@@ -94,7 +94,7 @@ class Density:
 
     @property
     def percent(self) -> tuple[float, ...]:
-        """Share of share of words in essential clauses by turn, 0 to 100."""
+        """Share of words in essential clauses by turn, 0 to 100."""
         return tuple(100 * essential / total for essential, total in self.words)
 
 
