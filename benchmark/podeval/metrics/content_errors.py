@@ -51,7 +51,7 @@ _UNIT = "per 1000 words"
 @metric(
     name="content_errors",
     title="Content errors",
-    version="1.1",
+    version="1.2",
     dimension="speech.completeness",
     about_zh="脚本内容有哪些被漏读、重复或凭空添加，出现在哪里。",
     dimension_zh="完整性",
