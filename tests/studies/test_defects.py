@@ -60,7 +60,7 @@ def test_the_report_has_recall_precision_times_and_alarms_an_hour(study: Any, tm
         "| hole | 0.10 s | 0.10 s |",
         "| hole | 1 | 0 | 0.21 to 1.00 |",
         "| click | 0 | 1 | 0.00 to 0.79 |",
-        "| people | undamaged | 1 in 0.50 h | 2.0 | 0.1 to 11.1 |",
+        "| people | after | undamaged | 1 in 0.50 h | 2.0 | 0.1 to 11.1 |",
     ):
         assert line in text
     assert (tmp_path / "defects-recall.svg").read_text(encoding="utf-8").startswith("<svg")
