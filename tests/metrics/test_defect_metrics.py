@@ -249,6 +249,17 @@ def test_a_short_word_that_both_recognisers_miss_was_left_out_though_there_is_ti
     assert alone.values["omitted"] == 0
 
 
+@pytest.mark.parametrize(("gone", "counted"), [("and", 0), ("old", 1)])
+def test_a_word_that_everybody_swallows_is_not_counted_alone(
+    gone: str, counted: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = said()
+    heard = [(word, voice) for word, voice in words if word != gone]
+    assert len(heard) == len(words) - 1
+    score = measured("content_errors", Studio(heard, second={}), monkeypatch, tmp_path)
+    assert score.values["omitted"] == pytest.approx(1000 * counted / len(words))
+
+
 def test_added_words_of_which_the_second_recogniser_hears_nothing_were_not_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -4,10 +4,12 @@
     python tests/studies/defects.py run WORK --source kokoro --half before --dialogues 1 [--clean]
     python tests/studies/defects.py report WORK        the tables and pictures from what there is
 
-Fourteen kinds of defects, four sources, ten places of each kind and source, five in each half. The places of the half
-`before` come from a seed that was known when the thresholds were chosen; those of `after` from the digest of the code
-that holds the thresholds, so that changing one draws other places. WORK/heard.jsonl has a line for each dialogue and
-survives being killed. With `--clean` nothing is planted: half an hour of people, nine minutes of each machine.
+Fourteen kinds of defects and four sources; of each kind and source five places after the thresholds were fixed and ten
+before. The places of `before` come from seeds that were known when the thresholds were chosen; those of `after` from
+the digest of the code that holds the thresholds, so that changing one draws other places. People read one clip each;
+where voices change (`people in turns`, planted_readers.py) their clips are cut into turns, ten places in each half.
+WORK/heard.jsonl has a line for each dialogue and survives being killed; what other thresholds heard stays in it and
+does not count. With `--clean` nothing is planted.
 """
 
 import argparse
@@ -26,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import defects_report
 import log
 from planted_dialogues import PEOPLE, SECONDS, Dialogue, make_dialogue
+from planted_readers import make_readers_dialogue
 
 import podeval
 from podeval.analysis import Recording
@@ -33,13 +36,18 @@ from podeval.analysis.cache import Cache
 from podeval.metrics.defects import find_defects
 from podeval.systems import registry
 
-SOURCES = ("hibari_piper", "kokoro", "espeak_ng", PEOPLE)
+READERS = "people in turns"
+SOURCES = ("hibari_piper", "kokoro", "espeak_ng", PEOPLE, READERS)
 HALVES = ("before", "after")
-DIALOGUES = 5
-"""Of each source and half; each holds one place of every kind that finds room."""
+KNOWN_SEEDS = ("1", "b4f0914f966c4e5b")
+"""Of places that were looked at before the thresholds were fixed: the second were held out until November 2026."""
 
-CLEAN_SECONDS = {source: 1_800.0 if source == PEOPLE else 800.0 for source in SOURCES}
-"""Of each source that nothing is planted in."""
+DIALOGUES = {source: 10 if source == READERS else 5 for source in SOURCES}
+"""Of each source and seed; each holds one place of every kind that finds room."""
+
+LASTING = {source: 35.0 if source == READERS else SECONDS for source in SOURCES}
+CLEAN_SECONDS = {source: 1_800.0 if source == PEOPLE else 350.0 if source == READERS else 800.0 for source in SOURCES}
+"""Of each source and half that nothing is planted in."""
 
 THRESHOLDS = (
     *("analysis/pace_defects.py", "analysis/second_look.py", "analysis/speech_track.py", "analysis/voices_by_word.py"),
@@ -61,32 +69,46 @@ def _strip_sentences(source: bytes) -> bytes:
     return ast.dump(tree).encode()
 
 
-def draw_seed(half: str) -> str:
-    """The seed of a half; that of `after` follows from the thresholds."""
-    if half == "before":
-        return "1"
+def digest_thresholds() -> str:
+    """A name of the thresholds as they are."""
     digest = hashlib.sha256()
     for name in THRESHOLDS:
         digest.update(_strip_sentences((Path(podeval.__file__).parent / name).read_bytes()))
     return digest.hexdigest()[:16]
 
 
+def draw_seeds(half: str) -> tuple[str, ...]:
+    """The seeds of a half; that of `after` follows from the thresholds."""
+    return KNOWN_SEEDS if half == "before" else (digest_thresholds(),)
+
+
 def list_work() -> list[dict[str, Any]]:
     """What the whole study hears, in an order in which a part of it is a study as well."""
-    planted = [
-        {"source": source, "half": half, "number": number, "clean": False}
-        for number in range(DIALOGUES)
-        for half in HALVES
-        for source in SOURCES
-    ]
-    counts = {source: math.ceil(seconds / SECONDS) for source, seconds in CLEAN_SECONDS.items()}
-    clean = [
-        {"source": source, "half": "after", "number": number, "clean": True}
-        for number in range(max(counts.values()))
-        for source in SOURCES
-        if number < counts[source]
-    ]
-    return planted + clean
+    work: list[dict[str, Any]] = []
+    for half in reversed(HALVES):
+        for seed in draw_seeds(half):
+            of_seed = {"half": half, "seed": seed}
+            sources = [source for source in SOURCES if source != READERS or seed != KNOWN_SEEDS[1]]
+            clean = {source: math.ceil(CLEAN_SECONDS[source] / LASTING[source]) for source in sources}
+            clean = clean if seed != KNOWN_SEEDS[0] else {source: 0 for source in sources}
+            for part, counts in (False, DIALOGUES), (True, clean):
+                for number in range(max(counts.values())):
+                    able = [source for source in sources if number < counts[source]]
+                    work += [of_seed | {"source": each, "number": number, "clean": part} for each in able]
+    return work
+
+
+def make(key: dict[str, Any]) -> Dialogue:
+    """Make a dialogue of the study."""
+    chance = random.Random(f"{key['source']} {key['seed']} {key['number']} {key['clean']}")
+    if key["source"] == READERS:
+        return make_readers_dialogue(chance, clean=key["clean"])
+    # Every dialogue is of a script of its own, as far as there are so many.
+    if key["seed"] in KNOWN_SEEDS:
+        place = 2 * key["number"] + KNOWN_SEEDS.index(key["seed"]) + (10 if key["clean"] else 0)
+    else:
+        place = 30 + key["number"] + (5 if key["clean"] else 0)
+    return make_dialogue(key["source"], place, chance, clean=key["clean"])
 
 
 def hear(dialogue: Dialogue, cache: Path) -> dict[str, Any]:
@@ -107,19 +129,17 @@ def hear_all(work: Path, wanted: list[dict[str, Any]]) -> None:
     """Hear what was not heard yet under the thresholds as they are."""
     work.mkdir(parents=True, exist_ok=True)
     path = work / "heard.jsonl"
-    keys = [each | {"seed": draw_seed(each["half"])} for each in wanted]
+    keys = [each | {"thresholds": digest_thresholds()} for each in wanted]
     done = log.read(path)
     left = [key for key in keys if not any(all(row.get(name) == value for name, value in key.items()) for row in done)]
-    print(f"{len(left)} of {len(keys)} dialogues to hear, about {len(left) * SECONDS * WALL / 3600:.1f} h of one core")
+    hours = sum(LASTING[key["source"]] for key in left) * WALL / 3600
+    print(f"{len(left)} of {len(keys)} dialogues to hear, about {hours:.1f} h of one core")
     for key in left:
-        system = None if key["source"] == PEOPLE else registry.get(key["source"]).available()
+        system = None if key["source"] in (PEOPLE, READERS) else registry.get(key["source"]).available()
         if system is not None:
             print(f"{key['source']} is left out: {system}", flush=True)
             continue
-        chance = random.Random(f"{key['source']} {key['seed']} {key['number']} {key['clean']}")
-        # Every dialogue is of a script of its own, as far as there are so many.
-        place = 2 * key["number"] + HALVES.index(key["half"]) + (2 * DIALOGUES if key["clean"] else 0)
-        row = key | hear(make_dialogue(key["source"], place, chance, clean=key["clean"]), work / "cache")
+        row = key | hear(make(key), work / "cache")
         with log.append(path) as file:
             file.write(json.dumps(row) + "\n")
         print(key, f"{row['seconds']:.0f} s heard in {row['processor']:.0f} s", flush=True)
@@ -152,13 +172,14 @@ def run_all(arguments: argparse.Namespace) -> None:
 def run_part(arguments: argparse.Namespace) -> None:
     """Hear some dialogues of one source and half."""
     part = {"source": arguments.source, "half": arguments.half, "clean": arguments.clean}
-    hear_all(arguments.work, [part | {"number": number} for number in range(arguments.dialogues)])
+    of_part = [each for each in list_work() if all(each[name] == value for name, value in part.items())]
+    hear_all(arguments.work, [each for each in of_part if each["number"] < arguments.dialogues])
 
 
 def report(arguments: argparse.Namespace) -> None:
     """Write the tables and pictures of what was heard under the thresholds as they are."""
-    seeds = {draw_seed(half) for half in HALVES}
-    rows = [row for row in log.read(arguments.work / "heard.jsonl") if row["seed"] in seeds]
+    digest = digest_thresholds()
+    rows = [row for row in log.read(arguments.work / "heard.jsonl") if row.get("thresholds") == digest]
     defects_report.write(rows, arguments.work)
 
 

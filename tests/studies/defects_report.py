@@ -170,15 +170,16 @@ def _table_of_precision(rows: Sequence[Row]) -> list[str]:
 
 
 def _table_of_alarms(rows: Sequence[Row]) -> list[str]:
-    lines = ["## False alarms", "", "| source | where | alarms | an hour | 95 % |", "|---|---|---|---|---|"]
-    for source, clean in sorted({(row["source"], row["clean"]) for row in rows}):
-        own = [row for row in rows if (row["source"], row["clean"]) == (source, clean)]
+    lines = ["## False alarms", "", "| source | half | where | alarms | an hour | 95 % |"]
+    lines.append("|---|---|---|---|---|---|")
+    for source, half, clean in sorted({(row["source"], row["half"], row["clean"]) for row in rows}):
+        own = [row for row in rows if (row["source"], row["half"], row["clean"]) == (source, half, clean)]
         hours = sum(row["seconds"] for row in own) / 3600
         alarms = [alarm for row in own for alarm in match_findings(row)[1]]
         low, high = rate_interval(len(alarms), hours)
         where = "undamaged" if clean else "between plants"
         lines.append(
-            f"| {source} | {where} | {len(alarms)} in {hours:.2f} h | {len(alarms) / hours:.1f} | "
+            f"| {source} | {half} | {where} | {len(alarms)} in {hours:.2f} h | {len(alarms) / hours:.1f} | "
             f"{low:.1f} to {high:.1f} |"
         )
         lines += [f"<!-- {alarm[0]} at {alarm[1]:.1f}: {alarm[3]} -->" for alarm in alarms]

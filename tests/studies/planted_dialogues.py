@@ -144,7 +144,7 @@ def _read_by_machine(name: str, number: int, chance: random.Random, *, clean: bo
                 lines.append(Line(turn, text, sound, kind))
             if kind == "invented":
                 lines.append(Line(turn, "", voices.say(script, turn, voice, chance.choice(INVENTED)), kind))
-    return _join(script, lines, voices.rate)
+    return join_lines(script, lines, voices.rate)
 
 
 def _read_by_people(chance: random.Random, *, clean: bool) -> Dialogue:
@@ -161,17 +161,18 @@ def _read_by_people(chance: random.Random, *, clean: bool) -> Dialogue:
     script = Script((Turn("1", " ".join(row["words"] for row in rows)),))
     lines: list[Line] = []
     for at, row in enumerate(rows):
-        sound, kind = _open_clip(row["file"]), plants.get(at, "")
+        sound, kind = open_clip(row["file"]), plants.get(at, "")
         omitted = kind == "sentence_omitted"
         lines.append(Line(0, row["words"], sound[:0] if omitted else sound, kind if omitted else ""))
         if kind == "sentence_twice":
             lines.append(Line(0, row["words"], sound, kind))
         if kind == "invented" and extra:
-            lines.append(Line(0, "", _open_clip(extra["file"]), kind))
-    return _join(script, lines, 24_000)
+            lines.append(Line(0, "", open_clip(extra["file"]), kind))
+    return join_lines(script, lines, 24_000)
 
 
-def _open_clip(file: str) -> Samples:
+def open_clip(file: str) -> Samples:
+    """A reader's clip at 24 kHz."""
     recording = Recording.open(DATA / file)
     return resample(recording.samples[:, 0], recording.rate, 24_000)
 
@@ -206,7 +207,8 @@ def _leave_out_a_word(text: str, chance: random.Random) -> str:
     return " ".join(words[:gone] + words[gone + 1 :])
 
 
-def _join(script: Script, lines: list[Line], rate: int) -> Dialogue:
+def join_lines(script: Script, lines: list[Line], rate: int) -> Dialogue:
+    """Join lines with pauses between them, and say where those lie that are planted."""
     pause = np.zeros(round(PAUSE * rate), np.float32)
     pieces: list[Samples] = []
     planted, joints, position = [], [], 0
@@ -245,7 +247,7 @@ def _plant_sounds(dialogue: Dialogue, chance: random.Random) -> None:
         dialogue.replace(place, place, dialogue.samples[first - round(LOOP * dialogue.rate) : first].copy())
         dialogue.planted.append(("loop", place, place + LOOP))
     samples, rate = dialogue.samples, dialogue.rate
-    end = next(at for at in range(len(samples), 0, -rate // 100) if _level(samples[at - rate // 50 : at]) > 0.05)
+    end = next(at for at in range(len(samples), 0, -rate // 100) if measure_level(samples[at - rate // 50 : at]) > 0.05)
     dialogue.samples = samples[:end]
     dialogue.planted.append(("cut_off", end / rate, end / rate))
 
@@ -254,7 +256,7 @@ def _find_loud_place(dialogue: Dialogue, chance: random.Random) -> float | None:
     samples, rate = dialogue.samples, dialogue.rate
     for _ in range(400):
         at = chance.uniform(5, len(samples) / rate - 8)
-        if _level(samples[round(at * rate) : round((at + 0.1) * rate)]) > 0.03 and dialogue.is_free(at, at):
+        if measure_level(samples[round(at * rate) : round((at + 0.1) * rate)]) > 0.03 and dialogue.is_free(at, at):
             return at
     return None
 
@@ -290,7 +292,7 @@ def _plant_music(dialogue: Dialogue, chance: random.Random) -> None:
         return
     first, size = round(start * dialogue.rate), round(MUSIC * dialogue.rate)
     bed = make_music(size, dialogue.rate, chance)
-    gain = _level(dialogue.samples[first : first + size]) / _level(bed) * 10 ** (-MUSIC_BELOW / 20)
+    gain = measure_level(dialogue.samples[first : first + size]) / measure_level(bed) * 10 ** (-MUSIC_BELOW / 20)
     dialogue.samples[first : first + size] += (gain * bed).astype(np.float32)
     dialogue.planted.append(("music", start, start + MUSIC))
 
@@ -312,5 +314,6 @@ def make_music(size: int, rate: int, chance: random.Random) -> Samples:
     return (sound * fade / np.abs(sound).max()).astype(np.float32)
 
 
-def _level(samples: Samples) -> float:
+def measure_level(samples: Samples) -> float:
+    """The level of samples, root mean square."""
     return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) if len(samples) else 0.0

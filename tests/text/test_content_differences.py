@@ -37,6 +37,41 @@ def test_a_sentence_said_twice_is_repeated(at: int) -> None:
     assert found(HEARD[:at] + HEARD[at - 6 : at] + HEARD[at:]) == [("repeated", 6)]
 
 
+def test_a_sentence_said_twice_is_repeated_though_what_is_too_much_begins_in_its_middle() -> None:
+    text = "We had a guess. The worst guest that far more people had noticed than really had. So nobody came."
+    script = Script.parse([{"speaker": "Ann", "text": text}])
+    once = "the worst guest that farmer people had noticed than really had"
+    heard = f"we had a guess {once} {once} so nobody came".split()
+    (difference,) = find_content_differences(
+        align_script(script, [(word, at / 2, at / 2 + 0.4) for at, word in enumerate(heard)])
+    )
+    assert difference.kind == "repeated"
+    assert (difference.start, difference.words) == (9, 10), "from the middle of the one to the middle of the other"
+
+
+def test_figures_and_signs_are_read_as_the_words_that_they_stand_for() -> None:
+    text = "In the nineteen eighties forty percent of it cost nine million dollars."
+    script = Script.parse([{"speaker": "Ann", "text": text}])
+
+    def find(heard: str) -> list[str]:
+        alignment = align_script(script, [(word, at / 2, at / 2 + 0.4) for at, word in enumerate(heard.split())])
+        return [
+            " ".join(word.text for word in alignment.written[each.first : each.last])
+            for each in find_content_differences(alignment)
+        ]
+
+    assert find("In the 1980s 40% of it cost $9 million.") == []
+    assert find("In the forty percent of it cost nine million dollars.") == ["nineteen eighties"]
+    assert find("In the 1980s 40% of it nine million dollars.") == ["cost"]
+    assert find("In the nineteen eighties of it cost nine million dollars.") == ["forty percent"]
+
+
+def test_cannot_is_could_not_misheard() -> None:
+    script = Script.parse([{"speaker": "Ann", "text": "The store could not copy that."}])
+    heard = [(word, at / 2, at / 2 + 0.4) for at, word in enumerate(["The", "store", "cannot", "copy", "that"])]
+    assert find_content_differences(align_script(script, heard)) == []
+
+
 def test_a_sentence_that_is_not_in_the_script_is_inserted() -> None:
     invented = ["please", "subscribe", "to", "our", "channel", "for", "more"]
     assert found(HEARD[:14] + invented + HEARD[14:]) == [("inserted", 7)]

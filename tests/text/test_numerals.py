@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.text.numerals import parse_number, say_number
+from podeval.text.numerals import is_number_word, parse_number, say_number
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,12 @@ def test_numbers_as_they_are_written(text: str, value: float | None) -> None:
 )
 def test_digits_as_they_are_said(digits: str, english: str, chinese: str) -> None:
     assert (say_number(digits), say_number(digits, "zh")) == (english, chinese)
+
+
+def test_words_of_numbers_are_told_from_others() -> None:
+    numbers = "one nineteen forty eighties twentieth ninth second million hundreds zero"
+    assert all(map(is_number_word, numbers.split()))
+    assert not any(map(is_number_word, ("often", "tent", "percent", "onset", "a", "", "1980s", "everyone")))
 
 
 def test_a_row_of_digits_is_said_digit_by_digit() -> None:

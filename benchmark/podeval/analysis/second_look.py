@@ -32,6 +32,11 @@ SPOKEN = 0.5
 SHORTEST_WORD = 3
 """Letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by itself."""
 
+SWALLOWED = frozenset(
+    ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
+)
+"""Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
+
 SKIPPED = 3
 """Words that the recogniser may have skipped where there is voice enough for them; more it would hear again."""
 
@@ -70,10 +75,10 @@ def confirm_differences(
     doubtful = [each for each, look in zip(differences, looks, strict=True) if look == "doubtful"]
     spans = [find_span(each, alignment, recording.duration) for each in likely]
     looked = [Span(max(0.0, s.start - AROUND), min(recording.duration, s.end + AROUND)) for s in spans]
-    merged = _merge(looked)
     written = detect_language(alignment.script.text)
 
-    def hear(job: str) -> list[HeardWord]:
+    def hear(job: str, spans: Sequence[Span]) -> list[HeardWord]:
+        merged = _merge(spans)
         words = list(recording.listen_again(merged, language, job=job))
         for span in merged:
             inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
@@ -84,7 +89,7 @@ def confirm_differences(
         timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
         return sorted(split_timed_words(timed, written), key=lambda word: word.start)
 
-    again = hear("transcriber")
+    again = hear("transcriber", looked)
     kept = [
         (each, span, look)
         for each, span, look in zip(likely, spans, looked, strict=True)
@@ -92,7 +97,7 @@ def confirm_differences(
     ]
     if not second or not kept:
         return [each for each, _, _ in kept]
-    other = hear("second_transcriber")
+    other = hear("second_transcriber", [look for _, _, look in kept])
     return [
         each
         for each, span, look in kept
@@ -143,7 +148,7 @@ def _judge_by_time(
     first, last = (difference.first, difference.last) if omitted else (difference.start, difference.end)
     words = [word.text for word in (alignment.written if omitted else alignment.heard)[first:last]]
     letters = sum(map(len, words))
-    if len(words) == 1 and words[0].isascii() and letters < SHORTEST_WORD:
+    if len(words) == 1 and words[0].isascii() and (letters < SHORTEST_WORD or (omitted and words[0] in SWALLOWED)):
         return "no"
     if omitted:
         return "likely" if len(words) > SKIPPED or voiced < SPOKEN * letters * pace else "doubtful"
@@ -192,10 +197,12 @@ def _agrees(
         return enough and _share_heard(words, [word.text for word in around]) >= HEARD_BY_BOTH
     if not _stands(difference, alignment, around):
         return False
-    nearby = {word.text for word in around}
+    nearby = [word.text for word in around]
     start = difference.start
     sides = (alignment.heard[max(0, start - 2) : start], alignment.heard[start : start + 2])
-    return not doubtful or all(any(word.text in nearby for word in side) for side in sides if side)
+    return not doubtful or all(
+        any(_share_heard([word.text], [other]) for word in side for other in nearby) for side in sides if side
+    )
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:

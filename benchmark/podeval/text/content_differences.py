@@ -2,7 +2,9 @@
 
 A recogniser mishears, and that is no error of content. Words that sound alike stand for each other, and so do up to
 three words for as many others. What remains of a difference is left out (words of the script without any in their
-place), repeated (words without a place in the script that it has shortly before or after) or inserted.
+place), repeated (words without a place in the script that it has shortly before or after, or that are heard directly
+before or after) or inserted. Nothing is left out where a recogniser writes figures and signs for words: `1980s` for
+"nineteen eighties", `40%` for "forty percent".
 """
 
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
+from podeval.text.numerals import is_number_word
 from podeval.text.script_alignment import Difference, ScriptAlignment
 
 ContentKind = Literal["omitted", "repeated", "inserted"]
@@ -34,7 +37,15 @@ NEARBY = 120
 """Words of the script before and after, among which a repeated stretch is looked for."""
 
 SAME = 0.7
-"""Similarity of words from which on a stretch is said again."""
+"""Similarity of words, or of letters of what is heard side by side, from which on a stretch is said again."""
+
+BESIDE_FIGURE = 2
+"""Heard words before and after a gap among which the figure that stands for the gap's words is looked for."""
+
+SIGNS = frozenset(
+    ("percent", "per", "cent", "dollar", "dollars", "euro", "euros", "pound", "pounds", "cents", "degree", "degrees")
+)
+"""Words that recognisers write as a sign beside a figure, which is not heard as a word."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +78,21 @@ def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifferen
     """Find the stretches whose content differs, in the order of the script."""
     differing: list[ContentDifference] = []
     for difference in _bridge(alignment.differences):
-        differing += _classify(difference, alignment)
+        differing += [each for each in _classify(difference, alignment) if not _is_written_as_figure(each, alignment)]
     return differing
+
+
+def _is_written_as_figure(difference: ContentDifference, alignment: ScriptAlignment) -> bool:
+    """Whether the words that are missing are what a figure or a sign beside the gap is read as."""
+    if difference.kind != "omitted":
+        return False
+    missing = [word.text for word in alignment.written[difference.first : difference.last]]
+    start = difference.start
+    beside = [word.text for word in alignment.heard[max(0, start - BESIDE_FIGURE) : start + BESIDE_FIGURE]]
+    figures = any(any(map(str.isdigit, text)) for text in beside)
+    if all(text in SIGNS for text in missing):
+        return figures or any(map(is_number_word, beside))
+    return figures and all(text in SIGNS or is_number_word(text) for text in missing)
 
 
 def _bridge(differences: Sequence[Difference]) -> list[Difference]:
@@ -113,13 +137,22 @@ def _find_lost_words(
     if last - first <= end - start:
         return []
     heard = [word.text for word in alignment.heard[start:end]]
+    written = [word.text for word in alignment.written[first:last]]
     letters = "".join(heard)
+
+    def is_better_without(at: int) -> bool:
+        """Whether what is heard is nearer to the script without a word: "cannot" is no nearer to "not"."""
+        likeness = _likeness(written, heard)
+        without = written[: at - first] + written[at - first + 1 :]
+        return likeness < ALIKE or _likeness(without, heard) > likeness
+
     lost = [
         at
         for at in range(first, last)
         if len(alignment.written[at].text) >= CLEAR_WORD
         and alignment.written[at].text not in letters
         and not any(_is_alike(alignment.written[at].text, text) for text in heard)
+        and is_better_without(at)
     ]
     return [ContentDifference("omitted", at, at + 1, start, start, uncertain=True) for at in lost]
 
@@ -142,14 +175,37 @@ def _strip_alike(difference: Difference, alignment: ScriptAlignment) -> tuple[in
     return first, last, start, end
 
 
+def _likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    return Levenshtein.normalized_similarity("".join(one), "".join(other))
+
+
 def _is_alike(one: str, other: str) -> bool:
     return Levenshtein.normalized_similarity(one, other) >= ALIKE
 
 
+def _is_heard_twice(heard: Sequence[str], start: int, end: int) -> bool:
+    """Whether words are heard directly before or after as well, or the first of them after and the others before."""
+    extra, size = heard[start:end], end - start
+    parts = range(size + 1) if size <= NEARBY else (0, size)
+    for period in range(size, size + BRIDGE + 1):
+        for part in parts:
+            if part < size and start + part < period:
+                continue
+            before = heard[start + part - period : end - period] if part < size else ()
+            if _likeness(extra, (*heard[start + period : start + period + part], *before)) >= SAME:
+                return True
+    return False
+
+
 def _name_extra(alignment: ScriptAlignment, place: int, start: int, end: int) -> ContentDifference:
-    """Words without a place in the script: repeated where it has them nearby, else inserted."""
+    """Words without a place in the script: repeated where it has them nearby, or they are heard twice, else inserted.
+
+    Of a sentence said twice the words that are too many may be the end of the one and the beginning of the other.
+    """
     extra = [word.text for word in alignment.heard[start:end]]
     size = len(extra)
+    if _is_heard_twice([word.text for word in alignment.heard], start, end):
+        return ContentDifference("repeated", place, place, start, end)
     low, high = max(0, place - NEARBY), min(len(alignment.written), place + NEARBY)
     near = [word.text for word in alignment.written[low:high]]
     best, at = 0.0, 0

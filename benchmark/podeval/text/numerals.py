@@ -38,6 +38,18 @@ CHINESE = r"(?:\d[\d,]*+(?:\.\d++)?+|[零〇一二两三四五六七八九十百
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九十百千万]")
 
 
+_ORDINALS = ("first", "second", "third", "fifth", "eighth", "ninth", "twelfth")
+_NUMBER_WORD = re.compile(
+    rf"(?:{_match_any(_ONES | _TEENS | _SCALES | {'million': 0, 'billion': 0, 'zero': 0, 'oh': 0, 'point': 0})}"
+    rf"|{'|'.join(_ORDINALS)})(?:s|th)?|{_match_any({word[:-1]: 0 for word in _TENS})}(?:y|ies|ieth)"
+)
+
+
+def is_number_word(word: str) -> bool:
+    """Return whether an English word in lower case is a part of a number: `forty`, `eighties`, `ninth`, `million`."""
+    return _NUMBER_WORD.fullmatch(word) is not None
+
+
 def parse_number(text: str) -> float | None:
     """Parse the value of a number; None if the characters do not form one, like `三五` (three or five)."""
     low = text.strip().lower()
