@@ -10,10 +10,10 @@ from podeval.cli import app
 
 def complete(line: str) -> list[str]:
     """What may follow on a line, whose last word is not whole."""
-    from typer._click.shell_completion import ShellComplete
+    from typer._completion_classes import BashComplete
 
     *words, last = line.split(" ")
-    shell = ShellComplete(get_command(app), {}, "podeval", "_PODEVAL_COMPLETE")
+    shell = BashComplete(get_command(app), {}, "podeval", "_PODEVAL_COMPLETE")
     return [item.value for item in shell.get_completions(words[1:], last)]
 
 

@@ -21,8 +21,8 @@ def complete_metric(incomplete: str) -> list[str]:
 def complete_metrics(incomplete: str) -> list[str]:
     """Return what a list of metrics with commas between them may go on with."""
     before, comma, last = incomplete.rpartition(",")
-    named = before.split(",")
-    return [f"{before}{comma}{name}" for name in complete_metric(last) if name not in named]
+    chosen = before.split(",")
+    return [f"{before}{comma}{name}" for name in complete_metric(last) if name not in chosen]
 
 
 def complete_key(incomplete: str) -> list[str]:

@@ -185,8 +185,9 @@ def _read_yaml(text: str, name: str) -> _Located:
         raise BadDocument([DocumentProblem(name, mark.line + 1 if mark else 1, "", message)]) from None
     except yaml.YAMLError as error:
         position = getattr(error, "position", 0)
-        line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
-        message = f"holds a character that YAML does not allow (column {column}); remove it or save as UTF-8"
+        line = text.count("\n", 0, position) + 1
+        column_text = f"column {position - text.rfind(chr(10), 0, position)}"
+        message = f"holds a character that YAML does not allow ({column_text}); remove it or save as UTF-8"
         raise BadDocument([DocumentProblem(name, line, "", message)]) from None
     finally:
         if loader is not None:

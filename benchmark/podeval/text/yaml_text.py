@@ -131,19 +131,21 @@ def _refuse_endless(text: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             name = str(event.anchor)
             if name in anchors:
-                place = _describe_mark(event.start_mark)
-                raise BadInput(f"has a list or block, {name[:40]}, that contains itself: {place}")
+                location = _describe_mark(event.start_mark)
+                raise BadInput(f"has a list or block, {name[:40]}, that contains itself: {location}")
             counts[-1] += values.get(name, 1)
             # Checked while a node is open and not only at its end: sums of sums would grow without bound.
             if counts[-1] > MOST_VALUES:
-                place = _describe_mark(event.start_mark)
-                raise BadInput(f"has aliases that repeat more than {MOST_VALUES:,} values: {place}; write less of them")
+                location = _describe_mark(event.start_mark)
+                raise BadInput(
+                    f"has aliases that repeat more than {MOST_VALUES:,} values: {location}; write less of them"
+                )
         elif isinstance(event, yaml.ScalarEvent):
             # `1:30:00` is a base-60 number in YAML 1.1, which is computed in quadratic time.
             if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
-                place = _describe_mark(event.start_mark)
+                location = _describe_mark(event.start_mark)
                 raise BadInput(
-                    f"has a number of {len(event.value):,} characters: {place}; at most {LONGEST_NUMBER:,} are read"
+                    f"has a number of {len(event.value):,} characters: {location}; at most {LONGEST_NUMBER:,} are read"
                 )
             counts[-1] += 1
             if event.anchor:
