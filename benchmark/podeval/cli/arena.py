@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli.completion import complete_benchmark, complete_split
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
@@ -92,8 +93,8 @@ def _say_left_out(done: "Added") -> None:
 @arena.command("add-runs")
 def add_runs(
     runs: Annotated[Path, typer.Argument(metavar="RUNS", help="folder of runs")],
-    benchmark: Annotated[str, typer.Option(help="only runs on this benchmark")] = "",
-    split: Annotated[str, typer.Option(help="only runs on this split")] = "",
+    benchmark: Annotated[str, typer.Option(help="only runs on this benchmark", autocompletion=complete_benchmark)] = "",
+    split: Annotated[str, typer.Option(help="only runs on this split", autocompletion=complete_split)] = "",
     dimension: Annotated[str, typer.Option(help="dimension that listeners judge; overall by default")] = "",
     question: Annotated[
         str, typer.Option(help="question for listeners; by default, which they would rather go on listening to")

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import typer
 
+from podeval.cli.completion import complete_metric_or_key, complete_profile
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -26,9 +27,12 @@ def compare(
         typer.Option(
             "--fail-if-worse",
             help="metric that must not get worse: METRIC or METRIC.KEY, optionally with =MARGIN (repeatable)",
+            autocompletion=complete_metric_or_key,
         ),
     ] = None,
-    profile: Annotated[str, typer.Option(help="measurements to compare: embedded or reference")] = "embedded",
+    profile: Annotated[
+        str, typer.Option(help="measurements to compare: embedded or reference", autocompletion=complete_profile)
+    ] = "embedded",
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file for CI")] = None,
     annotations: Annotated[
         bool, typer.Option(help="print annotations for GitHub; on by default where GITHUB_ACTIONS is set")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from podeval.cli.completion import complete_dataset
 from podeval.cli.construct import construct
 from podeval.cli.construct_lfs import lfs_bench
 from podeval.cli.construct_mtalk import mtalk_bench
@@ -23,7 +24,12 @@ construct.add_typer(podbench, name="podbench")
 construct.add_typer(mtalk_bench, name="mtalk_bench")
 data.add_typer(construct, name="construct")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the dataset; `podeval data list` shows all")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="name of the dataset; `podeval data list` shows all", autocompletion=complete_dataset
+    ),
+]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="a folder made by `podeval data build`")]
 Source = Annotated[
     str | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podeval.cli.completion import complete_profile
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def defects(
         typer.Option(metavar="FILE", help="file to write with the defects, for Audacity (.txt) or players (.vtt)"),
     ] = None,
     music: Annotated[bool, typer.Option("--music", help="do not report music as a defect")] = False,
-    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    profile: Annotated[
+        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
+    ] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """List the defects of a recording with their times.

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from podeval.cli.completion import complete_metric
 from podeval.cli.output import AsJson, emit, say
 
 metrics = typer.Typer(
@@ -35,7 +36,9 @@ def list_metrics(as_json: AsJson = False) -> None:
 
 
 @metrics.command("show")
-def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="name of the metric")]) -> None:
+def show_metric(
+    name: Annotated[str, typer.Argument(metavar="METRIC", help="name of the metric", autocompletion=complete_metric)],
+) -> None:
     """Show how a metric is computed, with its keys, inputs and models.
 
     Example: podeval metrics show dnsmos

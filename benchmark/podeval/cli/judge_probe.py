@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from podeval.cli.completion import complete_benchmark
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
@@ -23,7 +24,11 @@ def probe(
     records: Annotated[Path | None, typer.Option(help="folder for the judge's answers")] = None,
     cases: Annotated[int, typer.Option(min=1, help="number of cases of each kind")] = 20,
     benchmark: Annotated[
-        str | None, typer.Option(help="ask about this benchmark's anchors, whose order a judge has to get right")
+        str | None,
+        typer.Option(
+            help="ask about this benchmark's anchors, whose order a judge has to get right",
+            autocompletion=complete_benchmark,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

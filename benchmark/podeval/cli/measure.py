@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli.completion import complete_metric, complete_profile, complete_setting
 from podeval.cli.judge_refresh import Refresh
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput, PodevalError
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
     from podeval.metrics.score import Result
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="audio, or scripts for the script metrics")]
-Name = Annotated[str, typer.Argument(metavar="METRIC", help="name of the metric; `podeval metrics list` shows all")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="METRIC",
+        help="name of the metric; `podeval metrics list` shows all",
+        autocompletion=complete_metric,
+    ),
+]
 
 
 def measure(
@@ -36,11 +44,18 @@ def measure(
             )
         ),
     ] = None,
-    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    profile: Annotated[
+        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
+    ] = "embedded",
     speakers: Annotated[int | None, typer.Option(help="number of people who speak, if known")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="set a parameter of the metric, as NAME=VALUE (repeatable)"),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="set a parameter of the metric, as NAME=VALUE (repeatable)",
+            autocompletion=complete_setting,
+        ),
     ] = None,
     judge: Annotated[
         str,

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _PAUSE = 5.0
 """Seconds between two lines about progress where there is no terminal."""
+_LEAST_PIECES = 3
+"""Pieces of a step before which nothing is said of the time that is left."""
+_LEAST_ITEMS = 2
+"""Items of a run that are measured before anything is said of the time that is left."""
 _BETWEEN = 1.0
 """Seconds after which a line is looked at again of which nothing was heard."""
 _MINUTES = 180.0
@@ -34,7 +39,7 @@ class Steps(AbstractContextManager["Steps"]):
     """A bar a step on a terminal, a line now and then elsewhere."""
 
     def __init__(self, label: str) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self._label = label
         self._console = make_console(sys.stderr)
@@ -42,13 +47,11 @@ class Steps(AbstractContextManager["Steps"]):
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
-            TextColumn("about"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
+            TextColumn("{task.fields[left]}", markup=False),
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._began: dict[str, tuple[float, int]] = {}
+        self._paces: dict[str, _Pace] = {}
         self._said = -_PAUSE
         self._tasks: dict[str, TaskID] = {}
 
@@ -71,17 +74,15 @@ class Steps(AbstractContextManager["Steps"]):
 
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
-        if title not in self._tasks:
-            self._tasks[title] = self._bars.add_task(make_printable(f"{self._label} · {title}"), total=total)
-        self._bars.update(self._tasks[title], completed=done, total=total)
         now = time.monotonic()
         # Each step has a pace of its own: what others took says nothing of how long this one will take.
-        began, first = self._began.setdefault(title, (now, done))
+        left = self._paces.setdefault(title, _Pace(now, done)).step(done, total, now)
+        if title not in self._tasks:
+            name = make_printable(f"{self._label} · {title}")
+            self._tasks[title] = self._bars.add_task(name, total=total, left="")
+        self._bars.update(self._tasks[title], completed=done, total=total, left=left.removeprefix(", "))
         if not self._console.is_terminal and now - self._said >= _PAUSE:
             self._said = now
-            # What was done before the first report says nothing of the time it took.
-            known = first < done < total and now > began
-            left = _left_text((now - began) / (done - first) * (total - done)) if known else ""
             self.say(f"{self._label}: {title} {done}/{total}{left}")
 
     def say(self, line: str) -> None:
@@ -91,9 +92,33 @@ class Steps(AbstractContextManager["Steps"]):
     def show_share(self, title: str, share: float, left: str) -> None:
         """Show one bar for all the work, with what is being done now."""
         if not self._tasks:
-            self._tasks[""] = self._bars.add_task("", total=100)
-        text = make_printable(title + left)
-        self._bars.update(self._tasks[""], completed=round(100 * share), description=text)
+            self._tasks[""] = self._bars.add_task("", total=100, left="")
+        left = left.removeprefix(", ")
+        self._bars.update(self._tasks[""], completed=round(100 * share), description=make_printable(title), left=left)
+
+
+class _Pace:
+    """Follows the pace of a step whose pieces are counted.
+
+    Args:
+        began: when the first report came.
+        first: pieces that were done by then; they say nothing of the time they took.
+    """
+
+    def __init__(self, began: float, first: int) -> None:
+        from podeval.scoring.time_left import TimeLeft
+
+        self._began, self._first, self._left = began, first, TimeLeft()
+
+    def step(self, done: int, total: int, now: float) -> str:
+        """Take up that `done` of `total` pieces are finished, and say what is left."""
+        from podeval.scoring.estimate import ScoreProgress
+
+        passed, new, rest = now - self._began, done - self._first, total - done
+        if new <= 0 or passed <= 0:
+            return ""
+        self._left.hear(ScoreProgress("", new / (new + rest), passed / new * rest), passed)
+        return _describe_left(self._left.tell(passed)) if new >= _LEAST_PIECES else ""
 
 
 @contextmanager
@@ -150,17 +175,23 @@ class _RunSteps:
 
     def __init__(self, label: str, estimate: "RunEstimate", line: "_ScoreLine") -> None:
         self._label, self._estimate, self._line = label, estimate, line
-        self._what = ""
+        self._what, self._measured = "", 0
 
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
         self._what = f"{title} {done}/{total}"
-        self._line.tell(f"{self._label}: {self._what}", self._estimate.combine(title, done, total))
+        if title == "measure":
+            self._measured = done
+        self._tell(f"{self._label}: {self._what}", self._estimate.combine(title, done, total))
 
     def look(self) -> None:
         """Say what is left now, whether or not anything was finished."""
         title = f"{self._label}: {self._what}" if self._what else self._label
-        self._line.tell(title, self._estimate.look(self._what))
+        self._tell(title, self._estimate.look(self._what))
+
+    def _tell(self, title: str, progress: "ScoreProgress") -> None:
+        # Of what is spoken and of the first item measured nobody knows how much was loading.
+        self._line.tell(title, progress if self._measured >= _LEAST_ITEMS else replace(progress, left=None))
 
 
 @contextmanager
@@ -194,11 +225,13 @@ class _ScoreLine(AbstractContextManager["_ScoreLine"]):
     """Says how far scoring is, also while nothing is heard of it, as when a model is loaded."""
 
     def __init__(self, steps: Steps) -> None:
-        self._steps = steps
+        from podeval.scoring.time_left import TimeLeft
+
+        self._steps, self._left, self._began = steps, TimeLeft(), time.monotonic()
         self.look_again: Callable[[], None] = self._repeat
         """Called now and then while nothing is heard."""
         self._last_line = time.monotonic()
-        self._told: tuple[str, ScoreProgress, float] | None = None
+        self._told: tuple[str, ScoreProgress] | None = None
         self._lock, self._over = Lock(), Event()
         self._thread = Thread(target=self._keep_saying, daemon=True)
 
@@ -215,7 +248,8 @@ class _ScoreLine(AbstractContextManager["_ScoreLine"]):
     def tell(self, title: str, progress: "ScoreProgress") -> None:
         """Take up how far it is."""
         with self._lock:
-            self._told = title, progress, time.monotonic()
+            self._told = title, progress
+            self._left.hear(progress, time.monotonic() - self._began)
             self._say()
 
     def _keep_saying(self) -> None:
@@ -229,9 +263,9 @@ class _ScoreLine(AbstractContextManager["_ScoreLine"]):
     def _say(self) -> None:
         if self._told is None:
             return
-        title, progress, at = self._told
+        title, progress = self._told
         now = time.monotonic()
-        left = _describe_left(progress, now - at)
+        left = _describe_left(self._left.tell(now - self._began))
         if self._steps.on_terminal:
             self._steps.show_share(title, progress.done, left)
         elif now - self._last_line >= _PAUSE:
@@ -239,22 +273,15 @@ class _ScoreLine(AbstractContextManager["_ScoreLine"]):
             self._steps.say(f"{title}: {progress.done:.0%}{left}")
 
 
-def _describe_left(progress: "ScoreProgress", since: float) -> str:
-    """Say how long it still takes, some seconds after that was estimated; a range where little is known."""
-    if progress.left is None:
+def _describe_left(between: tuple[float, float] | None) -> str:
+    """Say how long it still takes, from the least to the most seconds; nothing where that is not known."""
+    if between is None:
         return ""
-    if progress.between is None:
-        return _left_text(progress.left - since)
-    low, high = (max(1.0, seconds - since) for seconds in progress.between)
+    low, high = between
     if high >= _MINUTES:
-        return f", about {max(1, round(low / 60))} to {max(2, round(high / 60))} min left"
-    return f", about {round(low)} to {max(2, round(high))} s left"
-
-
-def _left_text(left: float | None) -> str:
-    if left is None:
-        return ""
-    return f", about {round(left / 60)} min left" if left >= _MINUTES else f", about {max(1, round(left))} s left"
+        least, most = max(1, round(low / 60)), max(2, round(high / 60))
+        return f", about {least} to {most} min left" if least < most else f", about {most} min left"
+    return f", about {max(1, round(low))} to {max(2, round(high))} s left"
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podeval.cli.completion import complete_key
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def certificate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: RUNS/BENCHMARK/SPLIT/SYSTEM")],
-    key: Annotated[str, typer.Option(help="figure to examine, as metric.key")] = "wer.wer",
+    key: Annotated[str, typer.Option(help="figure to examine, as metric.key", autocompletion=complete_key)] = "wer.wer",
     printed: Annotated[
         float | None, typer.Option(help="figure to compare with, as a paper prints it (error rates in per cent)")
     ] = None,

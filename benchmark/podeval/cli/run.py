@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from podeval.cli.completion import (
+    complete_benchmark,
+    complete_metrics,
+    complete_profile,
+    complete_split,
+    complete_system,
+    complete_track,
+)
 from podeval.cli.database import resolve_database
 from podeval.cli.executor_options import Where, spread
 from podeval.cli.judge_refresh import Refresh
@@ -54,7 +62,9 @@ def run(
     system: Annotated[
         str,
         typer.Argument(
-            help="a built-in system's name, or the path of a submission.yaml of kind builtin", callback=require_system
+            help="a built-in system's name, or the path of a submission.yaml of kind builtin",
+            callback=require_system,
+            autocompletion=complete_system,
         ),
     ] = "",
     outputs: OutputsFolder = None,
@@ -66,11 +76,25 @@ def run(
     requests_per_minute: PerMinute = 0.0,
     timeout: Timeout = 120.0,
     name: Name = "",
-    benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
-    split: Annotated[str, typer.Option(help="split of the benchmark; by default the one that ships with podeval")] = "",
-    track: Annotated[str, typer.Option(help="track of the benchmark; by default the split's first")] = "",
-    metrics: Annotated[str, typer.Option(help="only these metrics, separated by commas, such as wer,dnsmos")] = "",
-    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    benchmark: Annotated[str, typer.Option(help="which benchmark", autocompletion=complete_benchmark)] = "real_pod",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="split of the benchmark; by default the one that ships with podeval", autocompletion=complete_split
+        ),
+    ] = "",
+    track: Annotated[
+        str, typer.Option(help="track of the benchmark; by default the split's first", autocompletion=complete_track)
+    ] = "",
+    metrics: Annotated[
+        str,
+        typer.Option(
+            help="only these metrics, separated by commas, such as wer,dnsmos", autocompletion=complete_metrics
+        ),
+    ] = "",
+    profile: Annotated[
+        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
+    ] = "embedded",
     seed: Annotated[int, typer.Option(help="random seed of the generation, if the system takes one")] = 0,
     seeds: Annotated[
         int,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podeval.cli.completion import complete_metrics, complete_profile
+
 if TYPE_CHECKING:
     from podeval.scoring import Scores
     from podeval.scoring.request import ScoreRequest
@@ -30,9 +32,13 @@ def score(
         list[str] | None,
         typer.Option(metavar="[SPEAKER=]FILE", help="recording of the voice that a speaker should have (repeatable)"),
     ] = None,
-    metrics: Annotated[str, typer.Option(metavar="A,B", help="only these metrics")] = "",
+    metrics: Annotated[
+        str, typer.Option(metavar="A,B", help="only these metrics", autocompletion=complete_metrics)
+    ] = "",
     speakers: Annotated[int | None, typer.Option(help="number of speakers, if known")] = None,
-    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    profile: Annotated[
+        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
+    ] = "embedded",
     out: Annotated[
         list[Path] | None,
         typer.Option(

@@ -44,6 +44,7 @@ _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
 _IN_WORDS = ("text", "long_text", "option")
 _BY_LABELS = ("rate2", "likert", "likert2")
 _WHY = re.compile(r"why\b|please explain|warum\b|为什么", re.IGNORECASE)
+_MASK = "\ue000"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -197,10 +198,10 @@ def _read(path: Path) -> Any:
     except BadInput as error:
         if len(text) > LONGEST_YAML:
             raise BadInput(f"{path} {error}") from None
-    # With a mask a text is longer, so its own length decides.
+    # A mask is as long as a colon, so that an error is where it is said to be.
     masked = "\n".join(_mask(line) for line in text.splitlines())
     try:
-        return read_yaml(masked, longest=len(masked))
+        return _unmask(read_yaml(masked))
     except BadInput as error:
         raise BadInput(f"{path} {error}") from None
 
@@ -210,7 +211,16 @@ def _mask(line: str) -> str:
     key = _KEY.match(line)
     start = key.end() if key else 0
     text = line[start:]
-    return line if text.startswith(('"', "'", "{", "[")) else line[:start] + re.sub(r":(?=\s)", "&#58;", text)
+    return line if text.startswith(('"', "'", "{", "[")) else line[:start] + re.sub(r":(?=\s)", _MASK, text)
+
+
+def _unmask(value: Any) -> Any:
+    """Return what was read with the masks as what HTML shows as colons."""
+    if isinstance(value, dict):
+        return {_unmask(key): _unmask(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_unmask(each) for each in value]
+    return value.replace(_MASK, "&#58;") if isinstance(value, str) else value
 
 
 def _flat(pages: Sequence[Any]) -> Iterable[Mapping[str, Any]]:

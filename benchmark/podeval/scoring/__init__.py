@@ -25,5 +25,6 @@ __all__ = [
     "sources",
     "standing",
     "tables",
+    "time_left",
     "timings",
 ]

@@ -184,8 +184,10 @@ def _read_yaml(text: str, name: str) -> _Located:
         message = f"is not valid YAML: {error.problem or error.context}{column}"
         raise BadDocument([DocumentProblem(name, mark.line + 1 if mark else 1, "", message)]) from None
     except yaml.YAMLError as error:
-        line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        message = "holds a character that YAML does not allow; remove it or save as UTF-8"
+        position = getattr(error, "position", 0)
+        line = text.count("\n", 0, position) + 1
+        column_text = f"column {position - text.rfind(chr(10), 0, position)}"
+        message = f"holds a character that YAML does not allow ({column_text}); remove it or save as UTF-8"
         raise BadDocument([DocumentProblem(name, line, "", message)]) from None
     finally:
         if loader is not None:

@@ -22,7 +22,23 @@ LONGEST_NUMBER = 1_000
 """Maximum characters of a number, or of anything else written in digits and colons only."""
 
 _NUMBER = re.compile(r"[-+\d:._]+")
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
+# ValueError for a date that is none, TypeError for a list as a key.
+_ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
+
+
+class _Loader(_PLAIN_LOADER):  # type: ignore[misc]
+    """Says of every value that it cannot make where it stands."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except _ERRORS as error:
+            kind = node.tag.replace("tag:yaml.org,2002:", "!!")
+            why = f": {error}" if isinstance(error, ValueError) else ""
+            problem = f"this cannot be read as {kind}{why}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
 
 
 def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
@@ -42,13 +58,11 @@ def _load(text: str, *, bounded: bool) -> Any:
     try:
         if bounded:
             _refuse_endless(text)
-        return yaml.load(text, _LOADER)
+        return yaml.load(text, _Loader)
     except RecursionError:
         raise BadInput("is nested too deeply") from None
-    # Untrusted YAML makes its parser raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for
-    # `!!int ""`, ValueError for a date that is none, TypeError for a list as a key.
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise BadInput(f"is not YAML{_describe_place(error)}") from None
+    except (yaml.YAMLError, *_ERRORS) as error:
+        raise BadInput(f"is not YAML{_describe_error(error, text)}") from None
 
 
 def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
@@ -73,14 +87,29 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
         raise BadInput(f"{path} {error}") from None
 
 
-def _describe_place(error: Exception) -> str:
-    """Describe an error by its line and column, counted from 1, where it has a place."""
-    mark = getattr(error, "problem_mark", None)
+def _describe_error(error: Exception, text: str) -> str:
+    """Describe an error by its line and column, counted from 1."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return f": {_describe_character(text)}"
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         return f": {error}"
     reasons = [getattr(error, "context", None), getattr(error, "problem", None)]
-    reason = ", ".join(reason for reason in reasons if reason)
-    return f": line {mark.line + 1}, column {mark.column + 1}: {reason}"
+    return f": {_describe_mark(mark)}: {', '.join(reason for reason in reasons if reason)}"
+
+
+def _describe_mark(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _describe_character(text: str) -> str:
+    """Describe the first character that YAML does not allow; libyaml counts bytes, and of them tells no line."""
+    match = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if match is None:
+        return "a character is not allowed; save it as UTF-8"
+    before = text[: match.start()]
+    line, column = before.count("\n") + 1, match.start() - (before.rfind("\n") + 1) + 1
+    return f"line {line}, column {column}: the character U+{ord(match[0]):04X} is not allowed; remove it"
 
 
 def _refuse_endless(text: str) -> None:
@@ -88,12 +117,12 @@ def _refuse_endless(text: str) -> None:
     counts = [0]
     anchors: list[str | None] = [None]
     values: dict[str, int] = {}
-    for event in yaml.parse(text, _LOADER):
+    for event in yaml.parse(text, _PLAIN_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             counts.append(1)
             anchors.append(event.anchor)
             if len(counts) > DEEPEST + 1:
-                raise BadInput(f"is nested more than {DEEPEST} deep")
+                raise BadInput(f"is nested more than {DEEPEST} deep: {_describe_mark(event.start_mark)}")
         elif isinstance(event, yaml.CollectionEndEvent):
             count, anchor = counts.pop(), anchors.pop()
             counts[-1] += count
@@ -102,15 +131,22 @@ def _refuse_endless(text: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             name = str(event.anchor)
             if name in anchors:
-                raise BadInput(f"has a list or block, {name[:40]}, that contains itself")
+                location = _describe_mark(event.start_mark)
+                raise BadInput(f"has a list or block, {name[:40]}, that contains itself: {location}")
             counts[-1] += values.get(name, 1)
             # Checked while a node is open and not only at its end: sums of sums would grow without bound.
             if counts[-1] > MOST_VALUES:
-                raise BadInput(f"has aliases that repeat more than {MOST_VALUES:,} values; write less of them")
+                location = _describe_mark(event.start_mark)
+                raise BadInput(
+                    f"has aliases that repeat more than {MOST_VALUES:,} values: {location}; write less of them"
+                )
         elif isinstance(event, yaml.ScalarEvent):
             # `1:30:00` is a base-60 number in YAML 1.1, which is computed in quadratic time.
             if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
-                raise BadInput(f"has a number of {len(event.value):,} characters; at most {LONGEST_NUMBER:,} are read")
+                location = _describe_mark(event.start_mark)
+                raise BadInput(
+                    f"has a number of {len(event.value):,} characters: {location}; at most {LONGEST_NUMBER:,} are read"
+                )
             counts[-1] += 1
             if event.anchor:
                 values[event.anchor] = 1

@@ -1,0 +1,114 @@
+"""What the shell completes after an option: names of metrics and their keys, benchmarks, splits, tracks, profiles."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.benchmarks import Benchmark
+
+
+def complete_metric(incomplete: str) -> list[str]:
+    """Return the metrics whose names begin so."""
+    from podeval.metrics.catalogue import NAMES
+
+    return _choose(NAMES, incomplete)
+
+
+def complete_metrics(incomplete: str) -> list[str]:
+    """Return what a list of metrics with commas between them may go on with."""
+    before, comma, last = incomplete.rpartition(",")
+    chosen = before.split(",")
+    return [f"{before}{comma}{name}" for name in complete_metric(last) if name not in chosen]
+
+
+def complete_key(incomplete: str) -> list[str]:
+    """Return the figures, as metric.key, that begin so; before the dot the metrics that have them."""
+    from podeval.metrics.catalogue import NAMES, get
+
+    name, dot, _ = incomplete.partition(".")
+    if not dot:
+        names = _choose(NAMES, incomplete)
+        return [f"{name}." for name in names] if len(names) > 1 else [each for name in names for each in _keys(name)]
+    return _choose(_keys(get(name).name), incomplete) if name in NAMES else []
+
+
+def complete_metric_or_key(incomplete: str) -> list[str]:
+    """Return the metrics, and after a dot their keys, that begin so."""
+    return complete_key(incomplete) if "." in incomplete else complete_metric(incomplete)
+
+
+def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the parameters of the metric that stands before, with the values among which there is a choice."""
+    from podeval.metrics.catalogue import NAMES, get
+
+    # Behind an option whose value is still missing, the arguments are not assigned yet.
+    name = str(context.params.get("name") or next(iter(context.args), ""))
+    if name not in NAMES:
+        return []
+    settings = [
+        f"{parameter.name}={choice}"
+        for parameter in get(name).parameters
+        for choice in (parameter.choices or (("true", "false") if parameter.kind is bool else ("",)))
+    ]
+    return _choose(settings, incomplete)
+
+
+def complete_benchmark(incomplete: str) -> list[str]:
+    """Return the benchmarks whose names begin so."""
+    from podeval import benchmarks
+
+    return _choose(benchmarks.names(), incomplete)
+
+
+def complete_split(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the splits of the benchmark that stands before, or of the one that is taken without one."""
+    return _choose((split.name for one in _named_benchmarks(context) for split in one.splits), incomplete)
+
+
+def complete_track(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the tracks of the benchmark that stands before, or of the one that is taken without one."""
+    return _choose((track.name for one in _named_benchmarks(context) for track in one.tracks), incomplete)
+
+
+def complete_profile(incomplete: str) -> list[str]:
+    """Return the profiles that can be computed."""
+    return _choose(("embedded", "reference"), incomplete)
+
+
+def complete_dataset(incomplete: str) -> list[str]:
+    """Return the datasets whose names begin so."""
+    from podeval.datasets.catalogue import NAMES
+
+    return _choose(NAMES, incomplete)
+
+
+def complete_system(incomplete: str) -> list[str]:
+    """Return the systems that come with podeval."""
+    from podeval.systems.registry import NAMES
+
+    return _choose(NAMES, incomplete)
+
+
+def _named_benchmarks(context: typer.Context) -> "list[Benchmark]":
+    from podeval import benchmarks
+
+    name = context.params.get("benchmark")
+    try:
+        return [benchmarks.get(str(name))] if name else [benchmarks.get(each) for each in benchmarks.names()]
+    except BadInput:
+        return []
+
+
+def _keys(metric: str) -> list[str]:
+    from podeval.metrics.catalogue import get
+
+    return [f"{metric}.{key.name}" for key in get(metric).keys]
+
+
+def _choose(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin so, each once."""
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
