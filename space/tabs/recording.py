@@ -23,8 +23,8 @@ from podeval.metrics.units import unit_in
 from podeval.scoring.isolated import read_results
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
+from podeval.scoring.recording_results import ScoreRow
 from podeval.scoring.report_words import ReportWords
-from podeval.scoring.results import ScoreRow
 from podeval.scoring.standing import number_text, reach_text, tone_for, usual_of, word_for
 from tabs.measuring import SINGLE, choose_metrics, list_offered, name_metric, place_of_problem, problem
 

@@ -107,9 +107,10 @@ def test_a_backup_goes_back_into_either_kind_of_database(
 ) -> None:
     small = small_arena(systems=6, gold_share=0.5, gold_after=2)
     for _ in range(14):
-        small.vote("somebody", comment="because it is 100% real")
+        small.vote("somebody", comment="it is 100% real — 理由,\tand\\N is \r\n no\\tnull\b\x0b")
     small.arena.exclude("ballot-000002", "a test", "ada")
-    backups.back_up(tmp_path / "backup.tar", database_place, None)
+    made = backups.back_up(tmp_path / "backup.tar", database_place, None)
+    assert backups.verify(tmp_path / "backup.tar") == made
     place = str(tmp_path / "new.db")
     if to == "postgresql":
         import psycopg
@@ -293,6 +294,23 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
         pack(copy, tmp_path / f"changed{number}.tar")
         refused(tmp_path / f"changed{number}.tar", says)
     refused(unpacked, r"is a folder, and a backup is one file.*tar -cf \.\./unpacked\.tar")
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_a_backup_of_postgresql_that_a_former_version_made_of_rows_is_still_read(
+    small_arena: Make, database_place: str, tmp_path: Path
+) -> None:
+    small_arena().vote("alice", id="of-alice-1")
+    backups.back_up(tmp_path / "backup.tar", database_place, None)
+    with tarfile.open(tmp_path / "backup.tar") as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    manifest = json.loads((tmp_path / "unpacked" / "manifest.json").read_text())
+    del manifest["revision"]
+    (tmp_path / "unpacked" / "manifest.json").write_text(json.dumps(manifest | {"kind": "postgresql", "schema": 1}))
+    pack(tmp_path / "unpacked", tmp_path / "former.tar")
+    assert backups.verify(tmp_path / "former.tar").database == "postgresql"
+    restore(tmp_path / "former.tar", tmp_path / "new.db", tmp_path / "runs")
+    assert votes(tmp_path / "new.db") == {"of-alice-1"}
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)

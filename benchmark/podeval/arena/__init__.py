@@ -32,9 +32,9 @@ __all__ = [
     "rating_plots",
     "ratings",
     "refusal",
-    "review",
     "service",
     "vote_objects",
+    "vote_review",
     "vote_table",
     "voter_stats",
 ]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from podeval.arena import review
+from podeval.arena import vote_review
 from podeval.arena.service import Arena
 from podeval.errors import BadInput
 from podeval.store import operator_settings
@@ -71,7 +71,7 @@ class ArenaModeration:
                 raise BadInput(f"there is no vote of {voter}")
             changing = [vote for vote in votes if vote.standing != standing]
             for vote in changing:
-                review.decide(session, vote, standing, reason, by, now)
+                vote_review.decide(session, vote, standing, reason, by, now)
             operator_settings.note(session, f"voter {standing}", voter, reason, by, now)
             return [vote.id for vote in changing]
 

@@ -12,8 +12,8 @@ from sqlalchemy.orm import aliased
 
 from podeval.arena.protocols import PROTOCOLS
 from podeval.arena.ratings import POOLED, Standings, standings_by_dimension
-from podeval.arena.review import Status
 from podeval.arena.service import Arena
+from podeval.arena.vote_review import Status
 from podeval.arena.voting import may_tell
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import SystemRating, votes_needed

@@ -13,7 +13,7 @@ from cachetools import TTLCache, cachedmethod
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.arena import refusal, review, voting
+from podeval.arena import refusal, vote_review, voting
 from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens
 from podeval.arena.battle_view import BattleView, make_view
 from podeval.arena.matchmaking import Matchmaker
@@ -278,12 +278,12 @@ class Arena:
         self.database.write(lambda session: retire(session, [output], reason, now))
         self.changed()
 
-    def sweep(self) -> review.VoteReview:
+    def sweep(self) -> vote_review.VoteReview:
         """Apply the rules of integrity to all votes."""
         with self.database.reading() as session:
-            findings = review.look(session, self.settings)
+            findings = vote_review.look(session, self.settings)
         now = self._clock()
-        done = self.database.write(lambda session: review.apply(session, findings, self.settings, now))
+        done = self.database.write(lambda session: vote_review.apply(session, findings, self.settings, now))
         self._matchmaker.forget()
         return done
 
@@ -297,7 +297,7 @@ class Arena:
 
     def _decide(self, vote: str, standing: str, reason: str, by: str) -> None:
         now = self._clock()
-        self.database.write(lambda s: review.decide_by_hand(s, vote, standing, reason, by, now))
+        self.database.write(lambda s: vote_review.decide_by_hand(s, vote, standing, reason, by, now))
         self.publish_decisions([vote])
 
     def publish_decisions(self, votes: Iterable[str]) -> None:
@@ -321,17 +321,17 @@ class Arena:
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """Return the newest signals and decisions."""
         with self.database.reading() as session:
-            return review.flags_of(session, vote=vote, newest=newest)
+            return vote_review.flags_of(session, vote=vote, newest=newest)
 
-    def counts(self) -> review.Counts:
+    def counts(self) -> vote_review.Counts:
         """Return the numbers of battles and votes."""
         with self.database.reading() as session:
-            return review.counts(session)
+            return vote_review.counts(session)
 
-    def status(self) -> review.Status:
+    def status(self) -> vote_review.Status:
         """Return the counts, and the current alarms."""
         with self.database.reading() as session:
-            return review.status(session, self.settings)
+            return vote_review.status(session, self.settings)
 
     def battles(
         self, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False

@@ -68,7 +68,7 @@ def score(
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
     from podeval.errors import BadInput
-    from podeval.scoring import files as score_files
+    from podeval.scoring import export
     from podeval.scoring import labels as score_labels
     from podeval.scoring.report_words import check_language
     from podeval.scoring.request import read_request
@@ -77,7 +77,7 @@ def score(
     texts = text or []
     check_language(language)
     for path in out or ():
-        score_files.check_ending(path)
+        export.check_ending(path)
     if labels:
         score_labels.check_ending(labels)
         if len(names) > 1:
@@ -143,8 +143,8 @@ def _write(
     language: str,
 ) -> None:
     """Show the table, and write the files that were asked for."""
-    from podeval.scoring import ScoreTable, tables
-    from podeval.scoring.files import write_scores
+    from podeval.scoring import ScoreTable, score_tables
+    from podeval.scoring.export import write_scores
     from podeval.scoring.labels import write_labels
     from podeval.text.terminal_safe import make_console
 
@@ -152,7 +152,7 @@ def _write(
     if not quiet:
         console = make_console(sys.stdout)
         if console.is_terminal:
-            console.print(tables.build_table(result))
+            console.print(score_tables.build_table(result))
         else:
             print(result)
     for path in out:

@@ -12,16 +12,13 @@ import pyarrow.parquet as pq
 
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
+from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
 from podeval.hub.parquet import HUB_PARQUET
 from podeval.store.files import write_json, writing
 from podeval.version import __version__
-
-LOCK = "podeval-build.json"
-"""File that records a build: its sources with their hashes, rows and hashes of the Parquet files."""
 
 SHARD_BYTES = 400 << 20
 

@@ -12,6 +12,9 @@ Sentence = Annotated[str, Field(min_length=10)]
 SAMPLE = "sample"
 """The source of a few rows of our own making, in the schema of the real ones; never mistaken for the benchmark."""
 
+LOCK = "podeval-build.json"
+"""File that records a build: its sources with their hashes, rows and hashes of the Parquet files."""
+
 
 CURATOR = (
     "The maintainers of podeval (https://huggingface.co/podeval); report faults in the discussions of the dataset's "

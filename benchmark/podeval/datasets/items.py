@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
-from podeval.datasets.dataset_record import SAMPLE
+from podeval.datasets.dataset_record import LOCK, SAMPLE
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
 
@@ -44,11 +44,12 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
     part = benchmark.split(split)
     if part.file is not None:
         return Items(benchmark.items(split), str(part.content))
-    # What builds datasets takes half a second to import, and items of the package's own files need none of it.
+    build_folder = _find_build(benchmark, part, folder)
+    # What builds datasets takes half a second to import; items of the package's own files, or that are not here, need
+    # none of it.
     from podeval.datasets import build, catalogue
 
     kind = catalogue.get(benchmark.name)
-    build_folder = _find_build(benchmark, part, folder)
     lock = build.read_lock(build_folder)
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
@@ -73,24 +74,24 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
 
 def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
     """Return the folder of the build; the sample is built where it has not been."""
-    from podeval.datasets import build, catalogue
-
     # Use the build that the caller names, or the one in the working folder.
     if folder is not None:
         return Path(folder)
     if not split.sample:
         here = Path(benchmark.name)
-        if not (here / build.LOCK).is_file():
+        if not (here / LOCK).is_file():
             raise BadInput(
                 f"the items of {benchmark.name}, {split.name} are built on your machine: run `podeval data build "
                 f"{benchmark.name}`, then name its folder with --data (now neither exists: {here.absolute()})"
             )
         return here
     # Build the sample once for each version of its files.
+    from podeval.datasets import build, catalogue
+
     cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
     version = catalogue.get(benchmark.name).RECORD.version
     sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_hash_sample(benchmark.name)}"
-    if not (sample_folder / build.LOCK).is_file():
+    if not (sample_folder / LOCK).is_file():
         sample_folder.parent.mkdir(parents=True, exist_ok=True)
         build.build(benchmark.name, sample_folder, source=SAMPLE, cache=cache)
     return sample_folder

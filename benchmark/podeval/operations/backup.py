@@ -6,13 +6,10 @@ a state that existed; later votes come back from the public log and the bucket, 
 """
 
 import io
-import json
 import os
 import re
-import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -23,12 +20,13 @@ from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.operations.backup_database import count_rows, snapshot
 from podeval.operations.backup_files import BackupReader, BackupWriter
+from podeval.operations.postgresql_dump import count_dumped_rows
 from podeval.runs.run_folder import SUPERSEDED, UPLOADS
 from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
 
-DATABASE, SECRET, RUNS, SOUNDS = "database.sqlite", "secret", "runs", "sounds"
-"""Names of two files and two folders in a backup."""
+DATABASE, DUMP, SECRET, RUNS, SOUNDS = "database.sqlite", "database.dump", "secret", "runs", "sounds"
+"""Names of three files, the database's by its kind, and two folders in a backup."""
 
 _DERIVED = ("summary.json", "board.parquet", "items.parquet")
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
@@ -72,6 +70,7 @@ def back_up(
 
     Raises:
         BadInput: there is no such database or folder, the target exists, or its name does not end as a backup's does.
+            Or the database is PostgreSQL's, and `pg_dump` is not there or older than the server.
         StoreUnusable: the database is damaged or does not answer.
         DiskFull: the disk is full; no backup was made.
     """
@@ -81,14 +80,16 @@ def back_up(
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
     with BackupWriter(target) as writer, tempfile.TemporaryDirectory(dir=_find_parent(target)) as folder:
-        copy = Path(folder) / DATABASE
+        name = DATABASE if parse_address(database).get_backend_name() == "sqlite" else DUMP
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        kind = snapshot(database, copy)
+        copied = snapshot(database, Path(folder) / name)
         manifest: dict[str, Any] = {
-            "made_at": made_at, "podeval": _version(), "kind": kind, "rows": count_rows(copy), "audio": with_audio,
-            "runs": str(runs.resolve()) if runs else "", "sounds": {}, "absent": [],
+            # What is dumped, a former podeval cannot read.
+            "schema": 2 if name == DUMP else 1,
+            "made_at": made_at, "podeval": _version(), "kind": copied.kind, "rows": copied.rows, "audio": with_audio,
+            "runs": str(runs.resolve()) if runs else "", "sounds": {}, "absent": [], "revision": copied.revision,
         }  # fmt: skip
-        _add_file(writer, DATABASE, copy)
+        _add_file(writer, name, Path(folder) / name)
         if secret is not None:
             writer.add(SECRET, io.BytesIO(secret), len(secret))
         if runs is not None:
@@ -96,7 +97,7 @@ def back_up(
             for path in chain(_list_files(runs.resolve(), with_audio), uploads):
                 _add_file(writer, f"{RUNS}/{path.relative_to(runs.resolve()).as_posix()}", path)
         if with_audio:
-            _add_sounds(writer, manifest, list_sounds(copy), runs.resolve() if runs else None)
+            _add_sounds(writer, manifest, copied.sounds, runs.resolve() if runs else None)
         writer.finish(manifest)
     return verify(target, thoroughly=False)
 
@@ -109,7 +110,8 @@ def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
         thoroughly: if not set, only the manifest is read.
 
     Raises:
-        BadInput: it is not a backup, or differs from what was backed up; the message names the file.
+        BadInput: it is not a backup, or differs from what was backed up; the message names the file. Or it holds a dump
+            of PostgreSQL, and `pg_restore` is not there.
         StoreUnusable: its database is damaged.
     """
     with BackupReader(backup_path) as reader:
@@ -117,9 +119,9 @@ def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
         if thoroughly:
             reader.check()
             with tempfile.TemporaryDirectory(dir=_find_parent(backup_path)) as folder:
-                copy = Path(folder) / DATABASE
-                reader.unpack(DATABASE, copy)
-                if count_rows(copy) != backup.rows:
+                name = DUMP if DUMP in reader.manifest["files"] else DATABASE
+                reader.unpack(name, Path(folder) / name)
+                if (count_dumped_rows if name == DUMP else count_rows)(Path(folder) / name) != backup.rows:
                     raise BadInput(
                         f"the database in {backup_path} does not have the rows that its manifest lists; use another one"
                     )
@@ -149,18 +151,6 @@ def read_contents(reader: BackupReader) -> Backup:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"the manifest of {reader.path} is damaged ({error}); use another backup") from None
-
-
-def list_sounds(copy: Path) -> set[str]:
-    """List the paths of all recordings that the arena of a SQLite file plays."""
-    with closing(sqlite3.connect(copy)) as opened:
-        try:
-            paths = {path for (path,) in opened.execute("SELECT audio FROM outputs WHERE audio <> ''")}
-            turns = [json.loads(turns) for (turns,) in opened.execute("SELECT turns FROM items")]
-        except sqlite3.OperationalError:
-            return set()  # a database of before there was an arena
-    prompts = {turn.get("audio") or "" for item in turns for turn in item}
-    return {path for path in paths | prompts if path and "://" not in path}
 
 
 def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:

@@ -1,15 +1,15 @@
-"""Copy a database, of either kind, to one SQLite file, and restore such a copy into a database of either kind.
+"""Copy a database by its own tool, and put a SQLite copy back into a database of either kind.
 
-A SQLite file is copied page by page in one state (by its online backup); from PostgreSQL, the rows of every table are
-read in one snapshot (repeatable read) and written to a new file with the same tables. Both go on taking votes.
-
-Not `pg_dump`: its file goes back into PostgreSQL alone, and only a server of the same or a newer version could read it.
-Before anything is replaced, a restore has to open the copy: to check it, to bring its tables to this version, and to
-leave out what was taken down and who asked to be forgotten. For that it is a SQLite file, whatever it came from.
+A SQLite file is copied page by page in one state (by its online backup); PostgreSQL is dumped by `pg_dump` in the state
+of one transaction (`postgresql_dump`). Both go on taking votes. A restore has to open the copy before anything is
+replaced: to check it, to bring its tables to this version, and to leave out what was taken down and who asked to be
+forgotten. For that it is a SQLite file, whatever it came from.
 """
 
 import contextlib
+import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,25 +20,42 @@ from sqlalchemy import Table as Described
 from sqlalchemy.exc import DBAPIError
 
 from podeval.errors import BadInput, StoreUnusable
+from podeval.operations.postgresql_dump import dump
 from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
 from podeval.store.database import Database, find_damage, parse_address
 from podeval.store.files import DiskFull
 from podeval.store.pseudonyms import erase
-from podeval.store.tables import Erasure, TableBase
+from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, TableBase
 
 _ROWS = 2_000
 """Most rows in memory at once."""
 
+_VERSIONS = "alembic_version"
+"""The table with the version of the tables."""
 
-def snapshot(source_database: str | Path, file: Path) -> str:
-    """Copy a database, in one consistent state, to a new file; return the kind of database.
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was copied of a database."""
+
+    kind: str
+    """`sqlite` or `postgresql`."""
+    revision: str
+    """The version of its tables; empty where a file of SQLite says it itself."""
+    rows: dict[str, int]
+    sounds: set[str]
+    """Paths of all recordings that its arena plays."""
+
+
+def snapshot(source_database: str | Path, file: Path) -> Snapshot:
+    """Copy a database, in one consistent state, to a new file: a SQLite file, or a dump of PostgreSQL.
 
     Args:
         source_database: a SQLite file or a database address, in use or not.
         file: the file to make.
 
     Raises:
-        BadInput: there is no such database.
+        BadInput: there is no such database, or `pg_dump` is not there or too old.
         StoreUnusable: it cannot be read, or is damaged.
         DiskFull: the disk has no room for the copy.
     """
@@ -48,16 +65,32 @@ def snapshot(source_database: str | Path, file: Path) -> str:
         if not source.is_file():
             raise BadInput(f"there is no database {source}; name the one that is to be backed up")
         _copy_file(source, file)
-    else:
-        with (
-            Database(source_database, migrate=False) as database,
-            Database(file) as copy,
-            database.reading() as session,
-            copy.engine.execution_options(writes=True).begin() as target,
-        ):
-            _copy_rows(session.connection(), target)
-        merge_log(file)
-    return url.get_backend_name()
+        return Snapshot("sqlite", "", count_rows(file), list_sounds(file))
+    with Database(source_database, migrate=False) as database, database.reading() as session:
+        # Counted, listed and dumped in the state of this one transaction.
+        names = [*(table.name for table in tables()), _VERSIONS]
+        counts = {name: session.scalar(text(f'SELECT count(*) FROM "{name}"')) or 0 for name in sorted(names)}  # noqa: S608 - names of its own tables
+        audio = session.scalars(select(ArenaOutput.audio).where(ArenaOutput.audio != "")).all()
+        turns = session.scalars(select(ArenaItem.turns)).all()
+        revision = str(session.scalar(text(f"SELECT version_num FROM {_VERSIONS}")))  # noqa: S608 - a constant
+        dump(session, url, names, file)
+    return Snapshot("postgresql", revision, counts, _join_sounds(audio, turns))
+
+
+def list_sounds(copy: Path) -> set[str]:
+    """List the paths of all recordings that the arena of a SQLite file plays."""
+    with contextlib.closing(sqlite3.connect(copy)) as opened:
+        try:
+            paths = [path for (path,) in opened.execute("SELECT audio FROM outputs WHERE audio <> ''")]
+            turns = [json.loads(turns) for (turns,) in opened.execute("SELECT turns FROM items")]
+        except sqlite3.OperationalError:
+            return set()  # a database of before there was an arena
+    return _join_sounds(paths, turns)
+
+
+def _join_sounds(paths: Sequence[str], turns: Sequence[Any]) -> set[str]:
+    prompts = {turn.get("audio") or "" for item in turns for turn in item}
+    return {path for path in {*paths} | prompts if path and "://" not in path}
 
 
 def count_rows(file: Path) -> dict[str, int]:

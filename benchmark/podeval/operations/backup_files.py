@@ -170,7 +170,7 @@ class BackupReader:
         try:
             with self._open(MANIFEST) as file:
                 manifest: dict[str, Any] = json.loads(file.read(_LARGEST_MANIFEST))
-            if manifest["schema"] != 1:
+            if manifest["schema"] not in (1, 2):
                 raise BadInput(
                     f"{self.path} was made by a newer podeval (schema {manifest['schema']}); upgrade podeval"
                 )

@@ -19,14 +19,16 @@ from sqlalchemy import select, update
 from podeval.errors import BadInput
 from podeval.operations.backup import (
     DATABASE,
+    DUMP,
     RUNS,
     SECRET,
     SOUNDS,
     Backup,
     read_contents,
 )
-from podeval.operations.backup_database import put_back
+from podeval.operations.backup_database import count_rows, put_back
 from podeval.operations.backup_files import BackupReader
+from podeval.operations.postgresql_dump import load_dump
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, parse_address
 from podeval.store.files import write_whole
@@ -73,7 +75,8 @@ def restore(
         settle: called with the unpacked database and the unpacked runs before anything is moved into place.
 
     Raises:
-        BadInput: the backup is damaged, or something exists and `force` is not set. Nothing was changed.
+        BadInput: the backup is damaged, or something exists and `force` is not set, or the backup holds a dump of
+            PostgreSQL and `pg_restore` is not there. Nothing was changed.
         StoreUnusable: the database is in use, or cannot be opened.
         DiskFull: the disk is full; nothing was changed.
     """
@@ -91,6 +94,7 @@ def restore(
         # Prepare everything in a folder of its own.
         try:
             reader.unpack_all(unpacked)
+            _read_dump(unpacked, reader, backup)
             settle(unpacked / DATABASE, unpacked / RUNS)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
@@ -104,6 +108,16 @@ def restore(
         finally:
             shutil.rmtree(unpacked, ignore_errors=True)
     return Restored(backup, done.rows, done.forgotten, secret, kept)
+
+
+def _read_dump(unpacked: Path, reader: BackupReader, backup: Backup) -> None:
+    """Turn the dump of a server, where the backup holds one, into a SQLite file, and compare its rows."""
+    if not (unpacked / DUMP).exists():
+        return
+    load_dump(unpacked / DUMP, str(reader.manifest.get("revision")), unpacked / DATABASE)
+    (unpacked / DUMP).unlink()
+    if count_rows(unpacked / DATABASE) != backup.rows:
+        raise BadInput(f"the database in {reader.path} does not have the rows that its manifest lists; use another one")
 
 
 def _list_blocking(reader: BackupReader, runs: Path) -> list[str]:

@@ -22,8 +22,8 @@ from podeval.models.threads import count_threads
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
 from podeval.scoring.kept_works import KeptWorks
+from podeval.scoring.recording_results import RecordingFacts
 from podeval.scoring.request import MetricPlan, ScoreRequest
-from podeval.scoring.results import RecordingFacts
 from podeval.scoring.scores import Scores
 from podeval.scoring.side_by_side import SideBySide
 from podeval.version import __version__

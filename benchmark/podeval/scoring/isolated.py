@@ -19,8 +19,8 @@ from podeval.metrics.score import Result, result_from_json
 from podeval.scoring.defects import Defect
 from podeval.scoring.engine import score_source
 from podeval.scoring.estimate import JOBS, ScoreProgress
+from podeval.scoring.recording_results import RecordingFacts, RecordingResults
 from podeval.scoring.request import MetricPlan, plan_metrics, read_request
-from podeval.scoring.results import RecordingFacts, RecordingResults
 from podeval.scoring.sources import read_source
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from podeval.scoring.transcripts import read_turns
 from podeval.text.labels import format_audacity_labels, format_webvtt_cues
 
 if TYPE_CHECKING:
-    from podeval.scoring.results import RecordingResults
+    from podeval.scoring.recording_results import RecordingResults
 
 ENDINGS = (".txt", ".vtt")
 

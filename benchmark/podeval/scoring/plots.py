@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podeval.metrics.declaration import Key
     from podeval.metrics.score import Timeline
     from podeval.scoring.defects import Defect
-    from podeval.scoring.results import RecordingResults
+    from podeval.scoring.recording_results import RecordingResults
 
 WIDTH, HEIGHT = 720, 120
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 22, 20

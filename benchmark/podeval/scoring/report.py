@@ -22,8 +22,8 @@ from podeval.metrics.score import Score, describe_merged
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.report_words import ReportWords
+from podeval.scoring.score_tables import clock
 from podeval.scoring.standing import number_text, reach_text, span_text, tone_for, word_for
-from podeval.scoring.tables import clock
 from podeval.scoring.transcripts import read_turns
 from podeval.version import __version__
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from podeval.analysis import Recording
     from podeval.metrics.score import Result
     from podeval.scoring.defects import Defect
-    from podeval.scoring.results import RecordingResults, ResultsTable, ScoreRow
+    from podeval.scoring.recording_results import RecordingResults, ResultsTable, ScoreRow
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -15,7 +15,7 @@ from podeval.text.message_catalogue import read_texts
 
 if TYPE_CHECKING:
     from podeval.scoring.defects import Defect
-    from podeval.scoring.results import RecordingResults, ScoreRow
+    from podeval.scoring.recording_results import RecordingResults, ScoreRow
 
 LANGUAGES = ("en", "zh")
 """Of reports, the one that the engine speaks first."""

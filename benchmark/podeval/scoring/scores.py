@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from podeval.scoring import plots, report, tables
-from podeval.scoring.results import RecordingResults, ResultsTable
+from podeval.scoring import plots, report, score_tables
+from podeval.scoring.recording_results import RecordingResults, ResultsTable
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +61,7 @@ class Scores(RecordingResults):
 
     def __str__(self) -> str:
         """Return the table as text."""
-        return tables.table_text(self)
+        return score_tables.table_text(self)
 
     def __repr__(self) -> str:
         """Return the table as text, as an interactive session shows it."""
@@ -69,7 +69,7 @@ class Scores(RecordingResults):
 
     def _repr_html_(self) -> str:
         """Return the table with plots, as a notebook shows it."""
-        return tables.table_html(self)
+        return score_tables.table_html(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +96,7 @@ class ScoreTable(ResultsTable):
 
     def __str__(self) -> str:
         """Return the table as text."""
-        return tables.table_text(self)
+        return score_tables.table_text(self)
 
     def __repr__(self) -> str:
         """Return the table as text, as an interactive session shows it."""
@@ -104,4 +104,4 @@ class ScoreTable(ResultsTable):
 
     def _repr_html_(self) -> str:
         """Return the table, as a notebook shows it."""
-        return tables.summary_html(self)
+        return score_tables.summary_html(self)

@@ -13,7 +13,7 @@ from podeval.errors import CannotScore, ModelMissing
 
 if TYPE_CHECKING:
     from podeval.models.interfaces import SpeakerTurn, Word
-    from podeval.scoring.results import RecordingResults
+    from podeval.scoring.recording_results import RecordingResults
 
 _NOBODY = ""
 

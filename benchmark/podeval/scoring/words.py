@@ -6,8 +6,8 @@ from podeval.errors import PodevalError
 from podeval.metrics.compute import protocol_for, provenance, score_item
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.score import Result, Unscored
+from podeval.scoring.recording_results import RecordingFacts
 from podeval.scoring.request import MetricPlan, ScoreRequest
-from podeval.scoring.results import RecordingFacts
 from podeval.scoring.scores import Scores
 
 

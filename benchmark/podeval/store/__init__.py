@@ -4,6 +4,7 @@ __all__ = [
     "copies",
     "database",
     "files",
+    "migrate",
     "operator_settings",
     "pseudonyms",
     "retire_outputs",

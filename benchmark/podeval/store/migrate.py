@@ -36,6 +36,24 @@ def upgrade(engine: Engine, name: str) -> None:
         command.upgrade(configuration(connection), "head")
 
 
+def create_tables(engine: Engine, revision: str, name: str) -> None:
+    """Create the tables of a former version, or of this one, in an empty database.
+
+    Args:
+        engine: the database.
+        revision: the version.
+        name: whose tables these are, for the message.
+
+    Raises:
+        StoreUnusable: a newer podeval made such tables.
+    """
+    from alembic import command
+
+    _refuse_newer(revision, name)
+    with _ONE, engine.begin() as connection:
+        command.upgrade(configuration(connection), revision)
+
+
 def check(engine: Engine, name: str) -> None:
     """Refuse tables of another version.
 

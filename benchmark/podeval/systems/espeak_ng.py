@@ -4,8 +4,6 @@ It needs no weights: the package `espeakng-loader` brings the library and its da
 state, so that each script is spoken in a child process, whose end ends nothing else.
 """
 
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -14,11 +12,10 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from podeval.systems import espeak_worker
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
-from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
+from podeval.systems.speech import Kind, Voice
+from podeval.systems.worker_process import read_records, run_worker
 
 _LICENCE = "GPL-3.0-or-later"
 _VOLUME_PARAMETER = 2  # espeakVOLUME
@@ -117,10 +114,14 @@ class EspeakNg(DialogueReader):
                 for line in lines
             ],
         }
-        rate, sounds, synthesis = _read_records(_run_worker(job), len(lines))
+        output = run_worker(
+            "espeak-ng", espeak_worker.__file__, _list_files(), job, sum(len(line.text) for line in lines)
+        )
+        _, rate = espeak_worker.HEAD.unpack_from(output)
+        sounds, synthesis = read_records(output, len(lines), espeak_worker.HEAD, espeak_worker.HEAD.size)
         return SynthesisedLines(
             lines=sounds,
-            rate=rate,
+            rate=int(rate),
             wall_seconds=synthesis,
             load_seconds=time.perf_counter() - begin - synthesis,
             details={
@@ -140,40 +141,9 @@ def _package() -> Path | None:
     return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 
-def _run_worker(job: dict[str, Any]) -> bytes:
+def _list_files() -> list[str]:
+    """List the library and the folder of its data, as the worker takes them."""
     folder = _package()
     assert folder is not None, "checked by require()"
     library = {"win32": "espeak-ng.dll", "darwin": "libespeak-ng.dylib"}.get(sys.platform, "libespeak-ng.so")
-    command = [
-        sys.executable,
-        "-I",
-        espeak_worker.__file__,
-        str(folder / library),
-        str(folder / "espeak-ng-data"),
-    ]
-    characters = sum(len(text) for *_, text in job["lines"])
-    limit = 60.0 + 0.02 * characters  # a hundred times what it takes
-    try:
-        done = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, timeout=limit, check=False)
-    except subprocess.TimeoutExpired as late:
-        raise SpeechFailed(f"espeak-ng said nothing for {limit:.0f} s over {characters} characters") from late
-    if done.returncode:
-        why = done.stderr.decode(errors="replace").strip().splitlines()
-        end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        raise SpeechFailed(f"espeak-ng ended with {end}: {why[-1] if why else 'without a word'}")
-    return done.stdout
-
-
-def _read_records(output: bytes, count: int) -> tuple[int, list[Samples], float]:
-    """Read the sampling rate, the samples of each line, and the seconds of synthesis."""
-    head = espeak_worker.HEAD
-    _, rate = head.unpack_from(output)
-    position, synthesis = head.size, 0.0
-    sounds: list[Samples] = []
-    for _ in range(count):
-        seconds, size = head.unpack_from(output, position)
-        samples = np.frombuffer(output, "<i2", size // 2, position + head.size)
-        sounds.append(samples.astype(np.float32) / np.float32(32768))
-        position += head.size + size
-        synthesis += seconds
-    return int(rate), sounds, synthesis
+    return [str(folder / library), str(folder / "espeak-ng-data")]

@@ -6,53 +6,41 @@ speaks without noise, and what is said depends on nothing said before it.
 """
 
 import time
-from collections.abc import Sequence
-from importlib import metadata, util
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.models.threads import threads as threads_allowed
 from podeval.systems import piper_voice
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
+from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines
+from podeval.systems.onnx_reader import INSTALL_PACKAGES, OnnxReader
 from podeval.systems.piper_voice import JOE
-from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
+from podeval.systems.speech import Samples, SpeechFailed, Voice
 
 RATE = 24000
 """Common sampling rate in Hz: hibari's own; Piper's 22050 Hz are resampled."""
 
-_PACKAGES = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
-_INSTALL_PACKAGES = "pip install podeval[baselines]"
 _HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 _HIBARI, _PIPER = 0, 1
 
 
-class HibariPiper(DialogueReader):
+class HibariPiper(OnnxReader):
     """A good, small, two-voice baseline for English: the first speaker is hibari, the second Piper's joe."""
 
     name: ClassVar[str] = "hibari_piper"
     description: ClassVar[str] = "hibari (female) and Piper joe (male): a small neural baseline"
     licence: ClassVar[str] = "Apache-2.0 (hibari), GPL-3.0-or-later (Piper), CC0-1.0 (joe)"
-    kind: ClassVar[Kind] = "model"
     longest_line: ClassVar[int | None] = 300  # both attend over the whole line: cost and slips grow with its length
+    packages: ClassVar[Mapping[str, str]] = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
+    weight_names: ClassVar[tuple[str, ...]] = (JOE,)
 
     def __init__(self, *, threads: int | None = None) -> None:
-        """Choose how many processors to use; nothing is loaded yet.
-
-        Args:
-            threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
-        """
-        self.threads = threads or threads_allowed(1)
+        """Choose how many processors to use, as every `OnnxReader`."""
+        super().__init__(threads=threads)
         self._hibari: Any = None
         self._piper: Any = None
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """English only."""
-        return ("en",)
 
     @property
     def voices(self) -> tuple[Voice, ...]:
@@ -73,22 +61,8 @@ class HibariPiper(DialogueReader):
                 **{file.to: file.sha256 for file in weights.lock()[JOE].files},
             },
             "piper": piper_voice.MANNER,
-            "rate": RATE,
-            "strategy": "chunked",
-            "chunk": f"sentence, at most {self.longest_line} characters",
-            **self.assembly(),
+            **self._describe_chunks(RATE),
         }
-
-    def available(self) -> str | None:
-        """Return None where both packages and joe's weights are there, else what is missing and its command."""
-        missing = [package for module, package in _PACKAGES.items() if util.find_spec(module) is None]
-        if missing:
-            return f"{self.name} needs {' and '.join(missing)}; install with `{_INSTALL_PACKAGES}`"
-        try:
-            weights.folder(JOE)
-        except ModelMissing as absent:
-            return f"{self.name} needs the voice joe: {absent}"
-        return None
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
@@ -100,16 +74,8 @@ class HibariPiper(DialogueReader):
             _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else piper_voice.say(piper, line, RATE)
             for number, line in enumerate(lines)
         ]
-        return SynthesisedLines(
-            lines=sounds,
-            rate=RATE,
-            wall_seconds=time.perf_counter() - loaded,
-            load_seconds=loaded - begin,
-            details={
-                **{package: metadata.version(package) for package in _PACKAGES.values()},
-                "voices": {str(voice): self.voices[voice].name for voice in sorted(voices)},
-                "threads": self.threads,
-            },
+        return self._collect(
+            sounds, RATE, begin, loaded, {str(voice): self.voices[voice].name for voice in sorted(voices)}
         )
 
     def _load_hibari(self) -> Any:
@@ -118,7 +84,7 @@ class HibariPiper(DialogueReader):
             from hibari.voices import voice_path
 
             model = Path(voice_path("heart", download_missing=False))
-            weights.verify(model, _HIBARI_SHA256, _INSTALL_PACKAGES)
+            weights.verify(model, _HIBARI_SHA256, INSTALL_PACKAGES)
             hibari = Hibari(model=str(model), threads=self.threads)
             hibari.phonemize("Ready.")  # its dictionaries are loaded with the first word
             self._hibari = hibari

