@@ -49,9 +49,8 @@ def test_everyone_gets_its_own_answer_however_often_it_asks(network: Network) ->
     pieces = {piece: ([1, 2], piece % 4) for piece in range(1, 12)}
     answers = decode(network, pieces, together=4)
     assert answers == [[(piece, [1, 2])] if times else None for piece, (_, times) in pieces.items()]
-    assert sorted(sum(network.batches, [])) == sorted(
-        piece for piece, (_, times) in pieces.items() for _ in range(times)
-    )
+    asked = [piece for piece, (_, times) in pieces.items() for _ in range(times)]
+    assert sorted(piece for batch in network.batches for piece in batch) == sorted(asked)
     assert max(map(len, network.batches)) <= 4
 
 
