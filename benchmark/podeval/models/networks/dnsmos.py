@@ -170,11 +170,11 @@ def _build_per_window(network: P835Network) -> Network:
     """Return the layers after the shared ones, as a module of torch, and features of two windows."""
     import torch
 
-    shared, own = _split_stack(network)
+    shared, remaining = _split_stack(network)
 
     class PerWindow(torch.nn.Module):
         def forward(self, windows: Tensor) -> Tensor:
-            return run_dense(network, run_stack(own, windows))
+            return run_dense(network, run_stack(remaining, windows))
 
     last = [layer for layer in shared if isinstance(layer, Convolution)][-1]
     bins = network.transform.shape[0] // 2 // 4

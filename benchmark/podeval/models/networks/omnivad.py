@@ -85,7 +85,7 @@ class OmniVadMusic(MusicDetector):
         values = np.empty((count, _CLASSES), dtype=np.float32)
         for first, last in _cut_pieces(count):
             begin, end = max(first - REACH, 0), min(last + REACH, count)
-            banks = _make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
+            banks = make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
             values[first:last] = self._network.run(banks)[first - begin : last - begin]
             progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
         return values
@@ -209,7 +209,7 @@ class _Reader:
         return torch.cat([back, self._take(_WIDTH * _AHEAD).reshape(_WIDTH, 1, _AHEAD)], dim=-1)
 
 
-def _make_filter_banks(samples: Samples) -> NDArray[np.float32]:
+def make_filter_banks(samples: Samples) -> NDArray[np.float32]:
     """Compute log mel filter banks of 16-bit amplitudes, shape (frames, bands)."""
     import kaldi_native_fbank
 
