@@ -15,7 +15,11 @@ from podeval.models.networks.dnsmos import (
     Convolution,
     Layer,
     MaxPool,
+    P835Parts,
+    compute_log_power,
     make_mel_basis,
+    read_p835,
+    run_dense,
     run_seamed,
     run_stack,
     wrap_seamless,
@@ -110,6 +114,27 @@ def test_every_window_has_the_value_it_has_on_its_own(
     assert found.start.tolist() == list(range(compared[-1] + 1))
     expected = [reference(samples, sessions, second) for second in compared]
     np.testing.assert_allclose(raw(found)[compared], expected, atol=1e-4)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["ami_trn00.flac", "speech_music_mix_0dB.flac"])
+def test_the_exported_parts_give_what_torch_gives(files: tuple[Path, Path], shared_data: Path, name: str) -> None:
+    """A block of real speech and music through the layers that windows share, and four windows through the others."""
+    soundfile = pytest.importorskip("soundfile")
+    samples, _ = soundfile.read(shared_data / "samples" / name, dtype="float32", always_2d=True, frames=10 * RATE)
+    block = np.ascontiguousarray(samples[: 2 * RATE + 17 * 160].mean(axis=1))
+    network, bounds = read_p835(files[0]), torch.tensor([8, 108, 208])
+    pools = [index for index, layer in enumerate(network.stack) if isinstance(layer, MaxPool)]
+    parts = P835Parts(files[0], samples=len(block), bounds=bounds.tolist(), hop=160)
+    with torch.inference_mode():
+        features = compute_log_power(network.transform, torch.from_numpy(block), 160)
+        shared = run_seamed(network.stack[: pools[1] + 1], wrap_seamless(features, bounds[:-1], bounds[1:]))
+        seconds = torch.stack(shared.whole[0, :, 2:52].tensor_split(2, dim=1))
+        windows = torch.cat([seconds, seconds.flip(0), seconds.roll(7, dims=2)], dim=2).repeat(2, 1, 3, 1)
+        raw_scores = run_dense(network, run_stack(network.stack[pools[1] + 1 :], windows))
+    for ours, expected in zip(parts.run_shared(block), (seconds, shared.heads, shared.tails), strict=True):
+        np.testing.assert_allclose(ours, expected.numpy(), atol=2e-5)
+    np.testing.assert_allclose(parts.rate(windows.numpy()), raw_scores.numpy(), atol=1e-5)
 
 
 @pytest.mark.long

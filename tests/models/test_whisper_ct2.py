@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from podeval.audio.resample import mono, resample
-from podeval.models import registry
+from podeval.models import registry, shared_decoding, whisper_ct2
 from podeval.models.whisper_ct2 import WhisperCT2
 
 RATE = 16_000
@@ -40,3 +40,34 @@ def test_the_words_do_not_depend_on_the_threads(
     assert heard[0] == heard[1]
     assert len(heard[0].words) > words
     assert all(a.start <= b.start for a, b in zip(heard[0].words, heard[0].words[1:], strict=False))
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("name", "seconds", "length"),
+    [
+        ("dialogue_kokoro.flac", 15, 5),
+        *(pytest.param(f"ami_trn0{number}.flac", 30, 10, marks=pytest.mark.long) for number in range(3)),
+    ],
+)
+def test_pieces_decoded_together_have_the_words_and_times_they_have_alone(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch, name: str, seconds: int, length: int
+) -> None:
+    samples, rate = soundfile.read(shared_data / "samples" / name, dtype="float32", always_2d=True)
+    speech = resample(mono(samples), rate, RATE)[: seconds * RATE]
+    pieces = [slice(start, start + length * RATE) for start in range(0, len(speech) - length * RATE + 1, length * RATE)]
+    monkeypatch.setattr(whisper_ct2, "cut_at_pauses", lambda samples: iter(pieces))
+    sizes: list[int] = []
+    stack = shared_decoding.stack_encodings
+    monkeypatch.setattr(
+        shared_decoding, "stack_encodings", lambda encoded: sizes.append(len(encoded)) or stack(encoded)
+    )
+    card = registry.card("transcriber", "embedded")
+    model = WhisperCT2(card.verify_files(), **card.options)
+    together = model.transcribe(speech, "en")
+    assert max(sizes) == len(pieces) == 3
+    monkeypatch.setattr(whisper_ct2, "MOST", 1)
+    sizes.clear()
+    assert model.transcribe(speech, "en") == together
+    assert set(sizes) == {1}
+    assert together.words

@@ -10,41 +10,26 @@ and more to a rounding error (`windows="upstream"` loses them too). And it compu
 share only once, in bounded memory, with values equal within float32 rounding.
 """
 
-from __future__ import annotations
-
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from podeval import progress
+from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.errors import BadInput, CannotScore
 from podeval.models.networks.dnsmos import (
-    MaxPool,
     P808Network,
-    compute_log_power,
+    P835Parts,
     make_mel_basis,
-    read_p835,
-    run_dense,
-    run_seamed,
-    run_stack,
-    wrap_seamless,
 )
-from podeval.models.threads import one_torch_thread, run_ahead, threads
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    # Features of seconds of a recording, and what windows have in place of their first and last frames.
-    _Parts: TypeAlias = tuple[Tensor, Tensor, Tensor]
+from podeval.models.threads import run_ahead, threads
 
 RATE = 16_000
 WINDOW_SECONDS = 9.01
@@ -67,6 +52,11 @@ POLYNOMIALS = {
 }
 
 Floats = npt.NDArray[np.float64]
+Features = npt.NDArray[np.float32]
+
+# Features of seconds of a recording, and what windows have in place of their first and last frames.
+_Parts = tuple[Features, Features, Features]
+
 WindowChoice = Literal["exact", "upstream"]
 
 
@@ -107,15 +97,16 @@ class Dnsmos:
     """
 
     def __init__(self, p835: Path, p808: Path) -> None:
-        import torch
-
-        self._p835 = read_p835(p835)
+        self._p835 = P835Parts(
+            p835,
+            samples=BLOCK_SECONDS * RATE + (2 * MARGIN + 1) * HOP,
+            bounds=[MARGIN + FRAMES_PER_SECOND * second for second in range(BLOCK_SECONDS + 1)],
+            hop=HOP,
+        )
         self._p808 = P808Network(p808)
-        pools = [index for index, layer in enumerate(self._p835.stack) if isinstance(layer, MaxPool)]
-        # Windows start every 100 frames: divisible by the first two pools of 2, but not by the third.
-        self._shared, self._per_window = self._p835.stack[: pools[1] + 1], self._p835.stack[pools[1] + 1 :]
-        self._hann = torch.hann_window(MEL_FRAME, periodic=True, dtype=torch.float64).float()
-        self._mel = torch.from_numpy(make_mel_basis(RATE, MEL_FRAME, MEL_BANDS))
+        phases = 2 * np.pi * np.arange(MEL_FRAME) / MEL_FRAME
+        self._hann = (0.5 - 0.5 * np.cos(phases)).astype(np.float32)
+        self._mel = make_mel_basis(RATE, MEL_FRAME, MEL_BANDS).T.copy()
 
     def score(self, samples: npt.NDArray[np.floating], *, windows: WindowChoice = "exact") -> DnsmosWindows:
         """Score every window of a recording.
@@ -132,16 +123,15 @@ class Dnsmos:
             BadInput: there are no samples, more than one channel, or samples that are not floating point.
             CannotScore: some samples are NaN or infinite.
         """
-        import torch
-
         # The windows to score, and the blocks of seconds that cover them.
         signal = _repeat_to_window(samples)
         starts = list_window_starts(len(signal), windows)
         to_score = set(starts)
         blocks = range(0, starts[-1] + SPAN, BLOCK_SECONDS)
         power, mel = _Windows(), _Windows()
-        rated: list[Future[tuple[Tensor, npt.NDArray[np.float32]]]] = []
-        with _start_workers() as pool, torch.inference_mode():
+        rated: list[Future[tuple[Features, Features]]] = []
+        # Blocks in parallel, each in one thread, do not wait for each other at every operation.
+        with limit_to_one_thread(), ThreadPoolExecutor(threads()) as pool:
             for first, (powers, mels) in zip(
                 blocks, run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
             ):
@@ -150,57 +140,38 @@ class Dnsmos:
                 ready = [start for start in complete if start in to_score]
                 pictures = power.extend(*powers, keep=ready), mel.extend(*mels, keep=ready)
                 if ready:
-                    rated.append(pool.submit(self._rate, *map(torch.stack, pictures)))
+                    rated.append(pool.submit(self._rate, *map(np.stack, pictures)))
                 progress.report("DNSMOS", min(first + BLOCK_SECONDS, blocks.stop), blocks.stop)
             results = [future.result() for future in rated]
         raw, p808 = zip(*results, strict=True)
-        return _make_scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
+        return _make_scores(starts, np.concatenate(raw), np.concatenate(p808))
 
     def _compute_features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
         """Compute what windows share of both networks over the block of seconds that starts at `first`."""
-        import torch
+        block = _read_block(signal, first)
+        return self._p835.run_shared(block), self._compute_mel_power(block)
 
-        block = torch.from_numpy(_read_block(signal, first))
-        with torch.inference_mode():
-            return self._compute_power(block), self._compute_mel_power(block)
-
-    def _rate(self, power: Tensor, mel: Tensor) -> tuple[Tensor, npt.NDArray[np.float32]]:
+    def _rate(self, power: Features, mel: Features) -> tuple[Features, Features]:
         """Return raw SIG, BAK and OVRL, and the P.808 quality, of complete windows."""
-        import torch
+        return self._p835.rate(power), self._p808.run(_to_decibels(mel[:, 0]))
 
-        with torch.inference_mode():
-            raw = run_dense(self._p835, run_stack(self._per_window, power))
-            return raw, self._p808.run(_to_decibels(mel[:, 0]).numpy())
-
-    def _compute_power(self, block: Tensor) -> _Parts:
-        """Run the shared layers over a block: (seconds, channels, frames, bins), heads and tails of windows."""
-        import torch
-
-        bounds = MARGIN + FRAMES_PER_SECOND * torch.arange(BLOCK_SECONDS + 1)
-        features = compute_log_power(self._p835.transform, block, HOP)
-        shared = run_seamed(self._shared, wrap_seamless(features, bounds[:-1], bounds[1:]))
-        kept = shared.whole[0, :, int(shared.starts[0]) : int(shared.ends[-1])]
-        seconds = torch.stack(kept.tensor_split(BLOCK_SECONDS, dim=1))
-        return seconds, shared.heads, shared.tails
-
-    def _compute_mel_power(self, block: Tensor) -> _Parts:
+    def _compute_mel_power(self, block: Features) -> _Parts:
         """Compute mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
 
         Frames are centred on multiples of the hop: a window's first frame has zeros for the half that precedes
         the window, its last frame for the one sample that follows the network's input.
         """
-        import torch
-
         first = (MARGIN - 1) * HOP
-        frames = block[first : first + RATE * BLOCK_SECONDS + HOP + 1].unfold(0, MEL_FRAME, HOP)
+        inside = block[first : first + RATE * BLOCK_SECONDS + HOP + 1]
+        frames = np.lib.stride_tricks.sliding_window_view(inside, MEL_FRAME)[::HOP]
         # The first and last frame of a window see zeros beyond its ends.
-        heads = frames[::FRAMES_PER_SECOND].clone()
+        heads = frames[::FRAMES_PER_SECOND].copy()
         heads[:, : MEL_FRAME // 2] = 0
-        tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].clone()
+        tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].copy()
         tails[:, -1] = 0
-        spectrum = torch.fft.rfft(torch.cat([frames, heads, tails]) * self._hann)
-        power = (spectrum.abs().square() @ self._mel.T)[:, None]
-        whole, head, tail = power.tensor_split([len(frames), len(frames) + BLOCK_SECONDS])
+        spectrum = np.fft.rfft(np.concatenate([frames, heads, tails]) * self._hann)
+        squares = (np.square(spectrum.real) + np.square(spectrum.imag)).astype(np.float32)
+        whole, head, tail = np.split((squares @ self._mel)[:, None], [len(frames), len(frames) + BLOCK_SECONDS])
         return (
             whole.reshape(BLOCK_SECONDS, 1, FRAMES_PER_SECOND, MEL_BANDS),
             head[:, :, None],
@@ -217,20 +188,18 @@ class _Windows:
     """Assembles windows of features from seconds of features as they arrive."""
 
     def __init__(self) -> None:
-        self._seconds: deque[Tensor] = deque(maxlen=SPAN)
-        self._heads: deque[Tensor] = deque(maxlen=SPAN)
+        self._seconds: deque[Features] = deque(maxlen=SPAN)
+        self._heads: deque[Features] = deque(maxlen=SPAN)
         self._next = 1 - SPAN
 
-    def extend(self, seconds: Tensor, heads: Tensor, tails: Tensor, *, keep: list[int]) -> list[Tensor]:
+    def extend(self, seconds: Features, heads: Features, tails: Features, *, keep: list[int]) -> list[Features]:
         """Add seconds; return those of the windows they complete that are in `keep`."""
-        import torch
-
         complete = []
         for second, head, tail in zip(seconds, heads, tails, strict=True):
             self._seconds.append(second)
             self._heads.append(head)
             if self._next in keep:
-                window = torch.cat(list(self._seconds), dim=1)
+                window = np.concatenate(list(self._seconds), axis=1)
                 window[:, : head.shape[1]] = self._heads[0]
                 window[:, -tail.shape[1] :] = tail
                 complete.append(window)
@@ -282,10 +251,12 @@ def _read_block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.
     return np.pad(present, (before, stop - start - before - len(present)))
 
 
-def _to_decibels(power: Tensor) -> Tensor:
+def _to_decibels(power: Features) -> Features:
     """Convert mel power to the P.808 network's input: dB below the window's maximum, at most 80, (dB + 40) / 40."""
-    level = 10 * power.clamp_min(1e-10).log10()
-    return ((level - level.amax(dim=(1, 2), keepdim=True)).clamp_min(-80) + 40) / 40
+    level = 10 * np.log10(np.maximum(power, np.float32(1e-10)))
+    below = np.maximum(level - level.max(axis=(1, 2), keepdims=True), -80)
+    picture: Features = ((below + 40) / 40).astype(np.float32)
+    return picture
 
 
 def _make_scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[np.float32]) -> DnsmosWindows:
@@ -300,19 +271,3 @@ def _make_scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDAr
         bak_raw=bak,
         ovrl_raw=ovrl,
     )
-
-
-@contextmanager
-def _start_workers() -> Iterator[ThreadPoolExecutor]:
-    """Start PODEVAL_THREADS workers, or one per CPU core, each of which uses one thread of torch.
-
-    Blocks in parallel scale like threads inside an operation, but do not wait for each other at every operation,
-    which costs several times as much on a machine that is busy with something else.
-    """
-    import torch
-
-    with (
-        one_torch_thread(),
-        ThreadPoolExecutor(threads(), initializer=torch.set_num_threads, initargs=(1,)) as pool,
-    ):
-        yield pool

@@ -38,7 +38,7 @@ Network = tuple[Any, Any]
 
 
 class ExportedNetwork:
-    """A network with one input and one output, both with the batch as their first axis.
+    """A network with one input, whose first axis is the batch, as is that of its output.
 
     Args:
         name: begins the name of its file.
@@ -46,6 +46,7 @@ class ExportedNetwork:
         changes: what makes an exported network another one than `build` did before, such as a version of it.
         varying: names of the input's axes whose length varies besides the batch, by axis.
         build: makes the module in torch; called if the network is not there yet.
+        fixed: whether every input has the shape of the example, so that there is no batch.
     """
 
     def __init__(
@@ -56,19 +57,25 @@ class ExportedNetwork:
         *,
         changes: str,
         varying: dict[int, str] | None = None,
+        fixed: bool = False,
     ) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         # One thread each, because several batches run at once.
         options.intra_op_num_threads = 1
-        network = _read_or_export(name, weights, build, changes, varying or {})
+        axes = {} if fixed else {0: "batch", **(varying or {})}
+        network = _read_or_export(name, weights, build, changes, axes)
         self._session: Any = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
 
     def run(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the outputs of one batch."""
-        output: NDArray[np.float32] = self._session.run(None, {_INPUT: batch})[0]
-        return output
+        return self.run_for_all(batch)[0]
+
+    def run_for_all(self, batch: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        """Return every output of one batch, of a network that has several."""
+        outputs: list[NDArray[np.float32]] = self._session.run(None, {_INPUT: batch})
+        return outputs
 
     def run_each(
         self, items: Iterable[S], make: Callable[[S], NDArray[np.float32]] = np.asarray
@@ -84,11 +91,11 @@ class ExportedNetwork:
 
 
 def _read_or_export(
-    name: str, weights: Path, build: Callable[[], Network], changes: str, varying: dict[int, str]
+    name: str, weights: Path, build: Callable[[], Network], changes: str, axes: dict[int, str]
 ) -> bytes:
     with weights.open("rb") as file:
         source = hashlib.file_digest(file, "sha256").hexdigest()
-    made_by = f"{source} {changes} {varying} opset {_OPSET} torch {version('torch')}"
+    made_by = f"{source} {changes} {axes} opset {_OPSET} torch {version('torch')}"
     path = find_user_folder() / "networks" / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:32]}.onnx"
     # A file is its digest and then the network; one that does not match is exported again.
     with contextlib.suppress(OSError):
@@ -96,7 +103,7 @@ def _read_or_export(
         if hashlib.sha256(kept[_DIGEST:]).digest() == kept[:_DIGEST]:
             return kept[_DIGEST:]
     progress.report(progress.PREPARING, 0, 1)
-    network = _export(*build(), varying)
+    network = _export(*build(), axes)
     progress.report(progress.PREPARING, 1, 1)
     # A full or read-only disk costs the file, never the result.
     with contextlib.suppress(PodevalError):
@@ -104,7 +111,7 @@ def _read_or_export(
     return network
 
 
-def _export(module: Any, example: Any, varying: dict[int, str]) -> bytes:
+def _export(module: Any, example: Any, axes: dict[int, str]) -> bytes:
     """Export a module by tracing it; torch's newer exporter needs a package that the embedded profile does not have."""
     import torch
 
@@ -118,7 +125,7 @@ def _export(module: Any, example: Any, varying: dict[int, str]) -> bytes:
             dynamo=False,
             input_names=[_INPUT],
             output_names=["output"],
-            dynamic_axes={_INPUT: {0: "batch", **varying}},
+            dynamic_axes={_INPUT: axes},
             opset_version=_OPSET,
         )
     return buffer.getvalue()

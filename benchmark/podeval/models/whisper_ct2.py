@@ -1,18 +1,21 @@
 """Whisper with CTranslate2 (faster-whisper): words with times, deterministic.
 
 Decoding is greedy at temperature 0 without fallback. The recording is cut at its quietest moments into chunks that fit
-Whisper's window of 30 s, each transcribed independently by one thread, several at once: one bad window cannot affect
-the rest, memory is bounded, and a score depends neither on the run nor on the number of threads.
+Whisper's window of 30 s, each transcribed independently, several decoded together (`models.shared_decoding`): one bad
+window cannot affect the rest, memory is bounded, and a score depends neither on the run nor on the number of threads.
 """
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from podeval import progress
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
+from podeval.models.shared_decoding import MOST, SharedDecoding
 from podeval.models.threads import count_threads, threads
 
 
@@ -51,11 +54,19 @@ class WhisperCT2(Transcriber):
             return Transcript("", language or "", ())
         if language is None:
             language = self._detect(samples, sounding)
-        with ThreadPoolExecutor(threads()) as pool:
+        # As many pieces at once as the cores decode together; each core has its share where there are few.
+        cores = threads()
+        together = min(MOST, -(-len(sounding) // cores))
+        shared = SharedDecoding(self._model.model, together, cores)
+        model = copy.copy(self._model)
+        model.model = shared
+        with ThreadPoolExecutor(together * cores) as pool:
+
+            def transcribe_piece(piece: slice) -> tuple[str, list[Word]]:
+                return shared.join(lambda: self._transcribe_piece(model, samples, piece, language))
+
             results = []
-            for piece, result in zip(
-                sounding, pool.map(lambda p: self._transcribe_piece(samples, p, language), sounding), strict=True
-            ):
+            for piece, result in zip(sounding, pool.map(transcribe_piece, sounding), strict=True):
                 results.append(result)
                 progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
         return Transcript(
@@ -72,8 +83,8 @@ class WhisperCT2(Transcriber):
     def _detect(self, samples: Samples, sounding: list[slice]) -> str:
         return str(self._model.detect_language(_make_contiguous(samples[sounding[0]]))[0])
 
-    def _transcribe_piece(self, samples: Samples, piece: slice, language: str) -> tuple[str, list[Word]]:
-        segments, _ = self._model.transcribe(
+    def _transcribe_piece(self, model: Any, samples: Samples, piece: slice, language: str) -> tuple[str, list[Word]]:
+        segments, _ = model.transcribe(
             _make_contiguous(samples[piece]), language=language, word_timestamps=True, **self._options
         )
         offset = piece.start / RATE

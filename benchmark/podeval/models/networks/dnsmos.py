@@ -6,10 +6,11 @@ each of them, except near a window's two ends: there the network sees zeros inst
 So the stack runs once over the whole signal, and again only on the few frames at the ends of windows (`Seamed`).
 This is no approximation: every output is the sum of the same products as in the window on its own.
 
-The P.808 network sees each window relative to the window's own maximum, so windows share only their mel power; the
-network itself runs in onnxruntime, which is faster for it than torch.
+The P.808 network sees each window relative to the window's own maximum, so windows share only their mel power.
 
-The graphs are as read from the files of the DNS Challenge. torch and onnx are imported only when they are used.
+The graphs are as read from the files of the DNS Challenge. Everything runs in ONNX Runtime: what windows share and what
+each has for itself are built here in torch and exported once (`models.exported`); after that torch, which takes
+longer to import than a short recording to score, is not needed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from podeval.errors import ModelMissing
+from podeval.models.exported import ExportedNetwork, Network
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Floats = npt.NDArray[np.float32]
+
+_FRAMES = 900
+"""Frames of a window that both networks use."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,78 @@ def read_p835(path: Path) -> P835Network:
     return P835Network(torch.cat(transforms), tuple(stack), tuple(zip(dense[::2], dense[1::2], strict=True)))
 
 
+class P835Parts:
+    """The P.835 network in two exported parts: the layers that windows share, and those that each has for itself.
+
+    Args:
+        path: path of `sig_bak_ovr.onnx`.
+        samples: length of a block with the margin around it.
+        bounds: frames of a block at which one second ends and the next begins, multiples of 4.
+        hop: number of samples from frame to frame.
+
+    Raises:
+        ModelMissing: the file is absent or is not this network.
+    """
+
+    def __init__(self, path: Path, *, samples: int, bounds: list[int], hop: int) -> None:
+        _check_present(path)
+        self._shared = ExportedNetwork(
+            "dnsmos-shared",
+            path,
+            lambda: _build_shared(read_p835(path), samples, bounds, hop),
+            changes=f"1 {samples} {bounds} {hop}",
+            fixed=True,
+        )
+        self._per_window = ExportedNetwork(
+            "dnsmos-window", path, lambda: _build_per_window(read_p835(path)), changes="1"
+        )
+
+    def run_shared(self, block: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return a block's shared features: (seconds, channels, frames, bins), and heads and tails of windows."""
+        seconds, heads, tails = self._shared.run_for_all(block)
+        return seconds, heads, tails
+
+    def rate(self, windows: Floats) -> Floats:
+        """Return raw SIG, BAK and OVRL, (windows, 3), of complete windows of shared features."""
+        return self._per_window.run(windows)
+
+
+def _split_stack(network: P835Network) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
+    """Return the layers that windows share and those after: one second is divisible by two pools of 2, not by three."""
+    pools = [index for index, layer in enumerate(network.stack) if isinstance(layer, MaxPool)]
+    return network.stack[: pools[1] + 1], network.stack[pools[1] + 1 :]
+
+
+def _build_shared(network: P835Network, samples: int, bounds: list[int], hop: int) -> Network:
+    """Return the shared layers over a block, as a module of torch, and a silent block."""
+    import torch
+
+    class Shared(torch.nn.Module):
+        def forward(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            frames = torch.tensor(bounds)
+            features = compute_log_power(network.transform, block, hop)
+            shared = run_seamed(_split_stack(network)[0], wrap_seamless(features, frames[:-1], frames[1:]))
+            kept = shared.whole[0, :, int(shared.starts[0]) : int(shared.ends[-1])]
+            return torch.stack(kept.tensor_split(len(bounds) - 1, dim=1)), shared.heads, shared.tails
+
+    return Shared(), torch.zeros(samples)
+
+
+def _build_per_window(network: P835Network) -> Network:
+    """Return the layers after the shared ones, as a module of torch, and features of two windows."""
+    import torch
+
+    shared, remaining = _split_stack(network)
+
+    class PerWindow(torch.nn.Module):
+        def forward(self, windows: Tensor) -> Tensor:
+            return run_dense(network, run_stack(remaining, windows))
+
+    last = [layer for layer in shared if isinstance(layer, Convolution)][-1]
+    bins = network.transform.shape[0] // 2 // 4
+    return PerWindow(), torch.zeros(2, len(last.bias), _FRAMES // 4, bins)
+
+
 class P808Network:
     """The network that estimates one overall quality from a mel spectrogram.
 
@@ -124,12 +203,12 @@ class P808Network:
         except Exception as error:  # onnxruntime has one type for each way a file can be wrong
             raise _explain_wrong_network(path) from error
         (entry,) = self._session.get_inputs()
-        if entry.shape[1:] != [900, 120]:
+        if entry.shape[1:] != [_FRAMES, 120]:
             raise _explain_wrong_network(path)
 
-    def run(self, pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def run(self, pictures: Floats) -> Floats:
         """Map mel spectrograms, (windows, 900 frames, 120 bands), to qualities, (windows,)."""
-        quality: npt.NDArray[np.float32] = self._session.run(None, {"input_1": pictures})[0][:, 0]
+        quality: Floats = self._session.run(None, {"input_1": pictures})[0][:, 0]
         return quality
 
 
@@ -279,7 +358,9 @@ def compute_log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
     Returns:
         (1, 1, frames, bins).
     """
-    spectrum = samples.unfold(0, transform.shape[1], hop) @ transform.T
+    from torch.nn.functional import conv1d
+
+    spectrum = conv1d(samples[None, None], transform[:, None], stride=hop)[0].T
     real, imaginary = spectrum.chunk(2, dim=1)
     return (real.square() + imaginary.square()).clamp_min(1e-12).log10()[None, None]
 

