@@ -14,8 +14,9 @@ recogniser processes the stretch too, if the profile has one for the language (e
 an omission does not count if either of the two then finds the words, and an insertion does not count if the second
 finds little in its place. Where there is enough voice for them, up to three words count as omitted only if the second
 recogniser finds the words around them and none of these. Single English words of one or two letters are never counted,
-nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only one is missing. Figures and
-signs stand for the words they are read as. The counts that remain on undamaged recordings are in docs/defects-study.md.
+nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only one is missing. Figures
+and signs stand for the words they are read as. The counts that remain on undamaged recordings are in
+docs/defects-study.md.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
@@ -120,10 +121,10 @@ _UNIT = "per 1000 words"
     intended_use="Finding what was skipped, repeated or invented, and where.",
     limitations=(
         "Substitutions of up to three words are left to WER, so a system that replaces words one for one is not "
-        "penalised. Some false errors remain on undamaged recordings: in version 1.1, 0 stretches per hour for people (0 "
-        "to 6), 31 to 44 for neural voices and 111 for espeak-ng, mostly single words; version 1.2 has fewer for neural "
-        "voices (docs/defects-study.md). Abbreviations, and figures next to other words, that can be read in several "
-        "ways count as errors."
+        "penalised. Some false errors remain on undamaged recordings: in version 1.1, 0 stretches per hour for people "
+        "(0 to 6), 31 to 44 for neural voices and 111 for espeak-ng, mostly single words; version 1.2 has fewer for "
+        "neural voices (docs/defects-study.md). Abbreviations, and figures next to other words, that can be read in "
+        "several ways count as errors."
     ),
 )
 def content_errors(recording: Recording, script: Script, *, source: Literal["auto", "mix"] = "auto") -> Score:
