@@ -231,6 +231,13 @@ def _grow(folder: Path, part: Part, dtype: str) -> None:
         (folder / "generation_config.json").write_bytes(settings)
     if kind.__name__.endswith("ForCausalLM"):
         _widen_vocabulary(folder, int(full["vocab_size"]))
+    if part.network.startswith("Whisper"):
+        # Its tokenizer of letters has no words for the other numbers, and takes high ones for times.
+        limits = json.loads(settings)
+        words = json.loads((folder / "tokenizer.json").read_bytes())
+        known = len(words["model"]["vocab"]) + len(words["added_tokens"])
+        unknown = list(range(known, int(full["vocab_size"])))
+        _edit(folder / "generation_config.json", suppress_tokens=limits["suppress_tokens"] + unknown)
     if part.network.startswith("Csm"):
         _edit(folder / "generation_config.json", suppress_tokens=list(range(2048, int(full["vocab_size"]))))
 
