@@ -125,7 +125,7 @@ def run_adapter(model: models.FullSize, device: str, place: Path) -> dict[str, A
         "source": model.source,
         "device": name_device(device),
         "dtype": " and ".join(sorted(dtypes)),
-        "parameters": count_stored(place / "model"),
+        "parameters": count_stored(place / "model") if model.type == "lora" else models.count_parameters(model),
         "memory_gb": round(peak, 2),
         "load_seconds": round(made.load_seconds or 0.0, 1),
         "wall_seconds": round(wall, 1),

@@ -43,13 +43,13 @@ def test_the_table_says_of_each_class_whether_it_ran_at_full_size(
     monkeypatch.setattr(tables, "FULL_SIZE", tmp_path / "full_size.json")
     rows = {row.split("|")[2].strip(): row for row in tables.adapters_table().splitlines()[2:]}
     assert rows["VITS (`vits`)"].endswith("*plumbing only*; at full size on a processor and 1 × NVIDIA H100 |")
-    assert rows["Bark (`bark`)"].endswith("*plumbing only*; only small |")
+    assert rows["Higgs Audio v2 (`higgs_audio_v2`)"].endswith("*plumbing only*; only small |")
     table = tables.full_size_table()
     assert "| 36 million | 1 × NVIDIA H100 | bfloat16 | 0.6 GB, GPU 0.3 GB |" in table
 
 
 def test_a_recipe_has_as_many_parameters_as_the_published_model(recipes: ModuleType) -> None:
-    """36.3 million are those of mms-tts; the line that was kept counted the weights in the files."""
+    """36.3 million are those of mms-tts; the line that was kept has them too."""
     recipe = next(model for model in recipes.MODELS if model.type == "vits")
     line = next(line for line in tables.read_full_sizes() if line["type"] == "vits")
     assert recipes.count_parameters(recipe) == line["parameters"] == 36_284_592
