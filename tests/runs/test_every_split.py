@@ -3,7 +3,6 @@
 import functools
 import importlib.util
 import json
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.benchmarks.chosen_metrics import keep_metrics
 from podeval.cli.own_systems import OwnOptions, open_own_system
 from podeval.datasets import build
-from podeval.datasets.items import _find_build, items_of
+from podeval.datasets.dataset_record import SAMPLE
+from podeval.datasets.items import items_of
 from podeval.metrics.score import Score
 from podeval.runs.own_system import run_own_system
 from podeval.runs.run import RunRequest
@@ -117,9 +117,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str],
 
 def _build_stand_in(benchmark: Benchmark, folder: Path) -> Path:
     """Stand in for a dataset that is built from its authors' files, which are not ours to ship: the sample's rows."""
-    sample = next(split for split in benchmark.splits if split.sample)
-    items_of(benchmark, sample.name)
-    shutil.copytree(_find_build(benchmark, sample, None), folder, dirs_exist_ok=True)
+    cache, folder = folder / "cache", folder / "built"
+    build.build(benchmark.name, folder, source=SAMPLE, cache=cache)
     lock = build.read_lock(folder)
     (folder / build.LOCK).write_text(json.dumps({**lock, "sample": False}))
     return folder
