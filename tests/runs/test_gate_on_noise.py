@@ -8,14 +8,15 @@ import pytest
 from podeval import benchmarks
 from podeval.benchmarks.chosen_metrics import keep_metrics
 from podeval.runs.compare import Watched, compare_runs
-from podeval.runs.executor import Workers
+from podeval.runs.executor import Executor, Workers
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.systems.ask import Ask
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.speech import Speech
 
-pytestmark = [pytest.mark.long, pytest.mark.models]
+# Minutes of processor time: more than ten on a machine that others use too.
+pytestmark = [pytest.mark.long, pytest.mark.models, pytest.mark.timeout(3600)]
 SNR = 15.0
 
 
@@ -45,21 +46,22 @@ class Noisy:
         return [Speech(speech.samples + noise, speech.rate, speech.turns, speech.wall_seconds)]
 
 
-def run(runs: Path, name: str, noisy: frozenset[str], first_seed: int, seeds: int) -> Path:
+def run(executor: Executor, runs: Path, name: str, noisy: frozenset[str], first_seed: int, seeds: int) -> Path:
     benchmark = keep_metrics(benchmarks.get("real_pod"), ["dnsmos"], "voice")
-    with Workers(2) as executor:
-        for seed in range(seeds):
-            request = RunRequest(benchmark, "demo", "voice", runs, seed=seed, repeats=seed > 0, executor=executor)
-            run_own_system(OwnSystem(Noisy(noisy, first_seed), name, name), request)
+    system = OwnSystem(Noisy(noisy, first_seed), name, name)
+    for seed in range(seeds):
+        request = RunRequest(benchmark, "demo", "voice", runs, seed=seed, repeats=seed > 0, executor=executor)
+        run_own_system(system, request)
     return runs / "real_pod" / "demo" / name
 
 
 def test_noise_is_caught_and_equal_systems_are_not_told_apart(tmp_path: Path) -> None:
     items = [item.id for item in benchmarks.get("real_pod").items("demo")]
-    plain = run(tmp_path, "plain", frozenset(), 0, 5)
-    again = run(tmp_path, "again", frozenset(), 100, 5)
-    every = run(tmp_path, "every", frozenset(items), 200, 1)
-    one = run(tmp_path, "one", frozenset(items[2:3]), 300, 5)
+    with Workers(2) as executor:
+        plain = run(executor, tmp_path, "plain", frozenset(), 0, 5)
+        again = run(executor, tmp_path, "again", frozenset(), 100, 5)
+        every = run(executor, tmp_path, "every", frozenset(items), 200, 1)
+        one = run(executor, tmp_path, "one", frozenset(items[2:3]), 300, 5)
     watched = [Watched("dnsmos.ovrl")]
     equal = compare_runs(plain, again, watched)
     assert not equal.failed

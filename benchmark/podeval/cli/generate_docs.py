@@ -19,7 +19,7 @@ from podeval.metrics.prompts import PROTOCOLS
 from podeval.metrics.space_files import sources
 from podeval.models.registry import CARDS
 from podeval.scoring.standing import span_text
-from podeval.systems.adapters.documentation_tables import adapters_table, presets_table
+from podeval.systems.adapters.documentation_tables import adapters_table, full_size_table, presets_table
 
 
 def pages(checkout: Path) -> dict[Path, str]:
@@ -35,9 +35,8 @@ def pages(checkout: Path) -> dict[Path, str]:
     }
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
     adapters = checkout / "docs" / "adapters.md"
-    contents[adapters] = _fill_tables(
-        adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
-    )
+    tables = {"adapters": adapters_table(), "presets": presets_table(), "full size": full_size_table()}
+    contents[adapters] = _fill_tables(adapters.read_text(encoding="utf-8"), tables)
     board = checkout / "space" / "README.md"
     contents[board] = _list_models(board.read_text(encoding="utf-8"))
     contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
