@@ -35,7 +35,9 @@ def record(out: Path, name: str, command: list[str]) -> int:
     def passed() -> float:
         return round(time.monotonic() - began, 2)
 
-    tell, step, say = progress_bar._ScoreLine.tell, progress_bar.Steps.step, progress_bar.Steps.say
+    # What it prints is looked at where it is made up, before a terminal or a file shortens it.
+    score_line: Any = progress_bar._ScoreLine
+    tell, step, say = score_line.tell, progress_bar.Steps.step, progress_bar.Steps.say
 
     def tell_and_note(line: Any, title: str, progress: Any) -> None:
         heard.append([passed(), title, round(progress.done, 4), progress.left, progress.between, progress.whole])
@@ -49,7 +51,7 @@ def record(out: Path, name: str, command: list[str]) -> int:
         lines.append([passed(), line])
         say(bars, line)
 
-    progress_bar._ScoreLine.tell = tell_and_note  # type: ignore[method-assign]
+    score_line.tell = tell_and_note
     progress_bar.Steps.step = step_and_note  # type: ignore[method-assign]
     progress_bar.Steps.say = say_and_note  # type: ignore[method-assign]
     load = os.getloadavg()[0]
