@@ -34,7 +34,7 @@ class _Sound(FileResponse):
     chunk_size = 2**20
 
 
-def sound(copy: Path) -> Response:
+def answer_sound(copy: Path) -> Response:
     """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # When it was made would tell which of two was heard before; its name stands for one sound for good.
@@ -42,7 +42,7 @@ def sound(copy: Path) -> Response:
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 
 
-def sound_of_bytes(content: bytes, wanted: str) -> Response:
+def answer_sound_bytes(content: bytes, wanted: str) -> Response:
     """A sound that is made anew for each request, WAV, whole or by the one range that is wanted."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
@@ -55,12 +55,12 @@ def sound_of_bytes(content: bytes, wanted: str) -> Response:
     return Response(content[first : last + 1], 206, media_type="audio/wav", headers=headers)
 
 
-def picture(peaks: list[float]) -> Response:
+def answer_picture(peaks: list[float]) -> Response:
     """The peaks of a copy, 0 to 1."""
     return JSONResponse({"peaks": peaks}, headers=_KEEP)
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes of the arena's sounds."""
     routes = APIRouter(include_in_schema=False)
     sounds = BattleAudio(site.services.arena, Playback.default())
@@ -70,12 +70,12 @@ def router(site: Site) -> APIRouter:
     @in_turn
     def play(request: Request, name: str, form: str = "") -> Response:
         site.limit(request, "300/minute")
-        return sound(sounds.file(name, opus=form == "opus"))
+        return answer_sound(sounds.file(name, opus=form == "opus"))
 
     @routes.get("/audio/{name}/peaks")
     @in_turn
     def peaks(request: Request, name: str) -> Response:
         site.limit(request, "60/minute")
-        return picture(sounds.peaks(name))
+        return answer_picture(sounds.peaks(name))
 
     return routes

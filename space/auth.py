@@ -167,12 +167,12 @@ class _SessionSigner(TimestampSigner):
         return data
 
 
-def cookie_secret(environment: Mapping[str, str] = os.environ) -> str:
+def read_cookie_secret(environment: Mapping[str, str] = os.environ) -> str:
     """What the session's cookie is signed with; without one set, people sign in again after a restart."""
     return environment.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
 
 
-def public_address(environment: Mapping[str, str] = os.environ) -> str:
+def read_public_address(environment: Mapping[str, str] = os.environ) -> str:
     """Where people reach this site, as `https://host`; empty where requests themselves are to be believed."""
     if address := environment.get("PODEVAL_URL", "").rstrip("/"):
         return address
@@ -180,7 +180,7 @@ def public_address(environment: Mapping[str, str] = os.environ) -> str:
     return f"https://{host}" if host else ""
 
 
-def router(how: SignIn) -> APIRouter:
+def build_router(how: SignIn) -> APIRouter:
     """The routes of signing in and out."""
     routes = APIRouter(include_in_schema=False)
 
@@ -190,7 +190,7 @@ def router(how: SignIn) -> APIRouter:
             return RedirectResponse(_own_path(next), status_code=303)
         request.session["next"] = _own_path(next)
         # Behind a proxy a request neither knows the site's name nor that it came by https.
-        address = public_address()
+        address = read_public_address()
         back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
         try:
             answer: Response = await how.client.authorize_redirect(request, back)

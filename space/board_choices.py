@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from board_words import Words, board_text
+from board_words import Words, write_board_name
 
 from podeval.leaderboard import pictures
 from podeval.leaderboard.view import FACTS, BoardView, ResolvedView
@@ -40,10 +40,10 @@ def describe_fields(settled: ResolvedView, words: Words) -> dict[str, Field]:
     slices = [(words.slice(value), value) for _, value in choices.slices]
     drawn = [(words.column(column), column.id) for column in settled.columns]
     columns = [(words.column(column), column.id) for column in choices.columns]
-    plots = pictures.offered(settled)
+    plots = pictures.list_offered_plots(settled)
     plot = view.plot if view.plot in plots else next(iter(plots), "")
     return {
-        "board": Field([(board_text(label), value) for label, value in choices.boards], view.board),
+        "board": Field([(write_board_name(label), value) for label, value in choices.boards], view.board),
         "profile": Field([(words["profiles"].get(v, v), v) for _, v in choices.profiles], view.profile),
         "slice": Field(slices, view.slice, len(slices) > 1),
         "q": Field([], view.q),

@@ -9,7 +9,7 @@ from board_words import Words
 
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.explanations import explain
-from podeval.metrics.units import unit_in
+from podeval.metrics.units import translate_unit
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def explain_column(column: Column, words: Words) -> ExplainedHead:
             names["better"],
             better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
         ),
-        (names["range"], declared.range and f"{declared.range} {unit_in(column.unit, words.language)}".strip()),
+        (names["range"], declared.range and f"{declared.range} {translate_unit(column.unit, words.language)}".strip()),
         (names["people"], declared.people),
         (names["systems"], declared.systems),
         (names["source"], declared.source or declared.unreached),

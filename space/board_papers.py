@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from board_rows import address
+from board_rows import write_address
 from board_words import Words
-from links import system_address
+from links import write_system_address
 
 from podeval.leaderboard import table
 from podeval.leaderboard.query import Index
@@ -25,7 +25,7 @@ class PapersTable:
     more: str
 
 
-def papers_of(settled: ResolvedView, index: Index, words: Words) -> PapersTable | None:
+def build_papers(settled: ResolvedView, index: Index, words: Words) -> PapersTable | None:
     """Return the printed figures of a board's benchmark; None where there are none, or where they are what is shown."""
     view = settled.view
     if view.profile == "paper" or view.slice or "paper" not in index.profiles(view.board):
@@ -36,13 +36,13 @@ def papers_of(settled: ResolvedView, index: Index, words: Words) -> PapersTable 
         columns = printed.columns[:MOST_COLUMNS]
         by_name = sorted(printed.keys, key=lambda key: printed.board.names[key[0]].casefold())
         rows = []
-        for line in table.lines(printed, by_name):
+        for line in table.build_lines(printed, by_name):
             cells = tuple(str(cell) for cell in line.cells[: len(columns)])
             if any(cell != table.MISSING for cell in cells):
-                page = system_address(line.system, f"{view.board.partition('/')[0]}")
+                page = write_system_address(line.system, f"{view.board.partition('/')[0]}")
                 rows.append((line.name, page, _stated(printed.facts.get(line.system, Facts()), words), cells))
         heads = tuple(words.column(column) for column in columns)
-        more = address(BoardView(board=view.board, profile="paper"))
+        more = write_address(BoardView(board=view.board, profile="paper"))
         return PapersTable(heads, tuple(rows[:MOST_ROWS]), more) if rows else None
 
     return settled.sheet.kept.get(("papers in", words.language), make)

@@ -12,7 +12,7 @@ from html import escape
 from urllib.parse import quote, urlencode
 
 from board_words import Words
-from links import system_address
+from links import write_system_address
 from markupsafe import Markup
 
 from podeval.leaderboard import table
@@ -34,7 +34,7 @@ class BoardRows:
     control_count: int
 
 
-def address(view: BoardView) -> str:
+def write_address(view: BoardView) -> str:
     """The address of a view on this site."""
     return f"/?{view.to_query()}"
 
@@ -57,9 +57,9 @@ def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str
     ]
     stated: dict[Key, str] = settled.sheet.recent.get(("stated in", words.language, *ids), dict)
     by = ids.index(view.sort.lstrip("-")) if view.sort.lstrip("-") in ids else None
-    unpinned = address(replace(view, pins=()))
+    unpinned = write_address(replace(view, pins=()))
     parts: tuple[list[str], list[str]] = ([], [])
-    for key, line in zip(keys, table.lines(settled, keys), strict=True):
+    for key, line in zip(keys, table.build_lines(settled, keys), strict=True):
         for column, name, cell in zip(written, ids[page], line.cells[page], strict=True):
             if key not in column:
                 label = words.column(columns[name])
@@ -93,7 +93,7 @@ def _render_name(line: table.TableRow, view: BoardView, unpinned: str, samples: 
     where = f"{view.board}/{view.profile}"
     return (
         f'<th scope="row"><span class="system">{_render_sample(line.system, name, where, samples, words)}'
-        f'<a class="name" href="{escape(system_address(line.system, where))}">{escape(name)}</a>{kind} '
+        f'<a class="name" href="{escape(write_system_address(line.system, where))}">{escape(name)}</a>{kind} '
         f'<a class="pin" data-view id="pin-{escape(line.system)}" href="{escape(to)}" '
         f'aria-label="{pin}" title="{pin}">{"★" if pinned else "☆"}</a></span>'
     )
@@ -124,7 +124,7 @@ def _render_stated(line: table.TableRow, facts: Facts, words: Words) -> str:
         provenance += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
     summary = escape(" · ".join(filter(None, (*parts, provenance))))
     scored = escape(str(words["scored_of"]).format(line.counted)) if line.total else ""
-    why = table.reasons_text(line.rows, words["causes"])
+    why = table.describe_reasons(line.rows, words["causes"])
     if why:
         scored = _behind_safe(scored or escape(str(words["reasons"])), why)
     elif scored:
@@ -135,7 +135,9 @@ def _render_stated(line: table.TableRow, facts: Facts, words: Words) -> str:
 def _render_cell(cell: table.Cell, row: table.Row | None, label: str, words: Words) -> str:
     """A cell, which says of which column it is, for phones, where a system is a card."""
     label = escape(label)
-    why = table.reasons_text([row], words["causes"]) if row is not None and not cell.standing.startswith("#") else ""
+    why = (
+        table.describe_reasons([row], words["causes"]) if row is not None and not cell.standing.startswith("#") else ""
+    )
     if cell.value is None:
         number = cell.number.replace("unscored", str(words["unscored"]))
         return f'<td class="n quiet" data-label="{label}">{_behind(number, why)}</td>'

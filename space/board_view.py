@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from board_explained import explain_heads
-from board_papers import papers_of
-from board_rows import address, render_rows
-from board_words import Words, board_text, dimension_text
+from board_papers import build_papers
+from board_rows import render_rows, write_address
+from board_words import Words, write_board_name, write_dimension
 from markupsafe import Markup
 
 from podeval import benchmarks
@@ -56,7 +56,7 @@ def describe_view(
     return SimpleNamespace(
         view=view,
         chips=_chips(settled, words),
-        reset=address(reset),
+        reset=write_address(reset),
         instead=_missed_sentences(settled, wish, words),
         status=status,
         where=words["where"].format(_describe_place(settled, words), words["profiles"].get(view.profile, view.profile)),
@@ -68,7 +68,7 @@ def describe_view(
         rows=rows,
         pages=_pages(settled, words),
         column_count=len(settled.columns),
-        papers=papers_of(settled, index, words),
+        papers=build_papers(settled, index, words),
         footing=_footing(settled, first, words),
         more=_more(settled, len(order), words),
         link=settled.link(),
@@ -85,9 +85,9 @@ def _missed_sentences(settled: ResolvedView, wish: BoardView, words: Words) -> l
     """A sentence for each thing that was asked for and is not here."""
     view = settled.view
     now = {
-        "board": board_text(settled.title),
+        "board": write_board_name(settled.title),
         "profile": words["profiles"].get(view.profile, view.profile),
-        "dimension": dimension_text(view.dimension, words),
+        "dimension": write_dimension(view.dimension, words),
         "slice": words.slice(view.slice),
     }
     titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
@@ -98,7 +98,9 @@ def _missed_sentences(settled: ResolvedView, wish: BoardView, words: Words) -> l
 
 
 def _describe_place(settled: ResolvedView, words: Words) -> str:
-    return " · ".join([board_text(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
+    return " · ".join(
+        [write_board_name(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])]
+    )
 
 
 def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:
@@ -114,23 +116,23 @@ def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:
         for value in view.provenance
     ]
     if view.q:
-        chips.append((f"“{view.q}”", address(replace(view, q=""))))
+        chips.append((f"“{view.q}”", write_address(replace(view, q=""))))
     if not view.controls:
-        chips.append((str(words["hide_controls"]), address(replace(view, controls=True))))
+        chips.append((str(words["hide_controls"]), write_address(replace(view, controls=True))))
     if view.judge:
-        chips.append((f"{words['judge']}: {view.judge}", address(replace(view, judge=""))))
+        chips.append((f"{words['judge']}: {view.judge}", write_address(replace(view, judge=""))))
     return chips
 
 
 def _address_without(view: BoardView, name: str, value: str) -> str:
     rest: Any = tuple(other for other in getattr(view, name) if other != value)
-    return address(replace(view, **{name: rest}))
+    return write_address(replace(view, **{name: rest}))
 
 
 def _boards(settled: ResolvedView, words: Words) -> list[tuple[str, str, bool]]:
     """Every board by name, its address, and whether it is shown."""
     return [
-        (board_text(label), address(BoardView(board=value)), value == settled.view.board)
+        (write_board_name(label), write_address(BoardView(board=value)), value == settled.view.board)
         for label, value in settled.choices.boards
     ]
 
@@ -141,7 +143,7 @@ def _tabs(settled: ResolvedView, words: Words) -> list[tuple[str, str, bool]]:
     here = view.dimension if view.dimension in (OVERVIEW, EVERYTHING) else view.dimension.partition(".")[0]
     moved = replace(view, columns=(), sort="", of="", column_page="")
     return [
-        (dimension_text(name, words), address(replace(moved, dimension=name)), name == here)
+        (write_dimension(name, words), write_address(replace(moved, dimension=name)), name == here)
         for name in (OVERVIEW, *settled.choices.groups, EVERYTHING)
     ]
 
@@ -162,7 +164,7 @@ def _pages(settled: ResolvedView, words: Words) -> list[SimpleNamespace]:
     pages, first = [], 1
     for number, columns in enumerate(settled.pages):
         last = first + len(columns) - 1
-        to = address(replace(settled.view, column_page=str(number + 1) if number else ""))
+        to = write_address(replace(settled.view, column_page=str(number + 1) if number else ""))
         titles = ", ".join(words.title(column) for column in columns)
         text = f"{first}–{last}" if last > first else str(first)
         pages.append(SimpleNamespace(text=text, titles=titles, address=to, here=number == settled.page))
@@ -177,7 +179,7 @@ def _head(name: str, text: str, kind: str, view: BoardView) -> SimpleNamespace:
         id=name,
         text=text,
         kind=kind,
-        address=address(replace(view, sort=f"-{name}" if best else name)),
+        address=write_address(replace(view, sort=f"-{name}" if best else name)),
         sorted="descending" if best else "ascending" if worst else "",
         mark=" ▼" if best else " ▲" if worst else "",
     )
@@ -185,7 +187,7 @@ def _head(name: str, text: str, kind: str, view: BoardView) -> SimpleNamespace:
 
 def _footing(settled: ResolvedView, keys: Sequence[Key], words: Words) -> str:
     """How many independent draws the shown ranks rest on, and what so few mean; empty where nothing is ranked."""
-    behind = table.clusters_behind(table.lines(settled, keys))
+    behind = table.count_clusters_behind(table.build_lines(settled, keys))
     if behind is None:
         return ""
     fewest, most = behind
@@ -198,8 +200,8 @@ def _more(settled: ResolvedView, number: int, words: Words) -> tuple[str, str] |
     if number <= FIRST:
         return None
     if settled.view.rows == "all":
-        return str(words["fewer"]).format(FIRST), address(replace(settled.view, rows=""))
-    return str(words["more"]).format(number), address(replace(settled.view, rows="all"))
+        return str(words["fewer"]).format(FIRST), write_address(replace(settled.view, rows=""))
+    return str(words["more"]).format(number), write_address(replace(settled.view, rows="all"))
 
 
 def _contents(settled: ResolvedView) -> list[tuple[str, str, str]]:

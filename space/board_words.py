@@ -8,7 +8,7 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Column, dimension_title
+from podeval.leaderboard.columns import Column, write_dimension_title
 from podeval.leaderboard.system_info import NOT_STATED
 from podeval.leaderboard.view import EVERYTHING, OVERVIEW
 
@@ -25,7 +25,7 @@ class Words:
 
     def dimension(self, name: str) -> str:
         """`speech.quality` as a reader says it."""
-        return dimension_title(name, self.language)
+        return write_dimension_title(name, self.language)
 
     def column(self, column: Column) -> str:
         """Name and direction of a column, with its unit."""
@@ -56,12 +56,12 @@ class Words:
         return str(self.texts[section].get(value, value)) if section else value
 
 
-def dimension_text(name: str, words: Words) -> str:
+def write_dimension(name: str, words: Words) -> str:
     """A dimension, a group of them, the overview or all columns, as a reader says it."""
     return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
 
 
-def board_text(name: str) -> str:
+def write_board_name(name: str) -> str:
     """`real_pod · voice` as `Real-Pod · voice`."""
     benchmark, _, split = name.partition(" · ")
     try:

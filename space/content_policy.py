@@ -26,7 +26,7 @@ GRADIO_FILE = "default-src 'none'; sandbox"
 """What a visitor sent is never a page of this site."""
 
 
-def header_value(policy: str) -> str:
+def write_header_value(policy: str) -> str:
     """A policy as the header says it: with who may show the answer within a page of theirs."""
     return f"{policy}; {FRAME}"
 
@@ -45,5 +45,5 @@ class SecurityHeaders:
             headers.setdefault("X-Content-Type-Options", "nosniff")
             headers.setdefault("Referrer-Policy", "same-origin")
             headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-            headers.setdefault("Content-Security-Policy", header_value(self._policy))
+            headers.setdefault("Content-Security-Policy", write_header_value(self._policy))
         await self._send(message)

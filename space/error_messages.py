@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podeval.errors import CodedSentence
-from podeval.sentences import recognise_sentence
+from podeval.sentences import parse_sentence
 from podeval.submissions.rules import RULES
 
 _LONGEST_NESTED = 600
@@ -25,7 +25,7 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
     templates = texts.get("sentences") or {}
     if not templates:
         return sentence, True
-    coded = sentence if isinstance(sentence, CodedSentence) and sentence.code else recognise_sentence(sentence)
+    coded = sentence if isinstance(sentence, CodedSentence) and sentence.code else parse_sentence(sentence)
     if coded is not None and coded.code in templates:
         values = {name: _translate_value(name, value, texts) for name, value in coded.parameters.items()}
         return str(templates[coded.code]).format(**values), True

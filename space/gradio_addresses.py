@@ -29,18 +29,18 @@ UPLOADS = tuple(f"{prefix}{API}/upload" for prefix in PREFIXES.values())
 EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
-def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
+def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether visitors may measure: as PODEVAL_TRY says, else where there is nobody but the operator."""
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
 
-def concerns(path: str) -> bool:
+def is_for_events(path: str) -> bool:
     """Whether a path is one that events of Gradio are sent to."""
     return path.startswith(EVENTS)
 
 
-def largest(path: str) -> int:
+def limit_bytes(path: str) -> int:
     """Bytes that a request may send."""
     return LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_CALL
 

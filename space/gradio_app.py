@@ -16,13 +16,13 @@ from typing import Any
 
 import gradio as gr
 import program_api
-from auth import public_address
-from components.part import part
+from auth import read_public_address
+from components.part import make_part
 from fastapi import FastAPI
-from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, measures
+from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, may_measure
 from gradio_files import IssuedFiles
 from gradio_routes import GradioGate
-from request_guard import origin_of
+from request_guard import find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tabs import about, queue, score, submit
@@ -44,7 +44,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         site: what its tabs show.
         language: of the tabs.
     """
-    measuring = measures(site.how.mode == "local")
+    measuring = may_measure(site.how.mode == "local")
     app = gr.Blocks(title="podeval", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False, fill_width=True)
     with app:
         _place_tabs(app, site, language, measuring)
@@ -64,7 +64,7 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
         with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
             LeaderboardTab(site, language).build(app)
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
-            part("arena-part", "arena.js")
+            make_part("arena-part", "arena.js")
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):
             score.build(site, language, measuring)
         with gr.Tab(names["submit"], id="submit", elem_id="tab-submit") as tab:
@@ -139,7 +139,7 @@ class LanguageApps(Mapping[str, Any]):
             ssr_mode=False,
             footer_links=[],
             max_file_size=LARGEST_ARCHIVE,
-            theme=theme(),
+            theme=make_theme(),
         )
         # Gradio asks whether a file that is named was uploaded only where this is set, which its own `launch` does.
         blocks.has_launched = True
@@ -151,9 +151,9 @@ class LanguageApps(Mapping[str, Any]):
 
 def mount(app: FastAPI, site: Site) -> FastAPI:
     """Put the apps into the site behind their gate: nothing leaves this machine, no file of it can be asked for."""
-    secure = bool(os.environ.get("SPACE_ID")) or public_address().startswith("https://")
+    secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
     apps = app.state.language_apps = LanguageApps(app, site)
-    app.mount("/", GradioGate(apps, IssuedFiles(KEEP_SECONDS), TabsFrame(site), origin_of, secure))
+    app.mount("/", GradioGate(apps, IssuedFiles(KEEP_SECONDS), TabsFrame(site), find_origin, secure))
     return app
 
 
@@ -166,7 +166,7 @@ def make_all(app: FastAPI) -> None:
     list(app.state.language_apps.values())
 
 
-def theme() -> gr.themes.Base:
+def make_theme() -> gr.themes.Base:
     """The colours of `static/tokens.css`, and the fonts of the reader's system, so that no host is asked for one."""
     fonts = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "sans-serif"]
     mono = ["ui-monospace", "Consolas", "monospace"]

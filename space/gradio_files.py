@@ -54,7 +54,7 @@ class IssuedFiles:
             return any(self._expiry.get((holder, path), 0.0) > now for holder in holders)
 
 
-def new_holder() -> str:
+def make_holder() -> str:
     """A name for a visitor that nobody guesses."""
     return secrets.token_urlsafe(24)
 
@@ -88,7 +88,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
     return value
 
 
-def uploaded_path(file: Any) -> Path:
+def get_uploaded_path(file: Any) -> Path:
     """The path of an upload as an event names it, which the gate has looked at already; Gradio does not look here.
 
     Args:

@@ -18,8 +18,8 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Protocol
 
 from content_policy import GRADIO_FILE, SecurityHeaders
-from gradio_addresses import API, PREFIXES, TABS, concerns
-from gradio_files import COOKIE, ForeignFile, IssuedFiles, check_files, new_holder
+from gradio_addresses import API, PREFIXES, TABS, is_for_events
+from gradio_files import COOKIE, ForeignFile, IssuedFiles, check_files, make_holder
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
@@ -87,7 +87,7 @@ class GradioGate:
             return
         language = next((code for code, prefix in PREFIXES.items() if prefix and path.startswith(f"{prefix}/")), "en")
         part = path.removeprefix(PREFIXES[language])
-        if not concerns(path) and not (reads and _READS.fullmatch(part)):
+        if not is_for_events(path) and not (reads and _READS.fullmatch(part)):
             await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
             return
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
@@ -166,7 +166,7 @@ class GradioGate:
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.append("Set-Cookie", f"{COOKIE}={new_holder()}; Path=/; HttpOnly{where}")
+                headers.append("Set-Cookie", f"{COOKIE}={make_holder()}; Path=/; HttpOnly{where}")
             await send(message)
 
         return send_with_cookie
@@ -217,7 +217,7 @@ def _cookie(headers: Headers) -> str:
     """The visitor's name by the cookie; empty without one."""
     with contextlib.suppress(CookieError):
         morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        if morsel is not None and len(morsel.value) == len(new_holder()):
+        if morsel is not None and len(morsel.value) == len(make_holder()):
             return morsel.value
     return ""
 

@@ -19,8 +19,8 @@ from typing import Any
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.commits import AppendOnly
 from podeval.leaderboard.build import build
-from podeval.operations.retention import housekeeping
-from podeval.runs.hf_jobs import HfJobs, minutes_of
+from podeval.operations.retention import schedule_housekeeping
+from podeval.runs.hf_jobs import HfJobs, parse_minutes
 from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.hub_generation import OnTheHub
@@ -77,7 +77,7 @@ class JobWorker:
             "work": (PAUSE, self._work),
             "catch up": (CATCH_UP_SECONDS, self.worker.catch_up),
             "leftovers": (CATCH_UP_SECONDS, self.worker.clear),
-            **housekeeping(self._desk.queue.database, self._runs, _LOG.info),
+            **schedule_housekeeping(self._desk.queue.database, self._runs, _LOG.info),
         }
         if self._record is not None:
             works["mirror"] = (MIRROR_SECONDS, self._mirror)
@@ -172,7 +172,7 @@ def _jobs(environment: Mapping[str, str]) -> HfJobs:
         setting("IMAGE"),
         setting("FLAVOR", "a10g-large"),
         setting("NAMESPACE"),
-        minutes_of(setting("TIMEOUT", "2h")),
+        parse_minutes(setting("TIMEOUT", "2h")),
         int(attempts),
         setting("BUCKET"),
         setting("ASKED"),

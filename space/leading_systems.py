@@ -8,7 +8,7 @@ from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import BoardView, resolve_view
 
 
-def leading_systems(folder: RunsFolder, count: int) -> list[str]:
+def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
     """Return the ids of the first systems of the board, controls left out; fewer where there are fewer.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 
-def system_address(system: str, where: str = "", item: str = "") -> str:
+def write_system_address(system: str, where: str = "", item: str = "") -> str:
     """The address of a system's page.
 
     Args:
@@ -18,6 +18,6 @@ def system_address(system: str, where: str = "", item: str = "") -> str:
     return f"/system?{urlencode({name: value for name, value in query.items() if value}, safe='/')}"
 
 
-def changed_address(path: str, query: dict[str, Any], **changed: Any) -> str:
+def change_address(path: str, query: dict[str, Any], **changed: Any) -> str:
     """The address of a page with some of its parameters changed; those without a value are left out."""
     return f"{path}?{urlencode({name: value for name, value in (query | changed).items() if value})}"

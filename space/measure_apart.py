@@ -69,7 +69,7 @@ class ScoreSession:
 
 
 @contextmanager
-def decoded(path: Path) -> Iterator[Path]:
+def open_decoded(path: Path) -> Iterator[Path]:
     """A copy of a stranger's file for as long as the block runs; what is said of it names the file alone.
 
     Raises:
@@ -105,7 +105,7 @@ def decode_apart(path: Path) -> Path:
         out.mkdir()
         bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
         transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
-        command = sandbox.python("podeval.audio.transcode", str(out / "job.json"))
+        command = sandbox.build_python_command("podeval.audio.transcode", str(out / "job.json"))
         ended = sandbox.run(_box(command, out, source, DECODING, _ONE_THREAD))
         return _copy(out, path.name, ended.failure)
     except BaseException:
@@ -117,7 +117,9 @@ def _box(
     command: list[str], out: Path, readable: Path, limits: sandbox.SandboxLimits, settings: dict[str, str]
 ) -> sandbox.SandboxSpec:
     trusted = sandbox.explain_missing_isolation() is not None
-    return sandbox.SandboxSpec(command, out, [readable, weights.root(), _LOCALE], limits, settings, trusted=trusted)
+    return sandbox.SandboxSpec(
+        command, out, [readable, weights.locate_root(), _LOCALE], limits, settings, trusted=trusted
+    )
 
 
 def _copy(out: Path, name: str, failure: str | None) -> Path:
@@ -145,7 +147,7 @@ def score_apart(
     """Score a decoded copy in a process of its own; gives what it has told whenever that is more, and at its end.
 
     Args:
-        copy: as `decoded` gives it.
+        copy: as `open_decoded` gives it.
         name: of the stranger's file, for the report.
         text: what is said in it; may be empty.
         speakers: how many people speak; 0 where nobody says.
@@ -159,13 +161,13 @@ def score_apart(
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     settings = {
         "PODEVAL_CACHE": str(out / "cache"),
-        "PODEVAL_MODELS": str(weights.root()),
+        "PODEVAL_MODELS": str(weights.locate_root()),
         "PODEVAL_THREADS": threads,
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
         **(copy_compiled(out) if needs_pitch(metrics) else {}),
     }
-    command = sandbox.python("podeval.scoring.isolated", str(job))
+    command = sandbox.build_python_command("podeval.scoring.isolated", str(job))
     session, start = ScoreSession(), 0
     with sandbox.open_sandbox(_box(command, out, copy, SCORING, settings)) as running:
         alive = True

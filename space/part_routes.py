@@ -19,7 +19,7 @@ OF_ONE_PART = {"compare.css": "board-compare"}
 
 
 @cache
-def parts_style() -> str:
+def build_parts_style() -> str:
     """The rules of documents as they hold within parts of tabs, and there alone."""
     rules = "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
     # Gradio's own rules name a class and an attribute: these weigh more.

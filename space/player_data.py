@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from podeval.leaderboard.compare_sound import parts
+from podeval.leaderboard.compare_sound import list_parts
 from podeval.leaderboard.runs_folder import PlayableTurn, RunsFolder
 
 
@@ -20,7 +20,7 @@ class PlayerSide:
     output: str
 
 
-def deck(
+def build_deck(
     folder: RunsFolder,
     sides: Sequence[PlayerSide],
     where: str,
@@ -40,7 +40,7 @@ def deck(
         part: which sound of the outputs; the nearest there is.
         level: whether two are brought to one loudness.
     """
-    sounds = [parts(folder, side.output) for side in sides]
+    sounds = [list_parts(folder, side.output) for side in sides]
     count = max(map(len, sounds))
     part = min(max(part, 0), count - 1)
     decks = []
@@ -64,7 +64,7 @@ def deck(
     return {"sides": decks, "first": first, "parts": count, "part": part}
 
 
-def script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
+def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
     """The same for the player's script."""
     return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
-from gradio_files import uploaded_path
-from measure_apart import decoded, score_apart
-from pages.mcp import arena_document
-from pages.submit import public_rows
+from gradio_files import get_uploaded_path
+from measure_apart import open_decoded, score_apart
+from pages.mcp import build_arena_document
+from pages.submit import list_public_rows
 from submission_check import SubmissionCheck
 from tabs import script
 from tabs.measuring import list_offered, measure_item
-from web_request import web_request
+from web_request import get_web_request
 from website import Site, TooMany
 
 from podeval.errors import BadInput, PodevalError
@@ -60,7 +60,7 @@ class ProgramApi:
         gr.api(_say_refusals(function), api_name=name, api_description=function.__doc__, queue=queue, **options)
 
     def _limit(self, request: gr.Request, rate: str, what: str) -> None:
-        self._site.limit(web_request(request), rate, what)
+        self._site.limit(get_web_request(request), rate, what)
 
     def leaderboard(
         self,
@@ -101,9 +101,9 @@ class ProgramApi:
             raise BadInput(
                 write_sentence("no-such-metric-here", metric=f"{metric[:80]!r}", choices=", ".join(measured))
             )
-        frame = table.tidy(settled)
+        frame = table.make_tidy(settled)
         frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
-        better = {(each.name, key.name): key.better for each in catalogue.all_metrics() for key in each.keys}
+        better = {(each.name, key.name): key.better for each in catalogue.load_all_metrics() for key in each.keys}
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
         entries = [
             {**{str(name): value for name, value in row.items()}, "better": better.get((row["metric"], row["key"]), "")}
@@ -124,7 +124,7 @@ class ProgramApi:
                 "inputs": list(metric.inputs),
                 "keys": [{"name": key.name, "better": key.better, "unit": key.unit} for key in metric.keys],
             }
-            for metric in catalogue.all_metrics()
+            for metric in catalogue.load_all_metrics()
         ]
 
     def score(
@@ -141,9 +141,9 @@ class ProgramApi:
         """
         if recording_file is None:
             return _score_script(text, metrics or _offered("script"))
-        path = uploaded_path(recording_file)
+        path = get_uploaded_path(recording_file)
         names = _check_names(metrics or list(QUICK), "recording")
-        with decoded(path) as copy:
+        with open_decoded(path) as copy:
             *_, session = score_apart(copy, path.name, text, 0, names)
         if session.problem:
             raise BadInput(session.problem)
@@ -176,7 +176,7 @@ class ProgramApi:
             document: a whole submission document, in place of a repo.
         """
         arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
-        return self._checks.check(web_request(request), document, **arguments)
+        return self._checks.check(get_web_request(request), document, **arguments)
 
     def queue(self, request: gr.Request, state: str = "") -> list[dict[str, Any]]:
         """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.
@@ -188,7 +188,9 @@ class ProgramApi:
         """
         self._limit(request, RATE, "api queue")
         desk = self._site.services.desk
-        return [] if desk is None else public_rows(desk.queue, desk.queue.all(states=(state,) if state else ())[:500])
+        return (
+            [] if desk is None else list_public_rows(desk.queue, desk.queue.all(states=(state,) if state else ())[:500])
+        )
 
     def ratings(self, request: gr.Request, dimension: str = "") -> dict[str, Any]:
         """Ratings by public votes, by protocol (`excerpts`, `whole`: heard to the end; never pooled) and dimension:
@@ -199,7 +201,7 @@ class ProgramApi:
             dimension: one alone; empty for all, and `pooled`.
         """
         self._limit(request, RATE, "api ratings")
-        return arena_document(self._site, dimension)
+        return build_arena_document(self._site, dimension)
 
 
 def add(site: Site, measuring: bool) -> None:

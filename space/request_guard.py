@@ -109,7 +109,7 @@ class Guard:
         """Why nothing is taken in: the page takes nothing, another site's page sent it, or its body has no bounds."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope)):
             return no_upload
-        by_page = not _is_program(path) and not gradio_addresses.concerns(path)
+        by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
         if by_page and not path.startswith(self._accepting):
             return _no(403, "nothing can be sent to this address")
         if path.startswith("/sign-out"):
@@ -122,7 +122,7 @@ class Guard:
     def _no_upload(self, scope: Scope) -> Response | None:
         if not self._measures and not self._senders(HTTPConnection(scope)):
             return _no(403, "this board does not measure for visitors")
-        if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), origin_of(HTTPConnection(scope))):
+        if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), find_origin(HTTPConnection(scope))):
             return _no(429, "that was too fast; try again in a minute")
         if gradio_addresses.is_full(_length(Headers(scope=scope))):
             return _no(503, "this board holds as many files as it can; try again in an hour")
@@ -183,21 +183,21 @@ class BodyLimit:
 _SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS where it is only you"
 
 
-def own_hosts(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+def read_own_hosts(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Names under which the one person of this machine reaches it through something else, by `PODEVAL_HOSTS`."""
     return frozenset(
         name.strip().casefold() for name in environment.get("PODEVAL_HOSTS", "").split(",") if name.strip()
     )
 
 
-def origin_of(request: HTTPConnection) -> str:
+def find_origin(request: HTTPConnection) -> str:
     """The network address of who sent a request; what a proxy says counts where one is trusted."""
     proxies = os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID")
-    forwarded = forwarded_for(request.headers, proxies) if proxies else ""
-    return address_block(forwarded or (request.client.host if request.client else ""))
+    forwarded = read_forwarded_for(request.headers, proxies) if proxies else ""
+    return find_address_block(forwarded or (request.client.host if request.client else ""))
 
 
-def address_block(address: str) -> str:
+def find_address_block(address: str) -> str:
     """What counts as one sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
     try:
         parsed = ipaddress.ip_address(address)
@@ -210,7 +210,7 @@ def address_block(address: str) -> str:
     return str(parsed)
 
 
-def forwarded_for(headers: Any, hops: str) -> str:
+def read_forwarded_for(headers: Any, hops: str) -> str:
     """The address that the proxy saw, in a chain that its senders may have begun with what they liked.
 
     Args:
@@ -224,8 +224,8 @@ def forwarded_for(headers: Any, hops: str) -> str:
 
 def _terms(path: str) -> tuple[int, float]:
     """What holds for a path: the most bytes it may be sent, and the seconds that may take."""
-    if gradio_addresses.concerns(path):
-        return gradio_addresses.largest(path), gradio_addresses.UPLOAD_SECONDS
+    if gradio_addresses.is_for_events(path):
+        return gradio_addresses.limit_bytes(path), gradio_addresses.UPLOAD_SECONDS
     return LARGEST_BODY, BODY_SECONDS
 
 

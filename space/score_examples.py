@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from podeval.benchmarks.records import data_path
+from podeval.benchmarks.records import locate_data
 
 NAMES = ("reader", "readers", "faults")
 """The examples; what each is, is said in the texts of the tab."""
@@ -31,13 +31,13 @@ def read_example(name: str) -> tuple[bytes, str, int]:
     Args:
         name: one of `NAMES`.
     """
-    voices: list[dict[str, Any]] = json.loads(data_path(_VOICES).read_bytes())["voices"]
+    voices: list[dict[str, Any]] = json.loads(locate_data(_VOICES).read_bytes())["voices"]
     women = [voice for voice in voices if voice["gender"] == "female"]
     men = [voice for voice in voices if voice["gender"] != "female"]
     chosen = [women[0]] if name == "reader" else [women[0], men[0]]
     parts, rate = [], 0
     for voice in chosen:
-        samples, rate = soundfile.read(io.BytesIO(data_path(voice["file"]).read_bytes()), dtype="float32")
+        samples, rate = soundfile.read(io.BytesIO(locate_data(voice["file"]).read_bytes()), dtype="float32")
         parts += [samples, np.zeros(round(_PAUSE * rate), np.float32)]
     sound = np.concatenate(parts[:-1])
     if name == "faults":

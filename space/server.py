@@ -52,7 +52,7 @@ class ImpatientProtocol(H11Protocol):
         self.transport.close()
 
 
-def configuration(app: Any, host: str, port: int) -> uvicorn.Config:
+def build_configuration(app: Any, host: str, port: int) -> uvicorn.Config:
     """How the site is served: bounded heads, bounded waiting, no trust in what a proxy is said to have said.
 
     What is in memory by then stays there: Python need not look through it for what can be thrown away, which takes
@@ -86,4 +86,4 @@ def run(app: Any, host: str, port: int, ready: Any = None) -> None:
         ready: a socket that listens already, in place of both.
     """
     sockets: list[socket.socket] | None = [ready] if ready is not None else None
-    uvicorn.Server(configuration(app, host, port)).run(sockets=sockets)
+    uvicorn.Server(build_configuration(app, host, port)).run(sockets=sockets)

@@ -109,7 +109,7 @@ class Services:
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
         with self.database.reading(one_state=False) as session:
-            return operator_settings.frozen(session)
+            return operator_settings.read_frozen(session)
 
 
 def open_desk(database: Database, runs: Path, closed: str | None = None) -> SubmissionService:

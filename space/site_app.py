@@ -9,18 +9,18 @@ from typing import Any
 
 from auth import (
     SessionMiddleware,
-    cookie_secret,
-    public_address,
+    read_cookie_secret,
+    read_public_address,
 )
-from auth import router as sign_in_routes
+from auth import build_router as sign_in_routes
 from error_answers import answer_errors
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
-from gradio_addresses import measures
+from gradio_addresses import may_measure
 from not_found import Lost
-from part_routes import parts_style
-from request_guard import Guard, own_hosts
+from part_routes import build_parts_style
+from request_guard import Guard, read_own_hosts
 from web_request import find_recordings_sender
 from website import HERE, Site
 
@@ -54,12 +54,12 @@ def build_site(site: Site) -> FastAPI:
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(
         SessionMiddleware,  # type: ignore[arg-type]  # takes any app; its annotation names one argument alone
-        secret_key=cookie_secret(),
+        secret_key=read_cookie_secret(),
         session_cookie="podeval",
         max_age=14 * 24 * 3600,
         # A Space is shown inside a page of the Hub, where a cookie that is not `none` is not sent.
         same_site="none" if on_space else "lax",
-        https_only=on_space or public_address().startswith("https://"),
+        https_only=on_space or read_public_address().startswith("https://"),
     )
     app.mount("/own", StaticFiles(directory=HERE / "static"), name="own")
 
@@ -70,7 +70,7 @@ def build_site(site: Site) -> FastAPI:
 
     @app.get("/parts.css", include_in_schema=False)
     def style_parts() -> Response:
-        return Response(parts_style(), media_type="text/css", headers={"Cache-Control": "max-age=600"})
+        return Response(build_parts_style(), media_type="text/css", headers={"Cache-Control": "max-age=600"})
 
     @app.get("/try", include_in_schema=False)
     def moved() -> Response:
@@ -91,10 +91,12 @@ def _pages(site: Site) -> list[Any]:
 
     names = sorted((entry.name for entry in pkgutil.iter_modules(pages.__path__)), key=lambda name: name != "arena")
     modules = [importlib.import_module(f"pages.{name}") for name in names]
-    return [module.router(site) for module in modules]
+    return [module.build_router(site) for module in modules]
 
 
 def add_guard(app: FastAPI, *, local: bool = False, site: Site | None = None) -> None:
     """What holds for every request; see `Guard`."""
     senders = {"senders": partial(find_recordings_sender, site)} if site is not None else {}
-    app.add_middleware(Guard, accepting=_OWN, local=local, measures=measures(local), hosts=own_hosts(), **senders)
+    app.add_middleware(
+        Guard, accepting=_OWN, local=local, measures=may_measure(local), hosts=read_own_hosts(), **senders
+    )

@@ -14,7 +14,7 @@ from typing import Any
 
 from fastapi import Request
 from limits import parse
-from pages.submit import check_document, submitter
+from pages.submit import check_document, get_submitter
 from rate_limit import RateLimit
 from website import Site, TooMany
 
@@ -66,7 +66,7 @@ class SubmissionCheck:
         person = self._site.person(request)
         if person is not None:
             draft = dict(document) if document else draft_document(api=desk.gate.api, **asked)
-            return {**check_document(desk, draft, submitter(person)), "document": draft}
+            return {**check_document(desk, draft, get_submitter(person)), "document": draft}
         self._require_model(document)
         self._site.limit(request, VISITOR_RATE, "submit check of visitors")
         if wait := self._pace.wait(parse(VISITORS_RATE), "visitors"):

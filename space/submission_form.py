@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, json_schema
+from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_schema
 
 _NOT_HERE = ("kind", "folder")
 """The kind is chosen by which part of the form is filled in; a folder beside the document does not exist here."""
@@ -34,18 +34,18 @@ class FormField:
     choices: tuple[str, ...] = ()
 
 
-def kinds() -> dict[str, str]:
+def list_kinds() -> dict[str, str]:
     """The kinds of source that a stranger can enter, with the name of each one's block in the schema."""
     return {"model": "Model", "outputs": "Outputs", "human": "Human"}
 
 
-def fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]:
+def list_fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]:
     """The fields of a block of the schema, those of the blocks in it after its own.
 
     Args:
         block: name in the schema's `$defs`.
         path: where the block stands.
-        texts: `fields` and `helps` of the page's language, by the last name of a path.
+        texts: `list_fields` and `helps` of the page's language, by the last name of a path.
     """
     form_fields, nested = [], []
     schema = _blocks()[block]
@@ -54,7 +54,7 @@ def fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]:
             continue
         field_path, about = f"{path}.{name}", _without_null(declared)
         if "$ref" in about:
-            nested += fields(about["$ref"].rpartition("/")[2], field_path, texts)
+            nested += list_fields(about["$ref"].rpartition("/")[2], field_path, texts)
             continue
         required = name in schema.get("required", ()) and field_path.count(".") == 1
         # Outputs without a folder need the repo.
@@ -70,7 +70,7 @@ def fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]:
 
 @cache
 def _blocks() -> dict[str, Any]:
-    return dict(json_schema()["$defs"])
+    return dict(build_json_schema()["$defs"])
 
 
 def _without_null(declared: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _looks(about: dict[str, Any], pattern: str) -> str:
     return simple.get(about["type"], "area" if pattern == PARAGRAPH else "text")
 
 
-def as_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, Any]]) -> dict[str, Any]:
+def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, Any]]) -> dict[str, Any]:
     """What is filled in, as the document that `podeval submit` reads.
 
     Args:
@@ -114,7 +114,7 @@ def as_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, A
     return document
 
 
-def value_at(document: dict[str, Any], field: FormField) -> Any:
+def get_value(document: dict[str, Any], field: FormField) -> Any:
     """What a field shows of a document; None where the document does not say."""
     value: Any = document
     for name in field.path.split("."):

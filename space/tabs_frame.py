@@ -6,7 +6,7 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from content_policy import GRADIO_PAGE, header_value
+from content_policy import GRADIO_PAGE, write_header_value
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from gradio_addresses import LARGEST_ARCHIVE, LARGEST_UPLOAD, TABS
@@ -70,7 +70,7 @@ class TabsFrame:
             answer.headers["Content-Encoding"] = "gzip"
         answer.body = content
         answer.headers["Content-Length"] = str(len(content))
-        answer.headers["Content-Security-Policy"] = header_value(GRADIO_PAGE)
+        answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
         # The Score tab records, where its reader lets it.
         answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
         answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from website import Site
 
 
-def web_request(event: gr.Request) -> Request:
+def get_web_request(event: gr.Request) -> Request:
     """Return the browser's request of an event.
 
     Args:

@@ -18,7 +18,7 @@ from auth import (
     NotSignedIn,
     Person,
     SignIn,
-    public_address,
+    read_public_address,
 )
 from error_messages import translate
 from fastapi import Request
@@ -29,7 +29,7 @@ from limits import parse
 from local_formats import FORMATS
 from markupsafe import Markup
 from rate_limit import RateLimit
-from request_guard import origin_of
+from request_guard import find_origin
 from services import Services
 
 from podeval import __version__
@@ -156,7 +156,7 @@ class Site:
             "tabs": TABS_NAV,
             "nav": NAV + (OPERATORS_NAV if person and person.admin else ()),
             "here": request.url.path,
-            "base": public_address() or str(request.base_url).rstrip("/"),
+            "base": read_public_address() or str(request.base_url).rstrip("/"),
             "in_language": {code: _query(request, lang=code) for code in LANGUAGES},
             "closed": closed and translate(closed, self.texts[language]["refused"])[0],
             "mode": self.how.mode,
@@ -180,7 +180,7 @@ class Site:
         language = self.language(request)
         english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", language))
         words = [[begins, translated[name]] for name, begins in english.items()]
-        return self._content(request, "tabs_head.html", gradio_words=Markup(as_script_data(words))), header
+        return self._content(request, "tabs_head.html", gradio_words=Markup(to_script_data(words))), header
 
     def keep_language(self, request: Request, answer: Response) -> None:
         """Remember the language that an address asks for."""
@@ -214,7 +214,7 @@ class Site:
 
     def origin(self, request: Request) -> str:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""
-        return origin_of(request)
+        return find_origin(request)
 
     def limit(self, request: Request, rate: str, what: str = "") -> None:
         """Let through so many requests of one person or address, such as `20/minute`.
@@ -240,6 +240,6 @@ def _query(request: Request, **changed: str) -> str:
     return urlencode({**request.query_params, **changed})
 
 
-def as_script_data(value: Any) -> str:
+def to_script_data(value: Any) -> str:
     """JSON that stands safely in a page's `<script type="application/json">`."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")

@@ -318,7 +318,7 @@ def load_reference(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from podeval.models import installing, registry
 
     def load(job: str, folders: dict[str, Path], profile: str = "reference") -> Any:
-        real = registry.card(job, profile)
+        real = registry.get_card(job, profile)
         own = replace(real, hub=tuple(replace(repo, sha256={}) for repo in real.hub))
         monkeypatch.setattr(registry, "CARDS", tuple(own if card is real else card for card in registry.CARDS))
         for repo in own.hub:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podeval import benchmarks
-from podeval.datasets.items import items_of
+from podeval.datasets.items import load_items
 from podeval.judges.prompt import RULES
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Score
@@ -90,7 +90,7 @@ def run_inspect(packages: Path, folder: Path, judge: str, texts: list[str]) -> A
 def test_inspect_gives_the_values_and_protocols_of_a_run(judge: str, reference_packages: Path, tmp_path: Path) -> None:
     reported = run_inspect(reference_packages, tmp_path, judge, [SCRIPT, f"<think>Hm.</think>\n{SCRIPT}", "No script."])
     benchmark = benchmarks.get("podbench")
-    items = items_of(benchmark, "sample").items[:3]
+    items = load_items(benchmark, "sample").items[:3]
     request = RunRequest(
         benchmark, "sample", "write", tmp_path / "runs", bench=JudgeConfig(judge, tmp_path / "records")
     )

@@ -213,8 +213,8 @@ def test_it_is_looked_at_by_the_clock_whatever_it_prints(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = []
-    weight = usage.weight
-    monkeypatch.setattr(usage, "weight", lambda *given: (looks.append(given), weight(*given))[1])
+    weight = usage.weigh_folder
+    monkeypatch.setattr(usage, "weigh_folder", lambda *given: (looks.append(given), weight(*given))[1])
     ended = sandbox.run(SandboxSpec([sys.executable, "-c", program], tmp_path, trusted=True))
     assert ended.failure is None
     assert len(looks) <= ended.seconds / sandbox.TICK + 2
@@ -231,7 +231,7 @@ def unreadable(*arguments: object) -> None:
 @pytest.mark.parametrize(
     ("part", "error", "why"),
     [
-        ("memory", broken, "watching it failed (RuntimeError: the host is not as it was)"),
+        ("measure_memory", broken, "watching it failed (RuntimeError: the host is not as it was)"),
         ("free_disk", unreadable, "its output cannot be looked at (Operation not permitted)"),
     ],
 )

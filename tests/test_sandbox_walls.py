@@ -84,7 +84,7 @@ def test_the_kernel_bounds_memory_between_two_looks(attack: Attack, monkeypatch:
 @isolated
 def test_what_the_machine_needs_is_left_to_it(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
     left = usage.Machine(available=100 * 2**20, shared=0, total=2 * 2**30)
-    monkeypatch.setattr(usage, "machine", lambda: left)
+    monkeypatch.setattr(usage, "read_machine", lambda: left)
     assert attack("import time; time.sleep(20)").failure == "it left too little of the machine's memory free"
 
 
@@ -170,7 +170,7 @@ def answer(machine: str, number: int, *arguments: int, audit: int | None = None)
     """What the kernel would do with a system call: 0 where it is let through, or the error. A BPF machine in small."""
     architecture = seccomp.ARCHITECTURES[machine].audit if audit is None else audit
     data = struct.pack("=iIQ6Q", number, architecture, 0, *(*arguments, *(0,) * (6 - len(arguments))))
-    program = seccomp.program(machine)
+    program = seccomp.build_filter(machine)
     assert len(program) % 8 == 0
     path = value = 0
     while True:

@@ -25,7 +25,7 @@ LONG = {
     "metrics/declaration.py:metric": TEXT,
     "metrics/timbre_consistency.py:timbre_consistency": TEXT,
     "runs/measure.py:measure": TEXT,
-    "pages/mcp.py:tools": TEXT,
+    "pages/mcp.py:build_tools": TEXT,
     "stats/intervals.py:mean_ci": TEXT,
     "stats/intervals.py:paired_bootstrap_ranks": TEXT,
     "arena/voting.py:record": UNTOUCHED,

@@ -55,7 +55,7 @@ def test_texts_of_metrics_and_pages_are_listed_and_read_like_english() -> None:
     listed = {one.kind for one in messages}
     assert {"metric", "page"} <= listed
     said = " ".join(one.text for one in messages if one.kind in ("metric", "shown", "constant", "page"))
-    for declared in catalogue.all_metrics():
+    for declared in catalogue.load_all_metrics():
         paragraphs = declared.documentation.split("\n\n")
         texts = (*paragraphs, declared.limitations, declared.caution, declared.intended_use)
         texts = (*texts, *(key.about for key in declared.keys))

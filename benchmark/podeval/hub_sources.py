@@ -5,7 +5,7 @@ from pathlib import Path
 from podeval.errors import PodevalError
 
 
-def hub_source(name: str) -> Path:
+def locate_hub_source(name: str) -> Path:
     """The folder of that name, for wheels and editable installs alike.
 
     Raises:

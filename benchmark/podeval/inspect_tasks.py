@@ -19,16 +19,16 @@ from inspect_ai.solver import TaskState, generate
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
-from podeval.datasets.items import items_of
+from podeval.datasets.items import load_items
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_judged
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Result, Unscored
 from podeval.metrics.score import Score as Measured
-from podeval.runs.asks import prompt_of
-from podeval.runs.item_inputs import inputs_of
-from podeval.runs.measure import protocols
+from podeval.runs.asks import write_prompt
+from podeval.runs.item_inputs import gather_inputs
+from podeval.runs.measure import make_protocols
 from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.text.script_format import read_script, strip_reasoning
@@ -51,10 +51,10 @@ def podbench(
         records: folder of the judge's raw answers, which an interrupted evaluation goes on from.
         seed: of the model's answers.
     """
-    rows = items_of(_BENCHMARK, split, data)
+    rows = load_items(_BENCHMARK, split, data)
     dataset = f"{_BENCHMARK.dataset.path}@{rows.revision}"
     samples = [
-        Sample(id=item.id, input=prompt_of(item), metadata={"item": item.model_dump(mode="json")})
+        Sample(id=item.id, input=write_prompt(item), metadata={"item": item.model_dump(mode="json")})
         for item in rows.items
     ]
     return Task(
@@ -114,7 +114,7 @@ async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState,
 
     item = Item.model_validate(state.metadata["item"])
     text = strip_reasoning(state.output.completion)
-    protocol = protocols(_BENCHMARK, plan, _PROFILE, CONDITIONS, bench)[name]
+    protocol = make_protocols(_BENCHMARK, plan, _PROFILE, CONDITIONS, bench)[name]
     result = await anyio.to_thread.run_sync(_measure, name, bench, item, text)
     values = result.values if isinstance(result, Measured) else {}
     return Score(
@@ -135,7 +135,7 @@ def _measure(name: str, bench: JudgeConfig, item: Item, text: str) -> Result:
     assert metric.asks
     try:
         output = Output(item=item.id, script=tuple(read_script(text).to_json()))
-        inputs = inputs_of(item, output, Path(), _PROFILE)
+        inputs = gather_inputs(item, output, Path(), _PROFILE)
         (result,) = score_judged(metric, [inputs], parameters, bench.judging(metric.asks, parameters))
     except PodevalError as error:
         return Unscored(str(error), "system")

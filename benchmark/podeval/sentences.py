@@ -277,7 +277,7 @@ def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
     return CodedSentence(SENTENCES[code].format(**parameters), code=code, **parameters)
 
 
-def recognise_sentence(text: str) -> CodedSentence | None:
+def parse_sentence(text: str) -> CodedSentence | None:
     """Return the sentence that a text is, which was kept without its code; None if it is none of these.
 
     The time is linear in the length of the text, whatever it says.

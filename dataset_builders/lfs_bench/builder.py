@@ -12,7 +12,7 @@ from typing import Any
 import datasets
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
-from podeval.datasets.row_rules import Row, RowRule, at_least, one_of, present
+from podeval.datasets.row_rules import Row, RowRule, require_at_least, require_one_of, require_present
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 
@@ -174,12 +174,15 @@ class LfsBench(Builder):
     def rules(cls, config: str) -> Sequence[RowRule]:
         """Return the rules that every row must keep."""
         if config == VOICES:
-            return [present("gender", "age_group", "corpus"), one_of("language", list(LANGUAGES.values()))]
+            return [
+                require_present("gender", "age_group", "corpus"),
+                require_one_of("language", list(LANGUAGES.values())),
+            ]
         return [
-            present("turns"),
-            one_of("scenario", sorted(SCENARIOS)),
-            one_of("language", list(LANGUAGES.values())),
-            at_least("length", 1),
+            require_present("turns"),
+            require_one_of("scenario", sorted(SCENARIOS)),
+            require_one_of("language", list(LANGUAGES.values())),
+            require_at_least("length", 1),
             RowRule("turns.words", _empty_turn),
         ]
 

@@ -23,10 +23,10 @@ from podeval.datasets.parquet_source import read_parquet
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
-    at_least,
-    one_of,
-    present,
-    readable_audio,
+    require_at_least,
+    require_one_of,
+    require_present,
+    require_readable_audio,
 )
 from podeval.errors import BadInput
 
@@ -172,19 +172,19 @@ class MTalkBench(Builder):
     def rules(cls, config: str) -> Sequence[RowRule]:
         """Return the rules that every row must keep."""
         places = [
-            one_of("type", list(TYPES.values())),
-            one_of("scenario", TAXONOMY.scenarios),
+            require_one_of("type", list(TYPES.values())),
+            require_one_of("scenario", TAXONOMY.scenarios),
             RowRule("capability.fits", _foreign_capability),
         ]
         if config == DIALOGUES:
-            return [*places, at_least("turns", 1), RowRule("turn_ids.order", _gap)]
+            return [*places, require_at_least("turns", 1), RowRule("turn_ids.order", _gap)]
         return [
-            present("audio"),
+            require_present("audio"),
             *places,
-            at_least("turn", 1),
+            require_at_least("turn", 1),
             _turns_in_order(),
             RowRule("texts", _not_a_text),
-            readable_audio("audio"),
+            require_readable_audio("audio"),
         ]
 
     @classmethod

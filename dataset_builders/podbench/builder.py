@@ -14,7 +14,7 @@ import datasets
 from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
-from podeval.datasets.row_rules import Row, RowRule, one_of
+from podeval.datasets.row_rules import Row, RowRule, require_one_of
 from podeval.datasets.source_files import find_files
 from podeval.errors import BadInput
 
@@ -149,7 +149,7 @@ class PodBench(Builder):
         """Return the rules that every row must keep."""
         return [
             *(RowRule(f"{column}.text", _no_text(column)) for column in _PLAIN),
-            one_of("language", LANGUAGES),
+            require_one_of("language", LANGUAGES),
             RowRule("meta.object", _no_object),
             RowRule("sources.text", _empty_source),
             RowRule("dimensions.known", _unknown_dimension),
@@ -216,9 +216,9 @@ def _make_row(raw: Any) -> Row:
         "input_prompt": raw.get("input_prompt"),
         "dimensions": reading.dimensions,
         "speakers": reading.speakers,
-        "speakers_bucket": podbench_meta.bucket_of("speaker_buckets", reading.speakers),
+        "speakers_bucket": podbench_meta.find_bucket("speaker_buckets", reading.speakers),
         "input_tokens": reading.input_tokens,
-        "input_bucket": podbench_meta.bucket_of("input_buckets", reading.input_tokens),
+        "input_bucket": podbench_meta.find_bucket("input_buckets", reading.input_tokens),
         "domain": reading.domain,
         "meta_json": str(raw_meta or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
         "notes": reading.notes,
@@ -264,6 +264,6 @@ def _wrong_bucket(row: Row) -> str | None:
         ("speakers", "speakers_bucket", "speaker_buckets"),
         ("input_tokens", "input_bucket", "input_buckets"),
     ):
-        if row[bucket] != podbench_meta.bucket_of(kind, row[column]):
+        if row[bucket] != podbench_meta.find_bucket(kind, row[column]):
             return f"{bucket} is {row[bucket]!r}, which {row[column]} {column} do not fall into"
     return None

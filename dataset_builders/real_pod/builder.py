@@ -17,26 +17,26 @@ from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
 from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
-from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
+from podeval.datasets.episodes import EPISODE_RULES, list_episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
 from podeval.datasets.real_pod_provenance import KNOWN_ERRORS, PROVENANCE, RESPONSIBLE_USE
 from podeval.datasets.real_pod_scripts import count_words, make_script_rules
 from podeval.datasets.real_pod_sources import (
     SOURCES,
-    features_of_claims,
     find_unsourced_claim,
+    list_claim_features,
     make_claims_rows,
     read_parts,
     read_topic_id,
 )
-from podeval.datasets.real_pod_splits import SplitTable, features_of, make_split_rows, make_split_rules
+from podeval.datasets.real_pod_splits import SplitTable, list_split_features, make_split_rows, make_split_rules
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
-    at_least,
-    one_of,
-    present,
-    readable_audio,
+    require_at_least,
+    require_one_of,
+    require_present,
+    require_readable_audio,
 )
 from podeval.errors import BadInput
 
@@ -209,12 +209,12 @@ class RealPod(Builder):
     def features(cls, config: str) -> datasets.Features:
         """Return the columns of a config."""
         if config in _TABLES:
-            return features_of(_TABLES[config], CATEGORIES, BENCHMARK.languages)
+            return list_split_features(_TABLES[config], CATEGORIES, BENCHMARK.languages)
         text, count = datasets.Value("string"), datasets.Value("int32")
         if config == EPISODES:
-            return episode_features()
+            return list_episode_features()
         if config == CLAIMS:
-            return features_of_claims()
+            return list_claim_features()
         if config == READERS:
             return datasets.Features(
                 {
@@ -260,33 +260,33 @@ class RealPod(Builder):
         if config == READERS:
             return [
                 _text("id", "words"),
-                one_of("gender", GENDERS),
-                at_least("seconds", 1),
-                present("audio", "utterances"),
-                readable_audio("audio"),
+                require_one_of("gender", GENDERS),
+                require_at_least("seconds", 1),
+                require_present("audio", "utterances"),
+                require_readable_audio("audio"),
             ]
         if config == CLAIMS:
-            return [_text("id", "topic"), present("turns"), RowRule("sources", find_unsourced_claim)]
+            return [_text("id", "topic"), require_present("turns"), RowRule("sources", find_unsourced_claim)]
         common = [
-            one_of("category", CATEGORIES),
-            one_of("language", BENCHMARK.languages),
-            at_least("voices", 1),
+            require_one_of("category", CATEGORIES),
+            require_one_of("language", BENCHMARK.languages),
+            require_at_least("voices", 1),
         ]
         if config == SPEECHES:
             return [
                 _text("id", "topic"),
                 *common,
-                at_least("topic_id", 1),
-                present("speakers", "turns"),
+                require_at_least("topic_id", 1),
+                require_present("speakers", "turns"),
                 RowRule("turns.words", _wrong_turns),
                 *make_script_rules(),
             ]
         if config == DEMO:
-            return [_text("id", "topic"), *common, present("turns"), RowRule("turns.words", _wrong_turns)]
+            return [_text("id", "topic"), *common, require_present("turns"), RowRule("turns.words", _wrong_turns)]
         return [
             _text("id", "topic", "episode_title"),
             *common,
-            at_least("topic_id", 1),
+            require_at_least("topic_id", 1),
             RowRule("episode_link.form", _wrong_link),
         ]
 

@@ -17,7 +17,7 @@ _LOAD = "import(new URL(props.script, location.href).href).then((part) => part.s
 _FORBIDDEN = ("${", "{{", "`", "\\", "<script")
 
 
-def constant(template: str) -> str:
+def make_constant(template: str) -> str:
     """A template that Gradio has nothing to evaluate in.
 
     Raises:
@@ -29,7 +29,7 @@ def constant(template: str) -> str:
     return template
 
 
-def part(name: str, script: str = "", content: str = "", **options: Any) -> gr.HTML:
+def make_part(name: str, script: str = "", content: str = "", **options: Any) -> gr.HTML:
     """A part.
 
     Args:
@@ -39,7 +39,7 @@ def part(name: str, script: str = "", content: str = "", **options: Any) -> gr.H
         options: of `gr.HTML`.
     """
     return gr.HTML(
-        html_template=constant(f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>'),
+        html_template=make_constant(f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>'),
         js_on_load=_LOAD if script else None,
         apply_default_css=False,
         elem_id=name,
@@ -56,14 +56,14 @@ def answer_part(name: str, role: str = "status", **options: Any) -> gr.HTML:
         role: `alert` where it interrupts who listens to the page.
         options: of `gr.HTML`.
     """
-    return part(name, "shown.js", f'<div role="{role}" aria-live="polite"></div>', **options)
+    return make_part(name, "shown.js", f'<div role="{role}" aria-live="polite"></div>', **options)
 
 
-def fetched_part(name: str, address: str) -> gr.HTML:
+def make_fetched_part(name: str, address: str) -> gr.HTML:
     """A part that the site sends to each person as is right for them.
 
     Args:
         name: its element id.
         address: of the content, which is asked for with the header of parts.
     """
-    return part(name, "fragment.js", address=address)
+    return make_part(name, "fragment.js", address=address)

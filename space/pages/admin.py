@@ -185,7 +185,7 @@ class AdminRoutes:
         return JSONResponse({"votes": sent.votes})
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes of operators."""
     routes = APIRouter(include_in_schema=False)
     if site.services.decisions is None or site.services.desk is None:

@@ -63,7 +63,7 @@ class ApiRoutes:
     def all_benchmarks(self, request: Request) -> list[dict[str, Any]]:
         """Every benchmark's record: tracks, splits, dimensions, metrics, breakdowns, aggregation."""
         self.site.limit(request, RATE)
-        return [benchmarks.get(name).model_dump(mode="json") for name in benchmarks.names()]
+        return [benchmarks.get(name).model_dump(mode="json") for name in benchmarks.list_benchmarks()]
 
     def all_metrics(self, request: Request) -> list[dict[str, Any]]:
         """Every metric's declaration: version, keys with direction and bounds, inputs, parameters."""
@@ -83,7 +83,7 @@ class ApiRoutes:
                 ],
                 "parameters": {parameter.name: parameter.default for parameter in metric.parameters},
             }
-            for metric in catalogue.all_metrics()
+            for metric in catalogue.load_all_metrics()
         ]
 
     def board(
@@ -175,7 +175,7 @@ class ApiRoutes:
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["board"])
     pages = ApiRoutes(site)
@@ -206,9 +206,9 @@ def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.D
 def _require_known(folder: RunsFolder, column: str, name: str) -> None:
     """Whether there are numbers of it, or it is declared."""
     declared: dict[str, Callable[[], Iterable[str]]] = {
-        "benchmark": benchmarks.names,
+        "benchmark": benchmarks.list_benchmarks,
         "profile": lambda: PROFILES,
-        "metric": lambda: [metric.name for metric in catalogue.all_metrics()],
+        "metric": lambda: [metric.name for metric in catalogue.load_all_metrics()],
     }
     names = {*folder.board()[column], *(declared[column]() if column in declared else ())}
     if name in names or (column == "system" and name in set(folder.items()[column])):

@@ -47,7 +47,7 @@ class Operation:
         return f"{self.method}-{'-'.join(self.path.strip('/').replace('{', '').replace('}', '').split('/'))}"
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
 
@@ -57,14 +57,16 @@ def router(site: Site) -> APIRouter:
         read: list[Operation] = []
         sent: list[Operation] = []
         # What is made for programs stands before what pages ask too.
-        for operation in sorted(operations(request.app.openapi()), key=lambda one: not one.path.startswith("/api/")):
+        for operation in sorted(
+            list_operations(request.app.openapi()), key=lambda one: not one.path.startswith("/api/")
+        ):
             (read if operation.method == "get" else sent).append(operation)
         return site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))
 
     return routes
 
 
-def operations(document: dict[str, Any]) -> Iterator[Operation]:
+def list_operations(document: dict[str, Any]) -> Iterator[Operation]:
     """Everything that an OpenAPI document documents, in its order."""
     for path, methods in document["paths"].items():
         for method in METHODS:

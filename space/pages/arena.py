@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import audio_routes
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from links import system_address
+from links import write_system_address
 from markupsafe import Markup
 from part_routes import PartRoute
 from pydantic import BaseModel, ConfigDict
 from thread_limits import ThreadPool
-from website import Site, as_script_data
+from website import Site, to_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
 from podeval.arena.ranking import Rankings
-from podeval.arena.rating_plots import Dot, ladder
+from podeval.arena.rating_plots import Dot, draw_ladder
 from podeval.arena.ratings import POOLED, Standings
 from podeval.arena.voter_stats import BOARD_FROM, Personals
-from podeval.leaderboard.table import csv_safe
+from podeval.leaderboard.table import make_csv_safe
 
 if TYPE_CHECKING:
     from podeval.arena.ranking import Ranking
@@ -71,7 +71,7 @@ class ArenaRoutes:
         texts = self.site.texts[self.site.language(request)]["arena"]
         script = {"texts": texts["script"], "refused": texts["refused"]}
         offered = self.arena.dimensions_by_protocol()
-        return self.site.render(request, "arena.html", offered=offered, script_data=Markup(as_script_data(script)))
+        return self.site.render(request, "arena.html", offered=offered, script_data=Markup(to_script_data(script)))
 
     def _show(self, request: Request, view: BattleView) -> JSONResponse:
         """A battle as data, and what is asked as a page shows it."""
@@ -119,7 +119,8 @@ class ArenaRoutes:
         on_board = set(self.site.results.board()["system"]) if reveal is not None else set()
         return self.site.render(
             request, "arena_revealed.html", told=reveal, mine=self.personals.of(who), board_from=BOARD_FROM,
-            pages={side.system: system_address(side.system) for side in (reveal.a, reveal.b) if side.system in on_board}
+            pages={side.system: write_system_address(side.system)
+                   for side in (reveal.a, reveal.b) if side.system in on_board}
             if reveal is not None else {},
         )  # fmt: skip
 
@@ -139,7 +140,7 @@ class ArenaRoutes:
         board = self.site.results.board()
         return self.site.render(
             request, "arena_ratings.html", ranking=ranking, protocol=by, chosen=chosen, pooled=POOLED,
-            goal=self.arena.votes_goal(), pages={name: system_address(name) for name in set(board["system"])},
+            goal=self.arena.votes_goal(), pages={name: write_system_address(name) for name in set(board["system"])},
             shown=_ranking_content(ranking, parts[chosen], texts) if chosen else None,
         )  # fmt: skip
 
@@ -151,15 +152,15 @@ class ArenaRoutes:
     def ratings_csv(self, request: Request) -> Response:
         """The same rankings as a table."""
         self.site.limit(request, "60/minute")
-        content = csv_safe(self.rankings.current().table()).to_csv(index=False)
+        content = make_csv_safe(self.rankings.current().table()).to_csv(index=False)
         headers = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}
         return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes of the arena and of its sounds."""
     routes, parts = APIRouter(tags=["arena"]), APIRouter(route_class=PartRoute)
-    routes.include_router(audio_routes.router(site))
+    routes.include_router(audio_routes.build_router(site))
     in_turn = ThreadPool(AT_ONCE)
     pages = ArenaRoutes(site)
     parts.get("/arena", include_in_schema=False)(pages.battle_part)
@@ -202,7 +203,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
             }
             for about, row in entries
         ],
-        "plot": Markup(ladder(dots, texts["plot"])),
+        "plot": Markup(draw_ladder(dots, texts["plot"])),
         "matrix": _matrix(part),
         "undecided": [
             (ranking.systems[pair.better].title, ranking.systems[pair.worse].title, pair.votes)

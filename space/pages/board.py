@@ -33,7 +33,7 @@ PAPER = "paper"
 SMALLEST_PACKED = 4_096
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The page and its files."""
     routes, parts = APIRouter(tags=["board"]), APIRouter(route_class=PartRoute)
     folder = site.results
@@ -54,7 +54,7 @@ def router(site: Site) -> APIRouter:
         """The values of a view, one per row, with interval, ranks, counts, reasons and protocol."""
         site.limit(request, RATE)
         settled = _require_view(request, folder)
-        content = table.csv_safe(table.tidy(settled)).to_csv(index=False)
+        content = table.make_csv_safe(table.make_tidy(settled)).to_csv(index=False)
         # The mark at the front tells spreadsheets which letters these are.
         return _compress(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
 
@@ -64,7 +64,7 @@ def router(site: Site) -> APIRouter:
         site.limit(request, RATE)
         settled = _require_view(request, folder)
         buffer = io.BytesIO()
-        table.tidy(settled).to_parquet(buffer, index=False)
+        table.make_tidy(settled).to_parquet(buffer, index=False)
         return _file(buffer.getvalue(), settled, "parquet", "application/vnd.apache.parquet")
 
     @routes.get("/reported-elsewhere.csv", response_class=Response)
@@ -122,7 +122,7 @@ def _view(request: Request) -> BoardView:
 
 def _elsewhere(view: BoardView) -> list[reported_elsewhere.PrintedTable]:
     """The figures of other benchmarks that stand below a board; below those of papers alone."""
-    return reported_elsewhere.tables_beside(view.board.partition("/")[0]) if view.profile == PAPER else []
+    return reported_elsewhere.list_tables_beside(view.board.partition("/")[0]) if view.profile == PAPER else []
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
@@ -159,7 +159,7 @@ def _warm(folder: RunsFolder) -> None:
         index = folder.index()
         if not index.empty:
             settled = resolve_view(BoardView(), index)
-            table.lines(settled, table.order(settled))
+            table.build_lines(settled, table.order(settled))
             folder.samples(settled.view.board, settled.view.profile)
     except BadInput:
         # Who comes is told.

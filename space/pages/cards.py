@@ -10,14 +10,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from website import Site
 
-from podeval.leaderboard.columns import column
+from podeval.leaderboard.columns import get_column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
 from podeval.text.message_catalogue import FIRST
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
 
@@ -26,7 +26,7 @@ def router(site: Site) -> APIRouter:
         site.limit(request, "60/minute")
         language = site.language(request)
         words, texts = Words(site.texts[language]["board"], language), site.texts[language]["cards"]
-        metrics = catalogue.all_metrics()
+        metrics = catalogue.load_all_metrics()
         groups = [
             (
                 words.dimension(name),
@@ -41,7 +41,7 @@ def router(site: Site) -> APIRouter:
 
 def _title(metric: Metric, words: Words) -> str:
     """Return a metric's name; in another language than the engine's with the name that the field knows it by."""
-    own = words.title(column(metric.name, metric.headline.name, metric.dimension))
+    own = words.title(get_column(metric.name, metric.headline.name, metric.dimension))
     return metric.title if words.language == FIRST or own == metric.title else f"{own}（{metric.title}）"
 
 
@@ -52,7 +52,7 @@ def _card(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]
         "caution": metric.caution,
         "misread": metric.misreading,
     }
-    columns = [column(metric.name, key.name, metric.dimension) for key in metric.keys]
+    columns = [get_column(metric.name, key.name, metric.dimension) for key in metric.keys]
     return {
         "name": metric.name,
         "title": _title(metric, words),

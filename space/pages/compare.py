@@ -10,23 +10,23 @@ import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from leading_systems import leading_systems
-from links import changed_address
+from leading_systems import list_leading_systems
+from links import change_address
 from markupsafe import Markup
 from part_routes import PART
 from player_data import PlayerSide
 from thread_limits import Full, ThreadPool, WaitingRoom
-from website import Site, as_script_data
+from website import Site, to_script_data
 
 from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard.columns import Column, dimension_title
-from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, sides
-from podeval.leaderboard.compare_plot import differences
+from podeval.leaderboard.columns import Column, write_dimension_title
+from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
+from podeval.leaderboard.compare_plot import draw_differences
 from podeval.leaderboard.compare_sound import Recordings
-from podeval.leaderboard.report_figures import signed_text
+from podeval.leaderboard.report_figures import format_signed
 from podeval.leaderboard.report_scores import Reading, ScoreCache
-from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
+from podeval.leaderboard.table import MISSING, choose_decimals, format_value, to_number
 from podeval.metrics.reasons import translate_reason
 from podeval.sentences import write_sentence
 
@@ -69,7 +69,7 @@ class ComparePage:
         layout = "part.html" if PART in request.headers else ""
         leading = not (a or b) and not layout
         if leading:
-            a, b = (*leading_systems(self.folder, 2), "", "")[:2]
+            a, b = (*list_leading_systems(self.folder, 2), "", "")[:2]
         chosen = {"a": a, "b": b, "benchmark": benchmark}
         if board.empty or not (a and b):
             return self._ask_for_two(request, board, chosen, layout)
@@ -90,22 +90,22 @@ class ComparePage:
         return self.site.render(
             request,
             "compare.html",
-            systems=sides(board),
+            systems=list_sides(board),
             chosen=chosen | {"benchmark": comparison.where},
             level=level,
             shared=shared,
             deck=deck,
             layout=layout,
             refusal="",
-            link=partial(changed_address, "/compare", query),
-            script_data=Markup(as_script_data(player_data.script_data(deck, texts))),
+            link=partial(change_address, "/compare", query),
+            script_data=Markup(to_script_data(player_data.build_script_data(deck, texts))),
             **_content(comparison, column, shared, texts),
         )
 
     def _ask_for_two(
         self, request: Request, board: pd.DataFrame, chosen: dict[str, str], layout: str = "", refusal: str = ""
     ) -> HTMLResponse:
-        systems = sides(board) if len(board) else []
+        systems = list_sides(board) if len(board) else []
         empty: dict[str, Any] = {"found": None, "places": (), "layout": layout, "refusal": refusal}
         return self.site.render(request, "compare.html", systems=systems, chosen=chosen, **empty)
 
@@ -115,7 +115,7 @@ class ComparePage:
         """Both outputs of an item, as the player takes them."""
         both = zip((comparison.a, comparison.b), shared.outputs, strict=True)
         players = [PlayerSide(side.system, side.title, output) for side, output in both]
-        return player_data.deck(self.folder, players, comparison.where, shared.id, texts, part, level)
+        return player_data.build_deck(self.folder, players, comparison.where, shared.id, texts, part, level)
 
     def _send_copy(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
         copy = self.recordings.file(*_outputs(self.shelf, system, where, item, part, beside))
@@ -154,7 +154,7 @@ class ComparePage:
         return await self._answer_in_turn(request, self.in_turn(self._send_peaks), system, where, item, part, beside)
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The page and its sounds."""
     routes = APIRouter(include_in_schema=False)
     pages = ComparePage(site)
@@ -176,7 +176,7 @@ def _content(
         "column": column,
         "headers": [(c.id, c.header_in(texts["language"])) for c in comparison.headlines],
         "items": [_item(entry, column, texts) for entry in comparison.items],
-        "plot": Markup(differences(comparison, column, words)) if column else None,
+        "plot": Markup(draw_differences(comparison, column, words)) if column else None,
         "scores": _scores(shared, comparison, texts) if shared else [],
     }
 
@@ -203,7 +203,7 @@ def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[s
     """Rows of values by dimension."""
     by_dimension: dict[str, list[dict[str, str]]] = {}
     for pair in comparison.pairs:
-        by_dimension.setdefault(dimension_title(pair.column.dimension, texts["language"]), []).append(
+        by_dimension.setdefault(write_dimension_title(pair.column.dimension, texts["language"]), []).append(
             _value(pair, texts)
         )
     return list(by_dimension.items())
@@ -211,18 +211,16 @@ def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[s
 
 def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
     values = pair.values
-    places_ = decimals(values)
+    places_ = choose_decimals(values)
     both = []
     for row, value in zip((pair.a, pair.b), values, strict=True):
-        both.append(
-            value_text(value, number_or_none(row["low"]), number_or_none(row["high"]), places_) if row else MISSING
-        )
+        both.append(format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING)
     difference, count = MISSING, ""
     if pair.beside is not None:
         interval = pair.beside.difference
-        difference = signed_text(interval.mean, places_)
+        difference = format_signed(interval.mean, places_)
         if interval.low is not None and interval.high is not None:
-            difference += f" [{signed_text(interval.low, places_)}, {signed_text(interval.high, places_)}]"
+            difference += f" [{format_signed(interval.low, places_)}, {format_signed(interval.high, places_)}]"
         count = str(interval.n)
     word = pair.to_b.word
     verdict = texts["stands"][word] if word else ""
@@ -240,12 +238,12 @@ def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[st
     if column is None:
         return row
     a, b = item.values(column)
-    places_ = decimals((a, b))
+    places_ = choose_decimals((a, b))
     difference = item.difference(column)
     readings = item.readings.get(column.metric, (None, None))
     cells = [_cell(reading, column.key, places_, texts) for reading in readings]
     return row | {
-        "a": cells[0], "b": cells[1], "difference": "" if difference is None else signed_text(difference, places_)
+        "a": cells[0], "b": cells[1], "difference": "" if difference is None else format_signed(difference, places_)
     }  # fmt: skip
 
 
@@ -255,7 +253,7 @@ def _cell(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]
     if reading.reason:
         return str(texts["unscored"])
     value = reading.values.get(key)
-    return value_text(value, None, None, places_) if value is not None else MISSING
+    return format_value(value, None, None, places_) if value is not None else MISSING
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -267,13 +265,13 @@ def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -
         if readings is None:
             continue
         values = item.values(column)
-        places_ = decimals(values)
+        places_ = choose_decimals(values)
         difference = item.difference(column)
         rows.append(
             {
                 "header": column.header_in(texts["language"]),
                 "cells": [_cell_or_reason(reading, column.key, places_, texts) for reading in readings],
-                "difference": "" if difference is None else signed_text(difference, places_),
+                "difference": "" if difference is None else format_signed(difference, places_),
             }
         )
     return rows

@@ -20,7 +20,7 @@ from podeval.leaderboard.judge_audit_page import read_paper_figures
 FOLDER = "judges"
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["board"])
     folders = [Path(name) for name in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if name]
@@ -47,7 +47,7 @@ def router(site: Site) -> APIRouter:
             }
             for audited in audits.current()
         ]
-        return site.render(request, "judges.html", audits=records, pairs=PAIRS, papers=of_papers())
+        return site.render(request, "judges.html", audits=records, pairs=PAIRS, papers=list_figures_of_papers())
 
     @routes.get("/api/v1/judges")
     def documents(request: Request) -> JSONResponse:
@@ -77,7 +77,7 @@ def format_figure(figure: AuditFigure | None, digits: int = 3) -> str:
     return f"{figure.value:.{digits}f}{bounds}"
 
 
-def of_papers() -> list[tuple[str, list[dict[str, str]]]]:
+def list_figures_of_papers() -> list[tuple[str, list[dict[str, str]]]]:
     """The papers' own figures on judges, by table."""
     tables: dict[str, list[dict[str, str]]] = {}
     for row in read_paper_figures():

@@ -13,13 +13,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
-from website import Site, as_script_data
+from website import Site, to_script_data
 
-from podeval.analysis.cache import default_cache
+from podeval.analysis.cache import open_default_cache
 from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening import SessionProgress, session_results
-from podeval.listening.stimuli import StimulusAudio, level_noise
+from podeval.listening.stimuli import StimulusAudio, write_level_noise
 
 FAST, SOUND = "600/minute", "3000/minute"
 """By address: listeners that an invitation names have no account, and a whole laboratory has one address."""
@@ -74,7 +74,7 @@ class ListenerRoutes:
         }
         return self.site.render(
             request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.each))),
-            welcome=invited or self.site.person(request) is not None, script_data=Markup(as_script_data(script)),
+            welcome=invited or self.site.person(request) is not None, script_data=Markup(to_script_data(script)),
             address=f"{request.url.path}?{request.url.query}",
         )  # fmt: skip
 
@@ -127,21 +127,21 @@ class ListenerRoutes:
         self.site.limit(request, SOUND)
         sound = self.sounds.file(session, number, letter)
         if isinstance(sound, bytes):
-            return audio_routes.sound_of_bytes(sound, request.headers.get("Range", ""))
-        return audio_routes.sound(sound)
+            return audio_routes.answer_sound_bytes(sound, request.headers.get("Range", ""))
+        return audio_routes.answer_sound(sound)
 
     def peaks(self, request: Request, session: str, number: int, letter: str) -> Response:
         """Send the peaks of a stimulus, as a player draws them."""
         self.site.limit(request, FAST)
-        return audio_routes.picture(self.sounds.peaks(session, number, letter))
+        return audio_routes.answer_picture(self.sounds.peaks(session, number, letter))
 
     def level(self, request: Request) -> Response:
         """A noise to set the volume by."""
         self.site.limit(request, FAST)
-        return FileResponse(level_noise(default_cache().folder.parent), media_type="audio/wav")
+        return FileResponse(write_level_noise(open_default_cache().folder.parent), media_type="audio/wav")
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes of a listener."""
     routes = APIRouter(include_in_schema=False)
     pages = ListenerRoutes(site)
@@ -163,7 +163,7 @@ def _overview(site: Site, test: str) -> session_results.Overview:
             "there is no such listening test; please check the link you were given",
             code="no-such-listening-link",
         )
-    return session_results.overview(site.services.database, test)
+    return session_results.read_overview(site.services.database, test)
 
 
 def _progress(stands: SessionProgress) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from website import Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
-from podeval.leaderboard.table import csv_safe
+from podeval.leaderboard.table import make_csv_safe
 from podeval.listening import session_results, tidy_marks, webmushra
-from podeval.listening.box_plots import box_plot_panels
+from podeval.listening.box_plots import draw_panels
 from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, summarise
 from podeval.sentences import write_sentence
@@ -42,7 +42,7 @@ class ResultsRoutes:
         self._operator(request)
         if test not in self.listening.tests():
             raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test", code="no-such-listening-test")
-        return session_results.overview(self.database, test)
+        return session_results.read_overview(self.database, test)
 
     def _operator(self, request: Request) -> Person:
         self.site.limit(request, "60/minute")
@@ -60,7 +60,7 @@ class ResultsRoutes:
     def tests(self, request: Request) -> HTMLResponse:
         """List all listening tests."""
         self._operator(request)
-        overviews = [session_results.overview(self.database, test) for test in self.listening.tests()]
+        overviews = [session_results.read_overview(self.database, test) for test in self.listening.tests()]
         return self.site.render(request, "listening_tests.html", tests=overviews)
 
     def one(self, request: Request, test: str) -> HTMLResponse:
@@ -69,7 +69,7 @@ class ResultsRoutes:
         summary, nothing = _summary(self.site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
-            plots = "".join(box_plot_panels(session_results.marks(self.database, test), summary.screened))
+            plots = "".join(draw_panels(session_results.read_session_marks(self.database, test), summary.screened))
         link = f"{str(request.base_url).rstrip('/')}/listen/{test}"
         prolific = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
         return self.site.render(
@@ -79,10 +79,10 @@ class ResultsRoutes:
             design=overview.design,
             summary=summary,
             nothing=nothing,
-            sessions=session_results.sessions(self.database, test),
+            sessions=session_results.read_sessions(self.database, test),
             links=(f"{link}?{prolific}", f"{link}?pid=NAME"),
             returns=_list_returns(overview.design.completion),
-            missed=session_results.attention(self.database, test),
+            missed=session_results.list_failed_attention(self.database, test),
             plots=Markup(plots),  # names are escaped where it is drawn
         )
 
@@ -90,24 +90,24 @@ class ResultsRoutes:
         """Send the marks of a test, or the answers to a questionnaire, as a table."""
         kind = self._require_overview(request, test).design.kind
         entries: list[Any] = (
-            session_results.answers(self.database, test)[0]
+            session_results.read_session_answers(self.database, test)[0]
             if kind == "questionnaire"
-            else session_results.marks(self.database, test)
+            else session_results.read_session_marks(self.database, test)
         )
         table = pd.DataFrame([vars(entry) for entry in entries])
-        return _csv(csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
+        return _csv(make_csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
 
     def tidy(self, request: Request, test: str) -> Response:
         """A row for each mark and a column for each thing known of it, those that do not count among them."""
         self._require_overview(request, test)
         table = pd.DataFrame(tidy_marks.tabulate_marks_of_test(self.database, test), columns=tidy_marks.COLUMNS)
-        return _csv(csv_safe(table.astype({"headphones": "Int64"})).to_csv(index=False), f"{test}-tidy.csv")
+        return _csv(make_csv_safe(table.astype({"headphones": "Int64"})).to_csv(index=False), f"{test}-tidy.csv")
 
     def as_webmushra(self, request: Request, test: str) -> Response:
         """Send the results in the form of webMUSHRA."""
         kind = self._require_overview(request, test).design.kind
         if kind == "mushra":
-            content = webmushra.results(test, session_results.marks(self.database, test))
+            content = webmushra.write_results(test, session_results.read_session_marks(self.database, test))
         else:
             content = webmushra.tabulate(test, kind, tidy_marks.tabulate_marks_of_test(self.database, test))
         return _csv(content, f"{test}-webmushra.csv")
@@ -116,7 +116,9 @@ class ResultsRoutes:
         """Leave a listener out of the results, or take them back, with the reason."""
         person = self._operator(request)
         sessions = [
-            came.session for came in session_results.sessions(self.database, test) if came.listener == sent.listener
+            came.session
+            for came in session_results.read_sessions(self.database, test)
+            if came.listener == sent.listener
         ]
         if not sessions:
             raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-listener"))
@@ -130,7 +132,7 @@ class ResultsRoutes:
         return JSONResponse({"closed": True})
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes of an operator."""
     routes = APIRouter(include_in_schema=False)
     pages = ResultsRoutes(site)

@@ -35,7 +35,7 @@ Query = Annotated[str, Field(max_length=200)]
 Name = Annotated[str, Field(max_length=200)]
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The route; its server lives as long as the app."""
     running: dict[str, Any] = {}
     asking: ContextVar[Request] = ContextVar("asking")
@@ -47,7 +47,7 @@ def router(site: Site) -> APIRouter:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = tools(Questions(site.results), lambda dimension: arena_document(site, dimension), check)
+        server = build_tools(Questions(site.results), lambda dimension: build_arena_document(site, dimension), check)
         app = server.streamable_http_app(
             streamable_http_path="/mcp",
             json_response=True,
@@ -74,7 +74,7 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
+def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
     """The ratings by public votes, by protocol and dimension, as programs get them.
 
     Args:
@@ -88,7 +88,7 @@ def arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
     return document
 
 
-def tools(
+def build_tools(
     questions: Questions,
     ratings: Callable[[str], dict[str, Any]],
     check: Callable[[str, str, str, str], dict[str, Any]],

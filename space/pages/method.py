@@ -11,14 +11,20 @@ from fastapi.responses import Response
 from sqlalchemy import func, select
 from website import Site
 
-from pages.judges import of_papers
+from pages.judges import list_figures_of_papers
 from podeval import benchmarks
 from podeval.arena.heard_ratings import HeardRatings, rate_by_heard
-from podeval.leaderboard.changes import Change, changes
-from podeval.leaderboard.columns import column
-from podeval.leaderboard.published_evidence import PublishedAgreement, printed_agreements, recompute_agreement
-from podeval.leaderboard.validity import ENOUGH_SYSTEMS, FEWEST, Validity, of_listening_tests, validity
-from podeval.listening.session_results import marks_by_test
+from podeval.leaderboard.changes import Change, list_changes
+from podeval.leaderboard.columns import get_column
+from podeval.leaderboard.published_evidence import PublishedAgreement, list_printed_agreements, recompute_agreement
+from podeval.leaderboard.validity import (
+    ENOUGH_SYSTEMS,
+    FEWEST,
+    Validity,
+    collect_from_listening_tests,
+    compute_validity,
+)
+from podeval.listening.session_results import read_marks_by_test
 from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate
 from podeval.store.submission_tables import SubmissionHistory
@@ -44,14 +50,14 @@ class MethodPage:
     def _agreement(self) -> list[Validity]:
         """Computed once for a state of the board and of the listening tests."""
         items = self.folder.items()
-        tests = marks_by_test(self.site.services.database)
+        tests = read_marks_by_test(self.site.services.database)
         state = id(items), sum(len(marks) for marks in tests.values())
         with self.lock:
             if state not in self.kept:
-                human = of_listening_tests(tests)
+                human = collect_from_listening_tests(tests)
                 self.kept.clear()
                 # With the items, so that no other table gets their identity.
-                self.kept[state] = items, validity(items, human) if human and not items.empty else []
+                self.kept[state] = items, compute_validity(items, human) if human and not items.empty else []
             return self.kept[state][1]
 
     def _published(self) -> list[PublishedAgreement]:
@@ -71,7 +77,7 @@ class MethodPage:
             if state not in self.changed:
                 self.changed.clear()
                 # With the board, so that no other gets its identity.
-                self.changed[state] = board, changes(board, self.site.services.runs, database)
+                self.changed[state] = board, list_changes(board, self.site.services.runs, database)
             return self.changed[state][1]
 
     def _heard(self) -> list[HeardRatings]:
@@ -101,17 +107,17 @@ class MethodPage:
             searches=_searches(agreements),
             published=[_validity_row(row.agreement, language) | {"within": _within(row)} for row in self._published()],
             published_search=_searches([row.agreement for row in self._published()]),
-            printed=printed_agreements(),
-            judges=of_papers(),
+            printed=list_printed_agreements(),
+            judges=list_figures_of_papers(),
             heard=self._heard(),
             titles=self._titles(),
             changes=self._history()[:NEWEST],
             more=max(0, len(self._history()) - NEWEST),
-            benchmarks=[benchmarks.get(name) for name in benchmarks.names()],
+            benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],
         )
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The route."""
     routes = APIRouter(include_in_schema=False)
     pages = MethodPage(site)
@@ -123,7 +129,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
     metric = catalogue.get(row.metric)
     title = metric.title if row.key == row.metric else f"{metric.title}: {row.key}"
     if language != FIRST:
-        title = column(row.metric, row.key, metric.dimension).title_in(language)
+        title = get_column(row.metric, row.key, metric.dimension).title_in(language)
     return {
         "metric": title,
         "turned": row.turned,

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from links import system_address
+from links import write_system_address
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
@@ -15,7 +15,7 @@ from podeval.leaderboard.report import SystemReport, UnknownReport, find_report
 from podeval.leaderboard.report_page import render_report
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
     read = site.reports
@@ -53,6 +53,6 @@ def _sounds(site: Site, report: SystemReport) -> dict[str, dict[str, str]]:
         sounds[chapter.where] = {
             "title": titles.get(item, item),
             "address": f"/compare/audio?{urlencode(query)}",
-            "page": system_address(report.about.system, chapter.where),
+            "page": write_system_address(report.about.system, chapter.where),
         }
     return sounds

@@ -15,7 +15,7 @@ RATE = "60/minute"
 _GONE = CodedSentence("this report is gone: reports are kept for an hour; measure again", code="report-gone")
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(include_in_schema=False)
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from auth import Person, public_address
+from auth import Person, read_public_address
 from error_messages import translate_reason
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
@@ -25,9 +25,9 @@ from podeval.runs.hf_jobs import HfJobs
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
-from podeval.submissions.benchmark_entries import RunEntry, entries
+from podeval.submissions.benchmark_entries import RunEntry, list_entries
 from podeval.submissions.job_budget import Ledger, estimate
-from podeval.submissions.job_items import preset_of
+from podeval.submissions.job_items import get_preset_settings
 from podeval.submissions.public_view import describe_hub_work, describe_log, describe_publicly, describe_steps
 from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import Queue
@@ -38,7 +38,7 @@ from podeval.submissions.scripts_kit import list_spoken, write_notebook, write_s
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.submissions.states import LEASED
 from podeval.submissions.submission_log import SubmissionLog
-from podeval.systems.submission import Submission, json_schema
+from podeval.systems.submission import Submission, build_json_schema
 from podeval.systems.submission_reading import BadDocument, parse_form
 
 RATE = "60/minute"
@@ -77,7 +77,7 @@ class SubmissionRoutes:
 
     def schema(self) -> JSONResponse:
         """The JSON Schema of a submission document."""
-        return JSONResponse(json_schema())
+        return JSONResponse(build_json_schema())
 
     def scripts(self, request: Request, benchmark: str, split: str) -> Response:
         """The scripts to be read aloud, named as their recordings have to be named."""
@@ -90,7 +90,7 @@ class SubmissionRoutes:
         """A notebook that reads these scripts aloud with your own function and uploads the recordings."""
         self.site.limit(request, "20/minute", "scripts")
         entry, _ = _spoken(self.desk, benchmark, split)
-        root = public_address() or str(request.base_url).rstrip("/")
+        root = read_public_address() or str(request.base_url).rstrip("/")
         headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}.ipynb"'}
         content = write_notebook(entry, f"{root}/submit/scripts/{entry.folder}.zip")
         return Response(content, media_type="application/x-ipynb+json", headers=headers)
@@ -98,7 +98,7 @@ class SubmissionRoutes:
     def check(self, request: Request, sent: Sent) -> JSONResponse:
         """Check a submission without queueing it: lists every broken rule, or what would run and for how long."""
         self.site.limit(request, "20/minute", "submit check")
-        who = submitter(self.site.require_person(request))
+        who = get_submitter(self.site.require_person(request))
         try:
             return JSONResponse(check_document(self.desk, sent.document, who))
         except HubUnavailable as error:
@@ -107,11 +107,11 @@ class SubmissionRoutes:
     def submit(self, request: Request, sent: Sent) -> JSONResponse:
         """Submit a system. The response is sent once the submission is on disk, and gives the address of its page."""
         self.site.limit(request, "20/hour")
-        who = submitter(self.site.require_person(request))
+        who = get_submitter(self.site.require_person(request))
         try:
             row = self.desk.submit(read(sent.document), who)
         except (BadDocument, SubmissionRefused) as error:
-            reasons = refusals(error)
+            reasons = list_refused_rules(error)
             status = _STATUS.get(reasons[0]["rule"], 422)
             return JSONResponse(
                 {"error": str(error), "reason": "refused", "code": error.code, "refusals": reasons}, status
@@ -137,7 +137,7 @@ class SubmissionRoutes:
         """Cancel one of your own submissions that is not yet published."""
         self.site.limit(request, "20/minute")
         person = self._owner(request, id)
-        return JSONResponse({"id": id, "state": self.queue.cancel(id, submitter(person).name).state})
+        return JSONResponse({"id": id, "state": self.queue.cancel(id, get_submitter(person).name).state})
 
     def retry(self, request: Request, id: str) -> JSONResponse:
         """Queue one of your own failed or cancelled submissions again; it resumes after the items already finished."""
@@ -146,13 +146,13 @@ class SubmissionRoutes:
         row, last = self.queue.get(id), self.queue.history(id)[-1]
         if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
             raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("cancelled-by-operator"))
-        return JSONResponse({"id": id, "state": self.queue.retry(id, submitter(person).name).state})
+        return JSONResponse({"id": id, "state": self.queue.retry(id, get_submitter(person).name).state})
 
     def withdraw(self, request: Request, id: str) -> JSONResponse:
         """Remove one of your own published submissions from the board; its history remains."""
         self.site.limit(request, "20/hour")
         person = self._owner(request, id)
-        withdrawn = service.withdraw(self.queue, id, submitter(person).name, self.site.services.runs)
+        withdrawn = service.withdraw(self.queue, id, get_submitter(person).name, self.site.services.runs)
         if withdrawn:
             build(self.site.services.runs)
         return JSONResponse({"id": id, "state": self.queue.get(id).state})
@@ -183,7 +183,7 @@ class SubmissionRoutes:
         return describe_hub_work(self.ledger.of(id), self.proposals.of(id))
 
     def _listed(self, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-        return public_rows(self.queue, rows)
+        return list_public_rows(self.queue, rows)
 
     def _known(self, id: str) -> SubmissionRow:
         try:
@@ -199,7 +199,7 @@ class SubmissionRoutes:
         return person
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The routes."""
     routes, parts = APIRouter(tags=["submissions"]), APIRouter(route_class=PartRoute)
     if site.services.desk is None:
@@ -221,7 +221,7 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def submitter(person: Person) -> Submitter:
+def get_submitter(person: Person) -> Submitter:
     """Who a person is to the queue; the one person of this machine is its operator.
 
     Raises:
@@ -239,24 +239,26 @@ def submitter(person: Person) -> Submitter:
 
 def may(person: Person, row: SubmissionRow) -> bool:
     """Whether a person decides about a submission."""
-    return person.admin or submitter(person).name == row.owner
+    return person.admin or get_submitter(person).name == row.owner
 
 
-def public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
+def list_public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
     """Submissions as everybody may see them, with their places in the queue."""
     standings = queue.standings()
     return [describe_publicly(row, standings.get(row.id)) for row in rows]
 
 
-def queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
+def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
     """Submissions as the queue shows them: at work, waiting in their order, and the last that ended."""
     order = {id: number for number, id in enumerate(queue.standings())}
     rows = queue.all()
     waiting = [row for row in rows if row.state in ("queued", "received", "checked")]
     return {
-        "working": public_rows(queue, [row for row in rows if row.state in LEASED]),
-        "waiting": public_rows(queue, sorted(waiting, key=lambda row: (order.get(row.id, len(order)), row.number))),
-        "ended": public_rows(queue, [row for row in rows if row.state not in OPEN][:100]),
+        "working": list_public_rows(queue, [row for row in rows if row.state in LEASED]),
+        "waiting": list_public_rows(
+            queue, sorted(waiting, key=lambda row: (order.get(row.id, len(order)), row.number))
+        ),
+        "ended": list_public_rows(queue, [row for row in rows if row.state not in OPEN][:100]),
     }
 
 
@@ -278,8 +280,8 @@ def check_document(
         document = read(plain)
         pinned = desk.check(document, who, document_folder=beside)
     except (BadDocument, SubmissionRefused) as error:
-        return {"passed": False, "refusals": refusals(error)}
-    return {"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())}
+        return {"passed": False, "refusals": list_refused_rules(error)}
+    return {"passed": True, "refusals": [], "preview": make_preview(desk, document, pinned.to_json())}
 
 
 def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:
@@ -294,7 +296,7 @@ def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEnt
     raise arena.ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-scripts"))
 
 
-def verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
+def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
     """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
 
     Args:
@@ -309,13 +311,13 @@ def verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None)
         document = read(plain)
         judged = judge_model(document, desk.gate)
     except BadDocument as error:
-        return {"runs_as": "", "reasons": refusals(error), "dollars": None, "runs": [], "kits": []}
+        return {"runs_as": "", "reasons": list_refused_rules(error), "dollars": None, "runs": [], "kits": []}
     preparation: dict[str, Any] = {"runs_as": judged.runs_as, "dollars": None, "runs": [], "seconds": None}
     preparation["most_seconds"] = None
     preparation["reasons"] = [asdict(each) for each in judged.reasons]
     preparation["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
     if judged.runs_as:
-        preparation |= preview(desk, document, {"parameters": 0})
+        preparation |= make_preview(desk, document, {"parameters": 0})
         if jobs is not None:
             cost = estimate(document, jobs)
             preparation["dollars"] = cost.total
@@ -340,7 +342,7 @@ def read(plain: dict[str, Any]) -> Submission:
     return document
 
 
-def refusals(error: BadDocument | SubmissionRefused) -> list[dict[str, str]]:
+def list_refused_rules(error: BadDocument | SubmissionRefused) -> list[dict[str, str]]:
     """Every rule that is not kept: its name, what it asks, what was found; mistakes of the document by their field."""
     if isinstance(error, BadDocument):
         return [_describe_refusal("document", problem.message, problem.field) for problem in error.problems]
@@ -352,11 +354,11 @@ def _describe_refusal(rule: str, message: str, field: str = "") -> dict[str, str
     return {"rule": rule, "asks": RULES[rule], "field": field, "message": message, "code": code}
 
 
-def preview(desk: SubmissionService, document: Submission, pinned: dict[str, Any]) -> dict[str, Any]:
+def make_preview(desk: SubmissionService, document: Submission, pinned: dict[str, Any]) -> dict[str, Any]:
     """What would run, under which settings, and when it would be done at the latest."""
     standing = desk.queue.end()
     runs = []
-    for entry in entries(document):
+    for entry in list_entries(document):
         try:
             count = len(entry.items(desk.gate.data))
         except BadInput:
@@ -368,7 +370,7 @@ def preview(desk: SubmissionService, document: Submission, pinned: dict[str, Any
                 "split": entry.split,
                 "track": entry.track,
                 "items": count,
-                "preset": preset_of(entry) if document.source.kind == "model" else "",
+                "preset": get_preset_settings(entry) if document.source.kind == "model" else "",
             }
         )
     return {

@@ -11,22 +11,22 @@ import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from leading_systems import leading_systems
-from links import changed_address, system_address
+from leading_systems import list_leading_systems
+from links import change_address, write_system_address
 from markupsafe import Markup
 from player_data import PlayerSide
 from starlette.routing import Match
 from starlette.types import Scope
-from website import Site, as_script_data
+from website import Site, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard import report_page, system_page
-from podeval.leaderboard.columns import column
-from podeval.leaderboard.compare import sides
-from podeval.leaderboard.report import About, Chapter, UnknownReport, about, places_of
-from podeval.leaderboard.report_figures import signed_text
-from podeval.leaderboard.report_plots import MOST_KEYS, timeline
-from podeval.leaderboard.table import decimals
+from podeval.leaderboard.columns import get_column
+from podeval.leaderboard.compare import list_sides
+from podeval.leaderboard.report import About, Chapter, UnknownReport, describe_system, list_places
+from podeval.leaderboard.report_figures import format_signed
+from podeval.leaderboard.report_plots import MOST_KEYS, draw_timeline
+from podeval.leaderboard.table import choose_decimals
 from podeval.metrics.score import Timeline
 
 
@@ -55,8 +55,8 @@ class SystemPage:
         board = self.read.folder.board()
         all_texts = self.site.texts[self.site.language(request)]
         texts = all_texts["report"]
-        systems = sides(board) if len(board) else []
-        system = system or next(iter(leading_systems(self.read.folder, 1)), "")
+        systems = list_sides(board) if len(board) else []
+        system = system or next(iter(list_leading_systems(self.read.folder, 1)), "")
         if not (systems and system):
             return self.site.render(request, "system.html", systems=systems, one=None, deck=None)
         description, places, chapter = self._read_chapter(board, system, where, slice, texts["no_place"])
@@ -69,7 +69,7 @@ class SystemPage:
         deck, reasons = None, all_texts["board"]["causes"]
         if chosen:
             players = [PlayerSide(system, description.title, chosen.item.output)]
-            deck = player_data.deck(
+            deck = player_data.build_deck(
                 self.read.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part
             )
         return self.site.render(
@@ -90,8 +90,8 @@ class SystemPage:
             if chosen
             else None,
             deck=deck,
-            link=partial(changed_address, "/system", query),
-            script_data=Markup(as_script_data(player_data.script_data(deck, all_texts["compare"]))),
+            link=partial(change_address, "/system", query),
+            script_data=Markup(to_script_data(player_data.build_script_data(deck, all_texts["compare"]))),
         )
 
     def _read_chapter(
@@ -99,10 +99,10 @@ class SystemPage:
     ) -> tuple[About, list[str], Chapter]:
         """What a system is, the places where it has results, and the chapter on one of them."""
         try:
-            description = about(board, self.read.folder.systems(), system)
+            description = describe_system(board, self.read.folder.systems(), system)
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
-        places = places_of(board, system)
+        places = list_places(board, system)
         position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
         if where and position is None:
             raise ArenaRefused(refusal.UNKNOWN, no_place)
@@ -112,11 +112,11 @@ class SystemPage:
         """Addresses that this page had before."""
         query = request.query_params
         return RedirectResponse(
-            system_address(query.get("system", ""), query.get("where", ""), query.get("item", "")), 308
+            write_system_address(query.get("system", ""), query.get("where", ""), query.get("item", "")), 308
         )
 
 
-def router(site: Site) -> APIRouter:
+def build_router(site: Site) -> APIRouter:
     """The page."""
     routes, of_before = APIRouter(include_in_schema=False), APIRouter(route_class=_AddressOfBefore)
     pages = SystemPage(site)
@@ -141,15 +141,17 @@ def _item(
     reasons: dict[str, Any],
 ) -> dict[str, Any]:
     """Every score of an item, what went wrong in it, and its windowed values over time."""
-    results, _ = system_page.item_results(items, system, where, item)
+    results, _ = system_page.find_item_results(items, system, where, item)
     defects = system_page.list_defects(results)
     # Times are those of the one recording; an output of several sounds has none.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else item_defects.list_rows(defects, audio, texts),
-        "scores": system_page.scores(results, texts["language"], reasons),
+        "scores": system_page.list_scores(results, texts["language"], reasons),
         "heard": system_page.read_transcripts(results),
-        "timelines": [_timeline(metric, track, texts) for metric, track in system_page.timelines(results).items()],
+        "timelines": [
+            _timeline(metric, track, texts) for metric, track in system_page.collect_timelines(results).items()
+        ],
     }
 
 
@@ -157,7 +159,7 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
     """A picture with its keys, and the drift of each in words."""
     name = metric.partition(" (")[0]
     keys = list(track.values)[:MOST_KEYS]
-    headers = [column(name, key, name).header_in(texts["language"]) for key in keys]
+    headers = [get_column(name, key, name).header_in(texts["language"]) for key in keys]
     title = texts["timeline_title"].format(metric=metric, window=f"{track.window:g} {track.unit}")
     drift = track.drift
     slopes = []
@@ -165,8 +167,8 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
         trend = drift.get(key)
         # A slope whose interval holds zero says nothing.
         if trend and (trend["ci95"][0] > 0 or trend["ci95"][1] < 0):
-            places = decimals([trend["slope"]])
-            low, high = (signed_text(end, places) for end in trend["ci95"])
+            places = choose_decimals([trend["slope"]])
+            low, high = (format_signed(end, places) for end in trend["ci95"])
             per = texts["per"].get(drift["per"], drift["per"])
-            slopes.append(f"{header}: {signed_text(trend['slope'], places)} [{low}, {high}] / {per}")
-    return {"title": title, "keys": headers, "slopes": slopes, "picture": Markup(timeline(track, title, headers))}
+            slopes.append(f"{header}: {format_signed(trend['slope'], places)} [{low}, {high}] / {per}")
+    return {"title": title, "keys": headers, "slopes": slopes, "picture": Markup(draw_timeline(track, title, headers))}

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import gradio as gr
 from board_choices import choose, describe_fields, read_view
 from board_words import Words
-from components.part import part
-from web_request import web_request
+from components.part import make_part
+from web_request import get_web_request
 from website import Site
 
 from podeval.errors import PodevalError
@@ -54,13 +54,13 @@ class LeaderboardTab:
     def build(self, app: gr.Blocks) -> None:
         """Put the components where they are called for, and say what happens."""
         where = gr.Textbox(visible=False)
-        part("board-head", content=self._head())
+        make_part("board-head", content=self._head())
         self._place_choices()
-        view = part("board-view", "board.js", self._frame())
+        view = make_part("board-view", "board.js", self._frame())
         with gr.Row(elem_id="plot-fields"):
             self.fields["plot"] = gr.Radio([], label=self._words["plots"], elem_id="f-plot", scale=3)
             self.fields["of"] = _dropdown(self._words["of"], "of")
-        part("board-plots")
+        make_part("board-plots")
         comparison.build(self._site, self._language, app)
         every = list(self.fields.values())
         app.load(self.arrive, where, every, js=_WHERE, **EVENT)
@@ -132,12 +132,12 @@ class LeaderboardTab:
 
     def arrive(self, query: Any, request: gr.Request) -> list[Any]:
         """The fields as the page's address says."""
-        self._site.limit(web_request(request), RATE, "board")
+        self._site.limit(get_web_request(request), RATE, "board")
         return self._updates(self.settle(query if isinstance(query, str) else ""))
 
     def follow(self, event: gr.EventData, request: gr.Request) -> list[Any]:
         """The fields as a link of the view says that was followed."""
-        self._site.limit(web_request(request), RATE, "board")
+        self._site.limit(get_web_request(request), RATE, "board")
         address = str(event._data.get("address", "")) if isinstance(event._data, dict) else ""
         return self._updates(self.settle(urlsplit(address[:20_000]).query))
 
@@ -152,7 +152,7 @@ class LeaderboardTab:
         return updates
 
     def _moved(self, how: str, query: Any, given: tuple[Any, ...], request: gr.Request) -> list[Any]:
-        self._site.limit(web_request(request), RATE, "board")
+        self._site.limit(get_web_request(request), RATE, "board")
         before = self.settle(query if isinstance(query, str) else "")
         if before is None:
             return [gr.skip()] * (1 + len(self.fields))

@@ -8,16 +8,16 @@ from typing import Any
 import gradio as gr
 from components.part import answer_part
 
-from podeval.leaderboard.columns import column
-from podeval.leaderboard.table import decimals, number_or_none, value_text
+from podeval.leaderboard.columns import get_column
+from podeval.leaderboard.table import choose_decimals, format_value, to_number
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.description import find_score_part, range_text
+from podeval.metrics.description import find_score_part, format_range
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.reasons import translate_reason
-from podeval.metrics.units import unit_in
-from podeval.scoring.standing import reach_text, word_for
+from podeval.metrics.units import translate_unit
+from podeval.scoring.standing import choose_word, format_reach
 from podeval.text.message_catalogue import FIRST
 
 HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")
@@ -32,14 +32,14 @@ SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 
 def list_offered(part: str) -> list[Metric]:
     """Metrics of the embedded profile that what is given in a part of the tab suffices for."""
-    return [metric for metric in catalogue.all_metrics() if find_score_part(metric) == part]
+    return [metric for metric in catalogue.load_all_metrics() if find_score_part(metric) == part]
 
 
 def name_metric(metric: Metric, language: str) -> str:
     """A metric's name as a language's readers know it."""
     if language == FIRST:
         return metric.title
-    return column(metric.name, metric.headline.name, metric.dimension).title_in(language)
+    return get_column(metric.name, metric.headline.name, metric.dimension).title_in(language)
 
 
 def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
@@ -79,10 +79,10 @@ def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], lan
             name_metric(metric, language),
             key.name,
             _text(item.get(key.name)),
-            unit_in(key.unit, language),
+            translate_unit(key.unit, language),
             _stand(key, item.get(key.name), words["words_beside"]),
-            *reach_text(key),
-            range_text(key),
+            *format_reach(key),
+            format_range(key),
             words["better"].get(key.better, key.better),
             reason,
         )
@@ -90,7 +90,7 @@ def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], lan
     ]
 
 
-def table_of_values(texts: dict[str, Any]) -> gr.Dataframe:
+def make_values_table(texts: dict[str, Any]) -> gr.Dataframe:
     """The component for rows under `HEADERS`."""
     heads = [str(texts[name]) for name in HEADERS]
     return gr.Dataframe(headers=heads, column_widths=list(WIDTHS), label=texts["values"], interactive=False, wrap=True)
@@ -101,18 +101,18 @@ def place_of_problem(name: str) -> gr.HTML:
     return answer_part(name, "alert")
 
 
-def problem(sentence: str) -> str:
+def render_problem(sentence: str) -> str:
     """A sentence as the place shows it."""
     return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
 
 
 def _stand(key: Key, value: Any, words: dict[str, Any]) -> str:
     """How a value stands to what people and good systems reach, as a word and a mark; empty where nobody knows."""
-    word = word_for(key, number_or_none(value))
+    word = choose_word(key, to_number(value))
     return f"{_MARKS[word]} {words[word]}" if word else ""
 
 
 def _text(value: Any) -> str:
     """A value as the board writes it; empty where there is none."""
-    number = number_or_none(value)
-    return "" if number is None else value_text(number, None, None, decimals([number]))
+    number = to_number(value)
+    return "" if number is None else format_value(number, None, None, choose_decimals([number]))

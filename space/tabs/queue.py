@@ -7,8 +7,8 @@ from typing import Any
 import gradio as gr
 from error_messages import translate_reason
 from local_formats import write_moment, write_span
-from pages.submit import queue_parts
-from web_request import web_request
+from pages.submit import list_queue_parts
+from web_request import get_web_request
 from website import Site
 
 from podeval.errors import PodevalError
@@ -33,23 +33,23 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
     if desk is None:
         return
     who_works = gr.Markdown(elem_id="queue-worker")
-    tables = [submissions_table(texts, texts[part], f"queue-{part}") for part in PARTS]
+    tables = [make_submissions_table(texts, texts[part], f"queue-{part}") for part in PARTS]
     again = gr.Button(texts["refresh"], elem_id="queue-refresh")
 
     def refresh(request: gr.Request) -> list[Any]:
         try:
-            site.limit(web_request(request), RATE, "queue")
-            parts = queue_parts(desk.queue)
+            site.limit(get_web_request(request), RATE, "queue")
+            parts = list_queue_parts(desk.queue)
             sentence = evaluation.sentence(texts) if evaluation else ""
         except PodevalError:
             return [gr.skip()] * (1 + len(tables))
-        return [sentence, *(table_rows(parts[name], site.texts[language], language) for name in PARTS)]
+        return [sentence, *(build_table_rows(parts[name], site.texts[language], language) for name in PARTS)]
 
     for event in (tab.select, app.load, again.click):
         event(refresh, None, [who_works, *tables], **EVENT)
 
 
-def submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[str, ...] = ()) -> gr.Dataframe:
+def make_submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[str, ...] = ()) -> gr.Dataframe:
     """The component for submissions; the first column leads to the page of one, all others are text.
 
     Args:
@@ -70,7 +70,7 @@ def submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[
     )
 
 
-def table_rows(rows: list[dict[str, Any]], every_text: dict[str, Any], language: str) -> list[list[str]]:
+def build_table_rows(rows: list[dict[str, Any]], every_text: dict[str, Any], language: str) -> list[list[str]]:
     """Submissions as the table shows them.
 
     Args:

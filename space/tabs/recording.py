@@ -13,20 +13,20 @@ import score_examples
 from components.part import answer_part
 from gradio_addresses import LARGEST_UPLOAD
 from markupsafe import Markup
-from measure_apart import SECONDS, ScoreSession, decoded, score_apart
-from web_request import web_request
+from measure_apart import SECONDS, ScoreSession, open_decoded, score_apart
+from web_request import get_web_request
 from website import Site
 
 from podeval.errors import PodevalError
 from podeval.metrics.reasons import translate_reason
-from podeval.metrics.units import unit_in
+from podeval.metrics.units import translate_unit
 from podeval.scoring.isolated import read_results
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.recording_results import ScoreRow
 from podeval.scoring.report_words import ReportWords
-from podeval.scoring.standing import number_text, reach_text, tone_for, usual_of, word_for
-from tabs.measuring import SINGLE, choose_metrics, list_offered, name_metric, place_of_problem, problem
+from podeval.scoring.standing import choose_tone, choose_word, find_usual, format_number, format_reach
+from tabs.measuring import SINGLE, choose_metrics, list_offered, name_metric, place_of_problem, render_problem
 
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 OWN = "own"
@@ -90,7 +90,7 @@ class RecordingPart:
 
     def look_at(self, audio: str | None) -> str:
         """What is wrong with a recording that was just chosen; empty where nothing is known to be."""
-        return problem(self._too_large(audio) if audio else "")
+        return render_problem(self._too_large(audio) if audio else "")
 
     def measure(
         self,
@@ -105,21 +105,21 @@ class RecordingPart:
         """What is wrong, what was measured so far, and how it came about; whenever there is more of it."""
         progress = progress or gr.Progress()
         if missing := self._missing(which, audio, words, names):
-            yield problem(missing), "", {}
+            yield render_problem(missing), "", {}
             return
         is_example = which in score_examples.NAMES
         session, title = ScoreSession(), self._texts["examples"][which] if is_example else Path(str(audio)).name
         try:
-            with self._chosen(which, audio) as (path, known_words, count), decoded(path) as copy:
+            with self._chosen(which, audio) as (path, known_words, count), open_decoded(path) as copy:
                 script = known_words or words
                 for session in score_apart(copy, title, script, count or speakers, names, self._language):
                     progress(session.at, desc=session.what)
                     yield "", self._show(request, session, title), {}
         except PodevalError as error:
-            yield problem(str(error)), self._show(request, session, title), _protocols(session)
+            yield render_problem(str(error)), self._show(request, session, title), _protocols(session)
             return
         report = self._site.services.score_reports.keep(session.report)
-        yield problem(session.problem), self._show(request, session, title, report), _protocols(session)
+        yield render_problem(session.problem), self._show(request, session, title, report), _protocols(session)
 
     @contextmanager
     def _chosen(self, which: str, audio: str | None) -> Iterator[tuple[Path, str, int]]:
@@ -171,25 +171,25 @@ class RecordingPart:
         )
 
     def _render(self, request: gr.Request, template: str, **values: Any) -> str:
-        return self._site.render_text(web_request(request), template, **values)
+        return self._site.render_text(get_web_request(request), template, **values)
 
 
 def describe_row(row: ScoreRow, language: str) -> dict[str, Any]:
     """A value as the page shows it: in words, and as a gauge beside what people and good systems reach."""
-    people, systems = reach_text(row.key)
-    word = word_for(row.key, row.value)
+    people, systems = format_reach(row.key)
+    word = choose_word(row.key, row.value)
     return {
         "title": name_metric(row.metric, language),
         "key": "" if row.metric.name == row.key.name else row.key.name,
         "about": row.key.about_in(language) or row.metric.purpose_in(language),
-        "value": number_text(row.value),
-        "unit": unit_in(row.key.unit, language),
+        "value": format_number(row.value),
+        "unit": translate_unit(row.key.unit, language),
         "better": row.key.better,
         "people": people,
         "systems": systems,
         "word": word,
         "mark": _MARKS.get(word, ""),
-        "tone": tone_for(row.key, row.value),
+        "tone": choose_tone(row.key, row.value),
         "gauge": draw_gauge(row),
     }
 
@@ -197,7 +197,7 @@ def describe_row(row: ScoreRow, language: str) -> dict[str, Any]:
 def draw_gauge(row: ScoreRow) -> dict[str, Any] | None:
     """Where a value lies beside what people and good systems reach, from 0 to 100; None where nobody knows."""
     reach = row.key.reach
-    if reach is None or row.value is None or usual_of(row.key) is None:
+    if reach is None or row.value is None or find_usual(row.key) is None:
         return None
     spans = {"people": reach.people, "systems": reach.systems}
     ends = [end for span in spans.values() if span for end in span] + [row.value]

@@ -10,15 +10,20 @@ from auth import NotSignedIn
 from components.part import answer_part
 from error_messages import translate
 from gradio_addresses import LARGEST_ARCHIVE
-from gradio_files import uploaded_path
-from pages.submit import submitter
-from web_request import find_recordings_sender, web_request
+from gradio_files import get_uploaded_path
+from pages.submit import get_submitter
+from web_request import find_recordings_sender, get_web_request
 from website import UNRECORDED, Site, TooMany
 
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.sentences import write_sentence
 from podeval.store.files import DiskFull
-from podeval.submissions.benchmark_entries import RunEntry, expected_names, outputs_folder, runs_of_tracks
+from podeval.submissions.benchmark_entries import (
+    RunEntry,
+    find_outputs_folder,
+    list_expected_names,
+    list_runs_of_tracks,
+)
 from podeval.submissions.scripts_kit import list_spoken
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.uploads import Upload, Uploads
@@ -78,12 +83,12 @@ class RecordingsUpload:
         """Unpack what was uploaded, and say which recordings are there; the file itself is deleted in any case."""
         path = None
         try:
-            path = uploaded_path(file)
-            person = self._site.require_person(web_request(request))
-            self._site.limit(web_request(request), RATE, "recordings")
-            if not find_recordings_sender(self._site, web_request(request)):
+            path = get_uploaded_path(file)
+            person = self._site.require_person(get_web_request(request))
+            self._site.limit(get_web_request(request), RATE, "recordings")
+            if not find_recordings_sender(self._site, get_web_request(request)):
                 raise BadInput(write_sentence("takes-no-recordings"))
-            upload = self.uploads.take(path, submitter(person).name, self._desk.queue)
+            upload = self.uploads.take(path, get_submitter(person).name, self._desk.queue)
             return self._describe(request, upload, tracks), None
         except (PodevalError, NotSignedIn) as error:
             return self._say(request, error), None
@@ -94,22 +99,22 @@ class RecordingsUpload:
     def show(self, request: gr.Request, tracks: Any) -> str:
         """The same for what was uploaded before, as other tracks are chosen."""
         try:
-            self._site.limit(web_request(request), SHOW_RATE, "recordings shown")
-            person = self._site.person(web_request(request))
-            upload = self.uploads.waiting(submitter(person).name, self._desk.queue) if person else None
+            self._site.limit(get_web_request(request), SHOW_RATE, "recordings shown")
+            person = self._site.person(get_web_request(request))
+            upload = self.uploads.waiting(get_submitter(person).name, self._desk.queue) if person else None
         except PodevalError as error:
             return self._say(request, error)
         return self._describe(request, upload, tracks) if upload is not None else ""
 
     def _describe(self, request: gr.Request, upload: Upload, tracks: Any) -> str:
         chosen = [str(each).partition(".")[::2] for each in tracks] if isinstance(tracks, list) else []
-        entries = runs_of_tracks(chosen) or tuple(entry for entry, _ in list_spoken(self._desk.gate.data))
+        entries = list_runs_of_tracks(chosen) or tuple(entry for entry, _ in list_spoken(self._desk.gate.data))
         runs = [self._compare(entry, upload, alone=len(entries) == 1) for entry in entries]
         of_no_item = sorted(set(upload.recordings) - {name for run in runs for name in run["names"]})
         # Where no track is chosen yet, runs of which nothing is there are not meant.
         listing = [run for run in runs if run["names"]] or runs[:1] if not chosen else runs
         return self._site.render_text(
-            web_request(request),
+            get_web_request(request),
             "submit_recordings.html",
             sentence="",
             upload=upload,
@@ -121,10 +126,10 @@ class RecordingsUpload:
     def _compare(self, entry: RunEntry, upload: Upload, *, alone: bool) -> dict[str, Any]:
         """Which recordings of a run are there, and which are missing."""
         try:
-            choices = expected_names(entry, entry.items(self._desk.gate.data))
+            choices = list_expected_names(entry, entry.items(self._desk.gate.data))
         except BadInput:
             return {"title": entry.folder, "names": [], "count": None, "missing": [], "more": 0}
-        folder = outputs_folder(entry, dict.fromkeys(upload.recordings, 1), alone)
+        folder = find_outputs_folder(entry, dict.fromkeys(upload.recordings, 1), alone)
         names = [
             f"{folder}{name}" for each in choices.values() for name in each if f"{folder}{name}" in upload.recordings
         ]
@@ -152,7 +157,7 @@ class RecordingsUpload:
         else:
             sentence = error.sentence if isinstance(error, TooMany) else getattr(error, "sentence", str(error))
         return self._site.render_text(
-            web_request(request),
+            get_web_request(request),
             "submit_recordings.html",
             sentence=translate(sentence, self._refused)[0],
             upload=None,

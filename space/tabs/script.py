@@ -14,10 +14,10 @@ from tabs.measuring import (
     SINGLE,
     choose_metrics,
     list_rows,
+    make_values_table,
     measure_item,
     place_of_problem,
-    problem,
-    table_of_values,
+    render_problem,
 )
 
 INPUTS = VISITOR_INPUTS["script"]
@@ -44,7 +44,7 @@ class ScriptPart:
         names = choose_metrics("script", texts["metrics"], self._language)
         run = gr.Button(texts["measure"], variant="primary")
         wrong = place_of_problem("script-problem")
-        values = table_of_values(texts)
+        values = make_values_table(texts)
         with gr.Accordion(texts["protocols"], open=False):
             protocols = gr.JSON(label=texts["protocols_about"])
         run.click(self.measure, [text, names], [wrong, values, protocols], **SINGLE)
@@ -54,7 +54,7 @@ class ScriptPart:
         rows: list[tuple[Any, ...]] = []
         protocols: dict[str, Any] = {}
         if not text.strip():
-            return problem(self._texts["enter_script"]), rows, protocols
+            return render_problem(self._texts["enter_script"]), rows, protocols
         try:
             inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
             inputs.read()  # what cannot be read is said before anything is measured
@@ -63,5 +63,5 @@ class ScriptPart:
                 rows += list_rows(metric, result, self._all_texts, self._language)
                 protocols[name] = result["protocol"]
         except PodevalError as error:
-            return problem(str(error)), rows, protocols
+            return render_problem(str(error)), rows, protocols
         return "", rows, protocols

@@ -8,11 +8,11 @@ from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
-from components.part import answer_part, fetched_part
+from components.part import answer_part, make_fetched_part
 from error_messages import translate
-from pages.submit import check_document, public_rows, read, refusals, submitter, verdict
-from submission_form import FormField, as_document, fields, kinds, value_at
-from web_request import web_request
+from pages.submit import check_document, get_submitter, give_verdict, list_public_rows, list_refused_rules, read
+from submission_form import FormField, build_document, get_value, list_fields, list_kinds
+from web_request import get_web_request
 from website import UNRECORDED, Site, TooMany
 
 from podeval import benchmarks
@@ -27,7 +27,7 @@ from podeval.submissions.service import SubmissionService
 from podeval.submissions.submission_log import SubmissionLog
 from podeval.systems.submission_reading import BadDocument
 from tabs.form_draft import forget_draft, keep_draft
-from tabs.queue import submissions_table, table_rows
+from tabs.queue import build_table_rows, make_submissions_table
 from tabs.recordings_upload import RecordingsUpload
 
 _LOG = logging.getLogger("podeval.site")
@@ -65,22 +65,22 @@ class SubmitTab:
     def build(self, app: gr.Blocks, tab: gr.Tab) -> None:
         """Put the components where they are called for, and say what happens."""
         texts = self._texts
-        fetched_part("submit-head", "/submit")
-        sources = [(texts["kinds"][name], name) for name in kinds()]
+        make_fetched_part("submit-head", "/submit")
+        sources = [(texts["kinds"][name], name) for name in list_kinds()]
         kind = gr.Radio(sources, value="model", label=texts["source"], elem_id="submit-kind")
-        columns = [self._place_source(name, block) for name, block in kinds().items()]
+        columns = [self._place_source(name, block) for name, block in list_kinds().items()]
         with gr.Column(visible=False, elem_id="submit-upload") as upload:
             self._recordings.build()
         columns.append(upload)
         tracks = gr.CheckboxGroup(self._tracks(), label=texts["benchmarks"], elem_id="submit-tracks")
-        self._place_fields(SYSTEM, fields("System", SYSTEM, texts), _FOLDED)
+        self._place_fields(SYSTEM, list_fields("System", SYSTEM, texts), _FOLDED)
         answer = answer_part("submit-answer")
         with gr.Row():
             check = gr.Button(texts["check"], elem_id="submit-check")
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
-        my_table = submissions_table(texts, texts["own"], "submit-own", ("cost_column", "last_line"))
+        my_table = make_submissions_table(texts, texts["own"], "submit-own", ("cost_column", "last_line"))
         form_inputs = [kind, tracks, *self._fields]
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
@@ -96,7 +96,7 @@ class SubmitTab:
             event(self.own, None, my_table, **{**EVENT, "show_progress": "hidden"})
 
     def _tracks(self) -> list[tuple[str, str]]:
-        offered = [benchmarks.get(name) for name in benchmarks.names()]
+        offered = [benchmarks.get(name) for name in benchmarks.list_benchmarks()]
         return [
             (f"{benchmark.title}: {self._texts['tracks'].get(f'{benchmark.name}.{track.name}', (track.title,))[0]}",
              f"{benchmark.name}.{track.name}")
@@ -105,7 +105,7 @@ class SubmitTab:
         ]  # fmt: skip
 
     def _place_source(self, kind: str, block: str) -> gr.Column:
-        declared = fields(block, "source", self._texts)
+        declared = list_fields(block, "source", self._texts)
         optional = tuple(each.path.partition(".")[2] for each in declared if not each.required)
         with gr.Column(visible=kind == "model", elem_id=f"submit-{kind}") as column:
             if kind == "model":
@@ -144,7 +144,7 @@ class SubmitTab:
 
     def choose_kind(self, kind: Any) -> list[Any]:
         """The fields of the kind of source alone."""
-        return [*(gr.Column(visible=name == kind) for name in kinds()), gr.Column(visible=kind != "model")]
+        return [*(gr.Column(visible=name == kind) for name in list_kinds()), gr.Column(visible=kind != "model")]
 
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
         """What is filled in, as the document that `podeval submit` reads.
@@ -153,7 +153,7 @@ class SubmitTab:
         """
         rows = zip(self._groups, self._declared, given, strict=True)
         used = [(field, value) for group, field, value in rows if group in (SYSTEM, kind)]
-        document = as_document(str(kind), tracks if isinstance(tracks, list) else [], used)
+        document = build_document(str(kind), tracks if isinstance(tracks, list) else [], used)
         source = document["source"]
         if owner and kind != "model" and "repo" not in source and (token := self._recordings.token_of(owner)):
             source.pop("revision", None)
@@ -172,11 +172,11 @@ class SubmitTab:
         """
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
         try:
-            self._site.limit(web_request(request), CHECK_RATE, "submit check")
-            self._site.require_person(web_request(request))
+            self._site.limit(get_web_request(request), CHECK_RATE, "submit check")
+            self._site.require_person(get_web_request(request))
             draft = draft_document(repo, api=self._desk.gate.api)
             chosen = self.document(kind, tracks, given)["benchmarks"]
-            judged = verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
+            judged = give_verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
         except (PodevalError, NotSignedIn) as error:
             return [self._say(request, error), gr.skip(), gr.skip(), *[gr.skip()] * len(self._fields)]
         answer = self._answer(request, verdict=judged)
@@ -189,7 +189,7 @@ class SubmitTab:
         """What is written from a draft now, by path, and the update of each field by it."""
         now, updates = {}, []
         for group, field, value in zip(self._groups, self._declared, given, strict=True):
-            drafted = value_at(draft, field) if group in (SYSTEM, "model") else None
+            drafted = get_value(draft, field) if group in (SYSTEM, "model") else None
             was = written.get(field.path) if group in (SYSTEM, "model") else None
             if drafted is None and was is None:
                 updates.append(gr.skip())
@@ -212,8 +212,8 @@ class SubmitTab:
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> str:
         """What the gate says; nothing is queued."""
         try:
-            self._site.limit(web_request(request), CHECK_RATE, "submit check")
-            who = submitter(self._site.require_person(web_request(request)))
+            self._site.limit(get_web_request(request), CHECK_RATE, "submit check")
+            who = get_submitter(self._site.require_person(get_web_request(request)))
             document = self.document(kind, tracks, given, who.name)
             return self._answer(request, **check_document(self._desk, document, who, self._folder_beside(document)))
         except (PodevalError, NotSignedIn) as error:
@@ -222,8 +222,8 @@ class SubmitTab:
     def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> tuple[str, Any]:
         """Hand in; the answer comes when it is on the disk, and says where it is shown."""
         try:
-            self._site.limit(web_request(request), SUBMIT_RATE, "submit")
-            who = submitter(self._site.require_person(web_request(request)))
+            self._site.limit(get_web_request(request), SUBMIT_RATE, "submit")
+            who = get_submitter(self._site.require_person(get_web_request(request)))
             document = self.document(kind, tracks, given, who.name)
             beside = self._folder_beside(document)
             if beside is not None:
@@ -231,7 +231,7 @@ class SubmitTab:
                 self._desk.check(read(document), who, document_folder=beside)
             row = self._desk.submit(read(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
-            return self._answer(request, refusals=refusals(error)), gr.skip()
+            return self._answer(request, refusals=list_refused_rules(error)), gr.skip()
         except (PodevalError, NotSignedIn) as error:
             return self._say(request, error), gr.skip()
         return self._answer(request, row=row), self.own(request)
@@ -243,16 +243,18 @@ class SubmitTab:
     def own(self, request: gr.Request) -> Any:
         """The submissions of who asks."""
         try:
-            self._site.limit(web_request(request), OWN_RATE, "own submissions")
-            person = self._site.person(web_request(request))
-            rows = self._desk.queue.all(owner=submitter(person).name) if person else []
+            self._site.limit(get_web_request(request), OWN_RATE, "own submissions")
+            person = self._site.person(get_web_request(request))
+            rows = self._desk.queue.all(owner=get_submitter(person).name) if person else []
         except PodevalError:
             return gr.skip()
         database = self._desk.queue.database
         ledger, log = Ledger(database, 0.0), SubmissionLog(database)
         rows = rows[:MOST_OWN]
         extra = [(f"{sum_cost(ledger.of(row.id))['spent']:.2f} USD", describe_last(log.lines(row.id))) for row in rows]
-        cells = table_rows(public_rows(self._desk.queue, rows), self._site.texts[self._language], self._language)
+        cells = build_table_rows(
+            list_public_rows(self._desk.queue, rows), self._site.texts[self._language], self._language
+        )
         return [[*line, *more] for line, more in zip(cells, extra, strict=True)]
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
@@ -271,7 +273,7 @@ class SubmitTab:
             "passed": True,
             "verdict": None,
         }
-        return self._site.render_text(web_request(request), "submit_answer.html", names=names, **(empty | told))
+        return self._site.render_text(get_web_request(request), "submit_answer.html", names=names, **(empty | told))
 
     def _say(self, request: gr.Request, error: Exception) -> str:
         """Why nothing was done, in the language of the tab."""
@@ -295,6 +297,6 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
         tab: in which the components stand.
     """
     if site.services.desk is None:
-        fetched_part("submit-head", "/submit")
+        make_fetched_part("submit-head", "/submit")
         return
     SubmitTab(site, site.services.desk, language).build(app, tab)

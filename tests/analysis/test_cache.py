@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podeval.analysis import cache as module
-from podeval.analysis.cache import Cache, default_cache
+from podeval.analysis.cache import Cache, open_default_cache
 from podeval.errors import BadInput
 
 KEY = Cache.key("content", "fact", model={"id": "m"}, language="en")
@@ -148,4 +148,4 @@ def test_reading_is_use(cache: Cache) -> None:
 def test_a_size_that_is_no_number_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODEVAL_CACHE_GB", "plenty")
     with pytest.raises(BadInput, match="PODEVAL_CACHE_GB must be a number of gigabytes, such as 20, not 'plenty'"):
-        default_cache.__wrapped__()
+        open_default_cache.__wrapped__()

@@ -11,7 +11,7 @@ import pytest
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
 from podeval.analysis.speaker_voices import JoinedClips
-from podeval.audio.windows import Span, windows_over
+from podeval.audio.windows import Span, place_windows
 from podeval.metrics import catalogue
 from podeval.models import registry
 from podeval.models.interfaces import Samples
@@ -51,7 +51,7 @@ def test_clips_of_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(registry, "load", lambda job, profile: Encoder())
 
     def embed(recording: Recording) -> None:
-        clips = windows_over([Span(0.0, recording.duration)], 3.0, 2.0)
+        clips = place_windows([Span(0.0, recording.duration)], 3.0, 2.0)
         assert recording.embeddings(clips).shape == (len(clips), 2)
 
     assert needed(10, tmp_path, embed) - needed(1, tmp_path, embed) < ROOM

@@ -20,7 +20,7 @@ from podeval.analysis.playback import (
     match_gains,
     measure_level,
 )
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, PodevalError
 
 
@@ -146,7 +146,7 @@ def test_a_copy_is_made_once_also_when_many_ask_at_once(
 
 def test_a_recording_that_was_exchanged_is_not_kept_under_the_old_ones_hash(kept: Playback, tmp_path: Path) -> None:
     file = tone(tmp_path / "a.wav", 16_000)
-    first, second = (Stretch(file, start, start + 1.0, content_hash(file)) for start in (0.0, 1.0))
+    first, second = (Stretch(file, start, start + 1.0, hash_file(file)) for start in (0.0, 1.0))
     begun = kept.copy(first).read_bytes()
     tone(file, 16_000, height=0.1)
     with pytest.raises(Changed, match="another recording"):

@@ -84,9 +84,9 @@ def test_another_model_or_parameter_is_another_fact(
     Recording.open(file, cache=cache).transcript()
     Recording.open(file, cache=cache).transcript("zh")
     assert models.asked == {"transcribe None": 1, "transcribe zh": 1}
-    card = registry.card("transcriber", "embedded")
+    card = registry.get_card("transcriber", "embedded")
     other = dataclasses.replace(card, options={**card.options, "beam_size": 5})
-    monkeypatch.setattr(registry, "card", lambda job, profile: other)
+    monkeypatch.setattr(registry, "get_card", lambda job, profile: other)
     Recording.open(file, cache=cache).transcript()
     assert models.asked["transcribe None"] == 2
 
@@ -278,7 +278,7 @@ def test_a_long_file_is_decoded_mixed_and_metered_in_bounded_memory(tmp_path: Pa
         import resource
         from podeval.audio import decode, resample, sample_buffer
         small = 8 * 2**20
-        for function in (resample.mono, resample.resample, sample_buffer.SampleBuffer.__init__):
+        for function in (resample.mix_to_mono, resample.resample, sample_buffer.SampleBuffer.__init__):
             function.__kwdefaults__["memory_bytes"] = small
         decode.DEFAULT_LIMITS.__dict__["memory_bytes"] = small
         from podeval.analysis import Recording

@@ -55,7 +55,7 @@ def test_a_reference_without_enough_speech_says_whose_it_is(voice: Any) -> None:
 @pytest.mark.models
 def test_silence_after_a_voice_does_not_move_what_it_sounds_like(shared_data: Path, tmp_path: Path) -> None:
     for job in ("voice_activity", "speaker_encoder"):
-        if reason := registry.card(job, "embedded").missing():
+        if reason := registry.get_card(job, "embedded").missing():
             pytest.skip(reason)
     speech = Recording.open(shared_data / "samples/sense_and_sensibility_01_austen_64kb-0870.wav").mono()
     silence = np.random.default_rng(0).normal(0, 1e-5, 12 * RATE).astype(np.float32)

@@ -126,8 +126,8 @@ def test_what_is_derived_from_a_stem_is_kept_on_disk_apart_from_the_mix_s(
     assert first.speech_track().content == again.speech_track().content != first.content
     assert models.asked == {"music": 1, "separate": 2, "speech": 2}
     other = type("Card", (), {"identity": {"id": "another separator"}, "rate": SEPARATED})
-    card = registry.card
-    monkeypatch.setattr(registry, "card", lambda job, profile: other if job == "separator" else card(job, profile))
+    card = registry.get_card
+    monkeypatch.setattr(registry, "get_card", lambda job, profile: other if job == "separator" else card(job, profile))
     assert recording(10).speech_track().content != again.speech_track().content
 
 
@@ -165,7 +165,7 @@ def test_a_rate_below_the_detector_s_is_refused_in_the_usual_sentence_or_allowed
 @pytest.mark.models
 def test_speech_under_real_music_becomes_its_stem_and_clean_speech_stays(shared_data: Path, tmp_path: Path) -> None:
     for job in ("music_detector", "separator", "voice_activity"):
-        if reason := registry.card(job, "embedded").missing():
+        if reason := registry.get_card(job, "embedded").missing():
             pytest.skip(reason)
     cache = Cache(tmp_path)
     mix = Recording.open(shared_data / "samples/speech_music_mix_0dB.flac", cache=cache)

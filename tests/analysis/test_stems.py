@@ -54,7 +54,7 @@ def test_a_recording_is_separated_once_and_only_when_asked(separator: HalfAndHal
 
 @pytest.fixture
 def installed() -> None:
-    if reason := registry.card("separator", "embedded").missing():
+    if reason := registry.get_card("separator", "embedded").missing():
         pytest.skip(reason)
 
 

@@ -122,7 +122,7 @@ def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path
         assert sum("a new version of a system is a system of its own" in sentence for sentence in done.left_out) == 2
         with database.reading() as session:
             states = {(row.system, row.item): row.active for row in session.scalars(select(ArenaOutput))}
-            noted = [row.subject for row in operator_settings.trail(session)]
+            noted = [row.subject for row in operator_settings.read_trail(session)]
         changed = [key for key, active in states.items() if not active]
         assert {system for system, _ in changed} == {"high"}
         assert sorted(noted) == sorted(f"{system} on {item}" for system, item in changed)
@@ -149,7 +149,7 @@ def test_another_sound_in_the_place_of_what_was_taken_in_is_never_played(runs: P
                 fresh.file(name)
         with database.reading() as session:
             retired = [row.system for row in session.scalars(select(ArenaOutput)) if not (row.active or row.audio)]
-            (newest, *_) = operator_settings.trail(session)
+            (newest, *_) = operator_settings.read_trail(session)
         assert retired
         assert (newest.action, newest.made_by) == ("output retired", "rules")
         assert arena.status().votes == 0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podeval.arena.pairing import PairingPool, next_meeting, pair, pick_dimension
+from podeval.arena.pairing import PairingPool, choose_next_meeting, pair, pick_dimension
 
 SYSTEMS = [f"s{number}" for number in range(8)]
 RATINGS = {system: 100.0 * number for number, system in enumerate(SYSTEMS)}
@@ -20,7 +20,7 @@ def field(systems: list[str] = SYSTEMS, items: int = 3) -> PairingPool:
 @given(st.integers(0, 2**53), st.sampled_from(["closest", "mtalk"]))
 def test_a_voter_meets_each_pair_once_on_each_item_and_then_nothing(seed: int, rule: str) -> None:
     there, judged = field(SYSTEMS[:4], 2), set()
-    while (meeting := next_meeting(there, RATINGS, {}, judged, seed=seed + len(judged), rule=rule)) is not None:
+    while (meeting := choose_next_meeting(there, RATINGS, {}, judged, seed=seed + len(judged), rule=rule)) is not None:
         assert meeting.a != meeting.b
         assert (meeting.pair, meeting.item) not in judged
         judged.add((meeting.pair, meeting.item))
@@ -28,20 +28,20 @@ def test_a_voter_meets_each_pair_once_on_each_item_and_then_nothing(seed: int, r
 
 
 def test_the_seed_decides_everything() -> None:
-    one, two = (next_meeting(field(), RATINGS, SETTLED, set(), seed=11) for _ in range(2))
+    one, two = (choose_next_meeting(field(), RATINGS, SETTLED, set(), seed=11) for _ in range(2))
     assert one == two
-    assert len({next_meeting(field(), RATINGS, SETTLED, set(), seed=seed) for seed in range(30)}) > 10
+    assert len({choose_next_meeting(field(), RATINGS, SETTLED, set(), seed=seed) for seed in range(30)}) > 10
 
 
 def test_the_closest_third_meets_and_of_it_the_least_compared() -> None:
     """28 pairs: 7 lie 100 apart, 6 lie 200; the closest third are 9, and all that are as close as the ninth: 13."""
     fewer = SETTLED | {(("s3", "s5"), "old"): 30}
-    met = {next_meeting(field(), RATINGS, fewer, set(), seed=seed).pair for seed in range(40)}
+    met = {choose_next_meeting(field(), RATINGS, fewer, set(), seed=seed).pair for seed in range(40)}
     assert met == {("s3", "s5")}
     far = SETTLED | {(("s0", "s7"), "old"): 30}
     gaps = {
         abs(RATINGS[a] - RATINGS[b])
-        for a, b in (next_meeting(field(), RATINGS, far, set(), seed=s).pair for s in range(80))
+        for a, b in (choose_next_meeting(field(), RATINGS, far, set(), seed=s).pair for s in range(80))
     }
     assert gaps == {100.0, 200.0}
 
@@ -49,14 +49,14 @@ def test_the_closest_third_meets_and_of_it_the_least_compared() -> None:
 def test_mtalk_takes_one_of_the_three_closest_pairs() -> None:
     ratings = {"s0": 0.0, "s1": 10.0, "s2": 30.0, "s3": 70.0, "s4": 150.0}
     there = field(list(ratings))
-    met = Counter(next_meeting(there, ratings, {}, set(), seed=seed, rule="mtalk").pair for seed in range(300))
+    met = Counter(choose_next_meeting(there, ratings, {}, set(), seed=seed, rule="mtalk").pair for seed in range(300))
     assert set(met) == {("s0", "s1"), ("s1", "s2"), ("s0", "s2")}
     assert min(met.values()) > 60
 
 
 def test_a_system_without_a_rating_meets_strong_and_weak_and_is_in_half_of_the_battles() -> None:
     there = field([*SYSTEMS, "new"])
-    met = [next_meeting(there, RATINGS, SETTLED, set(), seed=seed).pair for seed in range(300)]
+    met = [choose_next_meeting(there, RATINGS, SETTLED, set(), seed=seed).pair for seed in range(300)]
     with_new = [one for one in met if "new" in one]
     assert 110 < len(with_new) < 190
     assert {other for one in with_new for other in one} == {*SYSTEMS, "new"}
@@ -66,21 +66,21 @@ def test_nobody_settled_is_all_against_all() -> None:
     battles: Counter = Counter()
     there = field(SYSTEMS[:5], 2)
     for seed in range(100):
-        meeting = next_meeting(there, {}, battles, set(), seed=seed)
+        meeting = choose_next_meeting(there, {}, battles, set(), seed=seed)
         battles[meeting.pair, meeting.item] += 1
     assert set(battles.values()) == {5}, "20 pairs and items, 100 battles"
 
 
 def test_systems_without_a_common_item_do_not_meet() -> None:
     there = PairingPool({"i0": {"a", "b"}, "i1": {"b", "c"}})
-    pairs = {next_meeting(there, {}, {}, set(), seed=seed).pair for seed in range(30)}
+    pairs = {choose_next_meeting(there, {}, {}, set(), seed=seed).pair for seed in range(30)}
     assert pairs == {("a", "b"), ("b", "c")}
-    assert next_meeting(PairingPool({"i0": {"a"}}), {}, {}, set(), seed=0) is None
+    assert choose_next_meeting(PairingPool({"i0": {"a"}}), {}, {}, set(), seed=0) is None
 
 
 def test_sides_are_even() -> None:
-    first = sum(next_meeting(field(), RATINGS, {}, set(), seed=seed).a < "s4" for seed in range(400))
-    meetings = [next_meeting(field(), RATINGS, {}, set(), seed=seed) for seed in range(400)]
+    first = sum(choose_next_meeting(field(), RATINGS, {}, set(), seed=seed).a < "s4" for seed in range(400))
+    meetings = [choose_next_meeting(field(), RATINGS, {}, set(), seed=seed) for seed in range(400)]
     assert 160 < sum((one.a, one.b) == one.pair for one in meetings) < 240
     assert 0 < first < 400
 
@@ -103,5 +103,5 @@ def test_a_hundred_systems_are_paired_at_once(rule: str) -> None:
     ratings = {system: float(number) for number, system in enumerate(systems)}
     began = time.process_time()
     for seed in range(5):
-        assert next_meeting(there, ratings, {}, set(), seed=seed, rule=rule)
+        assert choose_next_meeting(there, ratings, {}, set(), seed=seed, rule=rule)
     assert (time.process_time() - began) / 5 < 0.2

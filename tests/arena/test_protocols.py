@@ -11,7 +11,7 @@ from podeval.arena import ArenaRefused
 from podeval.arena.heard_ratings import rate_by_heard
 from podeval.arena.import_votes import take_in
 from podeval.arena.ranking import Rankings
-from podeval.arena.vote_records import read_record, to_line, vote_records
+from podeval.arena.vote_records import read_record, read_vote_records, to_line
 from podeval.arena.voter_stats import Personals
 from podeval.store.database import Database
 from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Vote
@@ -150,7 +150,7 @@ def test_what_was_heard_outlives_a_log_and_records_of_before_say_it_by_their_sha
     small.clock.on(60)
     small.vote("alice", battle=whole)
     with small.database.reading() as session:
-        lines = [json.loads(to_line(record)) for record in vote_records(session)]
+        lines = [json.loads(to_line(record)) for record in read_vote_records(session)]
     assert [line["schema"] for line in lines] == [2, 2]
     new = ("protocol", "preference", "heard_seconds_a", "heard_seconds_b")
     old = [{k: v for k, v in line.items() if k not in new} | {"schema": 1} for line in lines]

@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ET
 
-from podeval.arena.rating_plots import WIDTH, Dot, ladder
+from podeval.arena.rating_plots import WIDTH, Dot, draw_ladder
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -10,7 +10,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_dots_stand_where_the_axis_says_and_intervals_around_them() -> None:
     anchor = Dot("anchor", 900, 880, 920, "2–3", "control")
     dots = [Dot("best", 1100, 1050, 1150, "1"), Dot("mean", 1000, None, None, "2–3"), anchor]
-    picture = ET.fromstring(ladder(dots, "Ratings"))
+    picture = ET.fromstring(draw_ladder(dots, "Ratings"))
     marks = {float(t.text or ""): float(t.attrib["x"]) for t in picture.findall(f"{SVG}g[@class='axis']/{SVG}text")}
     (low, low_x), (high, high_x) = min(marks.items()), max(marks.items())
     assert low <= 880
@@ -31,7 +31,7 @@ def test_dots_stand_where_the_axis_says_and_intervals_around_them() -> None:
 
 def test_a_name_is_text_whatever_it_says() -> None:
     hostile = "<script>alert(1)</script>\"'&"
-    picture = ET.fromstring(ladder([Dot(hostile, 1000, None, None, "1")], hostile))
+    picture = ET.fromstring(draw_ladder([Dot(hostile, 1000, None, None, "1")], hostile))
     assert next(picture.iter(f"{SVG}title")).text == hostile
     assert not list(picture.iter(f"{SVG}script"))
     assert hostile in "".join(picture.itertext())
@@ -39,4 +39,4 @@ def test_a_name_is_text_whatever_it_says() -> None:
 
 def test_one_system_and_none_have_a_picture_too() -> None:
     for dots in ([], [Dot("only", 1000, None, None, "1")], [Dot("wide", 1000, -1e6, 1e6, "1")]):
-        ET.fromstring(ladder(dots, "Ratings"))
+        ET.fromstring(draw_ladder(dots, "Ratings"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.arena.ratings import POOLED, standings, standings_by_dimension
+from podeval.arena.ratings import POOLED, compute_standings, compute_standings_by_dimension
 from podeval.errors import BadInput
 from podeval.stats.battles import Battles
 
@@ -15,7 +15,7 @@ BATTLES = Battles.of(
 
 
 def test_each_dimension_is_rated_by_its_own_votes() -> None:
-    found = standings_by_dimension(BATTLES, ["sound", "sound", "sound", "sense", "sense", "sense"] * 4)
+    found = compute_standings_by_dimension(BATTLES, ["sound", "sound", "sound", "sense", "sense", "sense"] * 4)
     assert set(found) == {POOLED, "sound", "sense"}
     assert {rating.system for rating in found["sound"].ratings.systems} == {"x", "y"}
     assert found["sound"].tally.systems == ("x", "y")
@@ -24,7 +24,7 @@ def test_each_dimension_is_rated_by_its_own_votes() -> None:
 
 
 def test_neighbours_that_are_not_separated_come_with_the_votes_that_would() -> None:
-    found = standings(BATTLES)
+    found = compute_standings(BATTLES)
     for pair in found.undecided:
         assert pair.votes is None or pair.votes > 0
     assert found.coverage == 1.0
@@ -32,13 +32,13 @@ def test_neighbours_that_are_not_separated_come_with_the_votes_that_would() -> N
 
 
 def test_systems_that_never_met_others_are_an_island() -> None:
-    found = standings(Battles.of(["x", "p"], ["y", "q"], ["a", "a"]))
+    found = compute_standings(Battles.of(["x", "p"], ["y", "q"], ["a", "a"]))
     assert found.islands == [["p", "q"], ["x", "y"]]
     assert found.coverage == pytest.approx(2 / 6)
 
 
 def test_every_battle_needs_its_dimension() -> None:
     with pytest.raises(BadInput, match="one for each"):
-        standings_by_dimension(BATTLES, ["sound"])
+        compute_standings_by_dimension(BATTLES, ["sound"])
     with pytest.raises(BadInput, match="cannot be called"):
-        standings_by_dimension(BATTLES, [POOLED] * 24)
+        compute_standings_by_dimension(BATTLES, [POOLED] * 24)

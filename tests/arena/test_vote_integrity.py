@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from podeval.arena.vote_integrity import COLUMNS, RULES, IntegrityLimits, alarms, judge
+from podeval.arena.vote_integrity import COLUMNS, RULES, IntegrityLimits, judge, list_alarms
 
 
 @pytest.fixture(scope="module")
@@ -159,15 +159,15 @@ def test_the_public_ranking_stands_with_one_bad_vote_in_ten(study: Any, kind: st
 
 def test_an_excluded_share_above_the_limit_is_an_alarm() -> None:
     table = votes(100)
-    assert alarms(table, {f"v{n}" for n in range(20)}) == []
-    (said,) = alarms(table, {f"v{n}" for n in range(21)})
+    assert list_alarms(table, {f"v{n}" for n in range(20)}) == []
+    (said,) = list_alarms(table, {f"v{n}" for n in range(21)})
     assert "21 of 100 (21 %) of all votes" in said
     newest = {f"v{n}" for n in range(88, 100)}
-    assert "the votes of the last day" in alarms(table, newest)[0]
-    assert alarms(table.head(10), {f"v{n}" for n in range(10)}) == [], "ten votes are too few to tell"
-    assert alarms(table, newest, IntegrityLimits(alarm_share=0.9)) == []
+    assert "the votes of the last day" in list_alarms(table, newest)[0]
+    assert list_alarms(table.head(10), {f"v{n}" for n in range(10)}) == [], "ten votes are too few to tell"
+    assert list_alarms(table, newest, IntegrityLimits(alarm_share=0.9)) == []
 
 
 def test_repeated_battles_are_evidence_and_do_not_count_for_the_alarm() -> None:
     table = votes(40, counts=[False] * 30 + [True] * 10)
-    assert alarms(table, set(table["vote"])) == []
+    assert list_alarms(table, set(table["vote"])) == []

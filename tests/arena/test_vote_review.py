@@ -92,7 +92,7 @@ def test_too_many_exclusions_raise_an_alarm(small_arena: Make) -> None:
 @ON_SQLITE
 def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
     """Someone who takes the control again and again, and contradicts what he said before."""
-    from podeval.arena.vote_review import evidence
+    from podeval.arena.vote_review import read_evidence
     from podeval.store.tables import ArenaSystem
 
     small = small_arena(systems=6, items=4, gold_share=0.0, most_an_hour=1000)
@@ -110,7 +110,7 @@ def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
             small.vote("odd", "ab"[others % 2], battle=battle)
             others += 1
     with small.database.reading() as session:
-        table = evidence(session, small.arena.settings)
+        table = read_evidence(session, small.arena.settings)
     assert set(table.loc[table["gold"] == 0, "vote"]) == set(known)
     assert table["gold"].isna().sum() == others
     small.arena.sweep()

@@ -12,7 +12,7 @@ import soundfile
 from numpy.typing import NDArray
 from scipy.signal import correlate
 
-from podeval.audio.decode import DecodeLimits, content_hash, decode
+from podeval.audio.decode import DecodeLimits, decode, hash_file
 from podeval.errors import BadAudio, PodevalError
 
 Samples = NDArray[np.float32]
@@ -299,10 +299,10 @@ def test_a_full_disk_is_told_apart_from_bad_audio(tmp_path: Path, monkeypatch: p
 
 def test_content_hash_is_the_sha256_of_the_bytes(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc" * 100_000)
-    assert content_hash(tmp_path / "a") == hashlib.sha256(b"abc" * 100_000).hexdigest()
+    assert hash_file(tmp_path / "a") == hashlib.sha256(b"abc" * 100_000).hexdigest()
 
 
-@pytest.mark.parametrize("reader", [decode, content_hash])
+@pytest.mark.parametrize("reader", [decode, hash_file])
 def test_a_missing_file_is_refused_by_name(tmp_path: Path, reader: Callable[[Path], object]) -> None:
     with pytest.raises(BadAudio, match=r"gone\.wav' does not exist"):
         reader(tmp_path / "gone.wav")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.excerpts import cut, minutes, pcm16_wav, separator, summary
-from podeval.audio.resample import mono, resample
+from podeval.audio.excerpts import cut, encode_pcm16_wav, join_minutes, locate_minutes, make_separator
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput, CannotScore
 
 RATE = 8_000
@@ -26,7 +26,7 @@ def noise(frames: int, channels: int = 1) -> Samples:
 
 def test_the_summary_is_first_middle_and_last_minute_with_tones_between() -> None:
     samples = noise(200 * RATE, 2)
-    made = summary(samples, RATE)
+    made = join_minutes(samples, RATE)
     assert made.shape == (3 * MINUTE + 2 * TONE, 2)
     assert made.dtype == np.float32
     first, rest = made[:MINUTE], made[MINUTE:]
@@ -39,19 +39,19 @@ def test_the_summary_is_first_middle_and_last_minute_with_tones_between() -> Non
         np.testing.assert_allclose(excerpt[plain:], samples[start + plain : start + MINUTE] * gains, atol=1e-7)
     np.testing.assert_array_equal(last, samples[-MINUTE:])
     for heard in (tone, second):
-        np.testing.assert_array_equal(heard, np.stack([separator(RATE)] * 2, axis=1))
+        np.testing.assert_array_equal(heard, np.stack([make_separator(RATE)] * 2, axis=1))
 
 
 def test_the_recording_is_left_as_it_is() -> None:
     samples = noise(181 * RATE)
     before = samples.copy()
-    summary(samples, RATE)
+    join_minutes(samples, RATE)
     np.testing.assert_array_equal(samples, before)
 
 
 @pytest.mark.parametrize("rate", [8_000, 16_000, 22_050, 44_100, 48_000])
 def test_the_separator_is_a_kilohertz_ten_decibels_below_full_scale(rate: int) -> None:
-    tone = separator(rate)
+    tone = make_separator(rate)
     assert len(tone) == round(0.3 * rate)
     assert 20 * np.log10(np.sqrt(np.mean(tone**2))) == pytest.approx(-13.01, abs=0.02)
     assert np.argmax(np.abs(np.fft.rfft(tone))) == 300  # of 1/0.3 Hz each
@@ -60,13 +60,13 @@ def test_the_separator_is_a_kilohertz_ten_decibels_below_full_scale(rate: int) -
 
 @pytest.mark.parametrize(("seconds", "starts"), [(179.999, None), (180, (0, 60.0, 120)), (245.3, (0, 92.65, 185.3))])
 def test_the_middle_minute_lies_in_the_middle(seconds: float, starts: tuple[float, ...] | None) -> None:
-    found = minutes(round(seconds * RATE), RATE)
+    found = locate_minutes(round(seconds * RATE), RATE)
     assert found == (starts and tuple(round(start * RATE) for start in starts))
 
 
 def test_below_three_minutes_the_summary_is_the_recording() -> None:
     samples = noise(3 * MINUTE - 1, 2)
-    np.testing.assert_array_equal(summary(samples, RATE), samples)
+    np.testing.assert_array_equal(join_minutes(samples, RATE), samples)
 
 
 def test_only_the_excerpts_are_read() -> None:
@@ -79,7 +79,7 @@ def test_only_the_excerpts_are_read() -> None:
             return np.asarray(found)
 
     watched = np.broadcast_to(np.float32(0.5), (3 * 3600 * RATE, 1)).view(Watched)
-    assert len(summary(watched, RATE)) == 3 * MINUTE + 2 * TONE
+    assert len(join_minutes(watched, RATE)) == 3 * MINUTE + 2 * TONE
     assert Watched.read == 3 * MINUTE
     cut(watched, RATE, 9_000.0, 9_020.0)
     assert Watched.read < 3 * MINUTE + 21 * RATE
@@ -94,7 +94,7 @@ def test_a_clip_of_16_khz_is_a_slice() -> None:
 @pytest.mark.parametrize(("start", "end"), [(0.0, 1.5), (2.345, 3.89), (4.2, 9.0)])
 def test_a_clip_equals_that_stretch_of_the_whole_resampled(rate: int, start: float, end: float) -> None:
     samples = noise(5 * rate, 2)
-    whole = resample(mono(samples), rate, 16_000)
+    whole = resample(mix_to_mono(samples), rate, 16_000)
     clip = cut(samples, rate, start, end)
     assert len(clip) == round(min(end, 5) * 16_000) - round(start * 16_000)
     np.testing.assert_allclose(clip, whole[round(start * 16_000) : round(end * 16_000)], atol=2e-6)
@@ -108,14 +108,14 @@ def test_a_clip_that_is_not_in_the_recording_is_refused(start: float, end: float
 
 def test_a_written_wav_holds_the_same_16_bits() -> None:
     samples = noise(1000, 2)
-    found, rate = soundfile.read(io.BytesIO(pcm16_wav(samples, RATE)), dtype="int16")
+    found, rate = soundfile.read(io.BytesIO(encode_pcm16_wav(samples, RATE)), dtype="int16")
     assert rate == RATE
     np.testing.assert_array_equal(found, samples * 2**15)
     beyond = np.array([1.5, 1.0, -1.5, 0.6 / 2**15, -0.6 / 2**15, 0.4 / 2**15], np.float32)
-    found, _ = soundfile.read(io.BytesIO(pcm16_wav(beyond, RATE)), dtype="int16")
+    found, _ = soundfile.read(io.BytesIO(encode_pcm16_wav(beyond, RATE)), dtype="int16")
     assert found.tolist() == [32767, 32767, -32768, 1, -1, 0]
     with pytest.raises(CannotScore, match="samples that are not numbers"):
-        pcm16_wav(np.array([np.nan], np.float32), RATE)
+        encode_pcm16_wav(np.array([np.nan], np.float32), RATE)
 
 
 def test_the_summary_is_that_of_podeval_s_tool() -> None:
@@ -133,7 +133,7 @@ def test_the_summary_is_that_of_podeval_s_tool() -> None:
     start = (len(audio) - 60_000) // 2
     parts = [audio[:60_000].fade_out(2000), tone, audio[start : start + 60_000].fade_out(2000), tone, audio[-60_000:]]
     expected = np.concatenate([part.get_array_of_samples() for part in parts]).astype(np.int64)
-    found, _ = soundfile.read(io.BytesIO(pcm16_wav(summary(samples, rate), rate)), dtype="int16")
+    found, _ = soundfile.read(io.BytesIO(encode_pcm16_wav(join_minutes(samples, rate), rate)), dtype="int16")
     assert len(found) == len(expected)
     difference = np.abs(found - expected)
     first, middle, last = slice(0, 60 * rate), slice(60 * rate + 4_800, 120 * rate + 4_800), slice(-60 * rate, None)

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from podeval.audio.loudness import (
     Loudness,
-    channel_weights,
-    integrated_score,
+    get_channel_weights,
     measure,
     measure_podeval,
-    range_score,
-    true_peak_score,
+    score_integrated_loudness,
+    score_loudness_range,
+    score_true_peak,
 )
 from podeval.errors import BadInput, CannotScore
 
@@ -394,10 +394,10 @@ def test_layout_and_samples_must_agree() -> None:
 
 
 def test_layouts_decide_the_weights() -> None:
-    assert channel_weights(3).tolist() == [1, 1, 1]
-    assert channel_weights(3, "2.1").tolist() == [1, 1, 0]
-    assert channel_weights(4, "4 channels").tolist() == [1, 1, 1.41, 1.41]
-    assert channel_weights(5, "5.0(side)").tolist() == [1, 1, 1, 1.41, 1.41]
+    assert get_channel_weights(3).tolist() == [1, 1, 1]
+    assert get_channel_weights(3, "2.1").tolist() == [1, 1, 0]
+    assert get_channel_weights(4, "4 channels").tolist() == [1, 1, 1.41, 1.41]
+    assert get_channel_weights(5, "5.0(side)").tolist() == [1, 1, 1, 1.41, 1.41]
 
 
 @pytest.mark.parametrize(
@@ -412,17 +412,17 @@ def test_layouts_decide_the_weights() -> None:
     ],
 )
 def test_integrated_score(lufs: float, paper: float, podeval: float) -> None:
-    assert integrated_score(lufs) == pytest.approx(paper, abs=1e-4)
-    assert integrated_score(lufs, "podeval") == pytest.approx(podeval, abs=1e-4)
+    assert score_integrated_loudness(lufs) == pytest.approx(paper, abs=1e-4)
+    assert score_integrated_loudness(lufs, "podeval") == pytest.approx(podeval, abs=1e-4)
 
 
 @pytest.mark.parametrize(("dbtp", "score"), [(-20.0, 1.0), (-1.0, 1.0), (0.0, 0.01), (1.0, 0.0001)])
 def test_true_peak_score(dbtp: float, score: float) -> None:
-    assert true_peak_score(dbtp) == pytest.approx(score, rel=1e-3)
+    assert score_true_peak(dbtp) == pytest.approx(score, rel=1e-3)
 
 
 @pytest.mark.parametrize(
     ("lu", "score"), [(0.0, 0.01), (2.0, 0.1), (4.0, 1.0), (18.0, 1.0), (27.0, 0.1004), (36.0, 0.01007)]
 )
 def test_range_score(lu: float, score: float) -> None:
-    assert range_score(lu) == pytest.approx(score, rel=1e-3)
+    assert score_loudness_range(lu) == pytest.approx(score, rel=1e-3)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.audio.mixing import active_power, lay_under, put_in
+from podeval.audio.mixing import lay_under, measure_active_power, put_in
 from podeval.errors import BadInput, CannotScore
 
 RATE = 16_000
@@ -26,16 +26,18 @@ def test_the_ratio_is_as_stated(speech_like: Any, noise: Any, snr: float, level:
     speech = speech_like * np.float32(level)
     added = (lay_under(speech, noise, RATE, snr) - speech).astype(np.float64)
     assert len(added) == len(speech)
-    assert db(active_power(speech, RATE) / np.mean(added**2)) == pytest.approx(snr, abs=0.05)
+    assert db(measure_active_power(speech, RATE) / np.mean(added**2)) == pytest.approx(snr, abs=0.05)
 
 
 def test_pauses_do_not_count_as_speech(speech_like: Any, noise: Any) -> None:
     pause = np.zeros(4 * RATE, np.float32)
     padded = np.concatenate([pause, speech_like, pause])
-    assert db(active_power(padded, RATE) / active_power(speech_like, RATE)) == pytest.approx(0, abs=0.05)
+    assert db(measure_active_power(padded, RATE) / measure_active_power(speech_like, RATE)) == pytest.approx(
+        0, abs=0.05
+    )
     # A tone has the power of its definition.
     tone = (0.5 * np.sin(2 * np.pi * 200 * np.arange(RATE) / RATE)).astype(np.float32)
-    assert active_power(np.concatenate([pause, tone]), RATE) == pytest.approx(0.125, rel=1e-3)
+    assert measure_active_power(np.concatenate([pause, tone]), RATE) == pytest.approx(0.125, rel=1e-3)
 
 
 def test_an_event_sounds_once_where_it_is_put(speech_like: Any, noise: Any) -> None:
@@ -44,7 +46,7 @@ def test_an_event_sounds_once_where_it_is_put(speech_like: Any, noise: Any) -> N
     assert 2.0 * RATE <= heard[0] <= 2.001 * RATE
     assert 2.99 * RATE <= heard[-1] <= 3.0 * RATE
     inside = added[2 * RATE : 3 * RATE].astype(np.float64)
-    assert db(active_power(speech_like, RATE) / np.mean(inside**2)) == pytest.approx(5.0, abs=0.05)
+    assert db(measure_active_power(speech_like, RATE) / np.mean(inside**2)) == pytest.approx(5.0, abs=0.05)
 
 
 def test_an_event_is_cut_where_the_speech_ends(speech_like: Any, noise: Any) -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from podeval.audio.prosody import FRAME, RATE, measure_prosody, spread
+from podeval.audio.prosody import FRAME, RATE, compute_spread, measure_prosody
 from podeval.audio.windows import Span
 
 
@@ -15,15 +15,15 @@ def tone(low: float, high: float, seconds: float = 4.0) -> np.ndarray:
 
 def test_a_flat_voice_has_no_range_and_a_gliding_one_has_its_own() -> None:
     flat, gliding = (measure_prosody(tone(150, high)) for high in (150, 300))
-    assert spread(flat.pitch) < 0.3
+    assert compute_spread(flat.pitch) < 0.3
     assert np.nanmedian(flat.pitch) == pytest.approx(12 * np.log2(1.5), abs=0.2)
     # A cosine over an octave lies 90 % of the way from its 10th to its 90th percentile.
-    assert spread(gliding.pitch) == pytest.approx(12 * 0.95, abs=0.8)
+    assert compute_spread(gliding.pitch) == pytest.approx(12 * 0.95, abs=0.8)
 
 
 def test_level_does_not_change_pitch_and_moves_the_level() -> None:
     loud, soft = (measure_prosody(gain * tone(120, 180)) for gain in (1.0, 0.1))
-    assert spread(loud.pitch) == pytest.approx(spread(soft.pitch), abs=0.2)
+    assert compute_spread(loud.pitch) == pytest.approx(compute_spread(soft.pitch), abs=0.2)
     np.testing.assert_allclose(loud.level - soft.level, 20, atol=0.01)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soxr
 
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.errors import BadInput
 
@@ -51,19 +51,19 @@ def test_a_large_result_is_held_in_a_file_and_equal() -> None:
     np.testing.assert_array_equal(resampled, resample(NOISE, 16_000, 24_000))
     # And a recording that lies in a file can itself be resampled and mixed.
     np.testing.assert_array_equal(resample(resampled, 24_000, 8_000), resample(np.array(resampled), 24_000, 8_000))
-    assert isinstance(mono(resampled, memory_bytes=50_000), np.memmap)
+    assert isinstance(mix_to_mono(resampled, memory_bytes=50_000), np.memmap)
 
 
 def test_mono_is_the_mean_over_the_channels() -> None:
-    np.testing.assert_allclose(mono(NOISE), (NOISE[:, 0] + NOISE[:, 1]) / 2, atol=1e-6)
-    np.testing.assert_array_equal(mono(NOISE[:, :1]), NOISE[:, 0])
-    assert mono(NOISE[:, 0]).shape == (len(NOISE),)
+    np.testing.assert_allclose(mix_to_mono(NOISE), (NOISE[:, 0] + NOISE[:, 1]) / 2, atol=1e-6)
+    np.testing.assert_array_equal(mix_to_mono(NOISE[:, :1]), NOISE[:, 0])
+    assert mix_to_mono(NOISE[:, 0]).shape == (len(NOISE),)
 
 
 def test_mono_of_huge_samples_does_not_overflow_and_nan_stays() -> None:
     samples = np.array([[3e38, 3e38], [np.nan, 0.0]], dtype=np.float32)
-    assert mono(samples)[0] == np.float32(3e38)
-    assert np.isnan(mono(samples)[1])
+    assert mix_to_mono(samples)[0] == np.float32(3e38)
+    assert np.isnan(mix_to_mono(samples)[1])
 
 
 @pytest.mark.parametrize("rates", [(0, 16_000), (16_000, -1)])
@@ -76,7 +76,7 @@ def test_rates_that_are_not_positive_are_refused(rates: tuple[int, int]) -> None
 def test_arrays_of_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     samples = np.zeros(shape, np.float32)
     with pytest.raises(BadInput, match="got an array of shape"):
-        mono(samples)
+        mix_to_mono(samples)
     with pytest.raises(BadInput, match="got an array of shape"):
         resample(samples, 16_000, 8_000)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from podeval.audio.true_peak import TruePeakMeter, oversampling
+from podeval.audio.true_peak import TruePeakMeter, get_oversampling
 
 
 def everywhere(signal: np.ndarray, factor: int) -> float:
@@ -28,7 +28,7 @@ def test_leaving_out_quiet_stretches_changes_nothing(rate: int, seed: int) -> No
     meter = TruePeakMeter(rate, 2)
     for block in np.split(signal.astype(np.float32), np.sort(random.integers(0, 20_000, 9))):
         meter.push(block)
-    assert meter.finish() == pytest.approx(everywhere(signal, oversampling(rate)), rel=1e-5)
+    assert meter.finish() == pytest.approx(everywhere(signal, get_oversampling(rate)), rel=1e-5)
 
 
 def test_a_block_with_samples_that_are_not_numbers_says_so() -> None:

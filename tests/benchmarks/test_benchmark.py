@@ -7,11 +7,11 @@ import pytest
 from pydantic import ValidationError
 
 from podeval import benchmarks
-from podeval.benchmarks.benchmark import Benchmark, Item, Split, content_revision
-from podeval.datasets.items import items_of
+from podeval.benchmarks.benchmark import Benchmark, Item, Split, compute_content_revision
+from podeval.datasets.items import load_items
 from podeval.errors import BadInput, PodevalError
 
-EVERY = [benchmarks.get(name) for name in benchmarks.names()]
+EVERY = [benchmarks.get(name) for name in benchmarks.list_benchmarks()]
 each = pytest.mark.parametrize("benchmark", EVERY, ids=[benchmark.name for benchmark in EVERY])
 
 
@@ -36,7 +36,7 @@ def test_no_text_of_a_record_is_empty(benchmark: Benchmark) -> None:
 def at_hand(benchmark: Benchmark) -> list[tuple[Split, tuple[Item, ...]]]:
     """The splits that need nothing from elsewhere, with their items."""
     return [
-        (split, items_of(benchmark, split.name).items)
+        (split, load_items(benchmark, split.name).items)
         for split in benchmark.splits
         if split.file is not None or split.sample
     ]
@@ -49,7 +49,7 @@ def test_every_benchmark_can_be_tried_with_what_is_pinned_and_ships_with_podeval
     for split, items in splits:
         assert items
         assert split.revision == (
-            content_revision(split.file) if split.file else items_of(benchmark, split.name).revision
+            compute_content_revision(split.file) if split.file else load_items(benchmark, split.name).revision
         )
         assert len({item.id for item in items}) == len(items)
 

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.podbench import item
-from podeval.runs.item_inputs import inputs_of
+from podeval.runs.item_inputs import gather_inputs
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.text.podcast_request import PodcastRequest, count_facts
 from podeval.text.script_format import read_any_script
@@ -29,7 +29,7 @@ def row(speakers: int | None) -> dict[str, Any]:
 
 
 def asked(task: Item) -> PodcastRequest:
-    request = inputs_of(task, Output(item=task.id), Path(), "embedded")["request"]
+    request = gather_inputs(task, Output(item=task.id), Path(), "embedded")["request"]
     assert isinstance(request, PodcastRequest)
     return request
 

@@ -12,7 +12,7 @@ from podeval.benchmarks.spoken import read_scripts
 from podeval.construction.real_pod_drafts import convert_folder, parse_episode, parse_hard_items
 from podeval.datasets.real_pod_splits import find_joined_form
 from podeval.errors import BadInput
-from podeval.runs.asks import ask_of, prompt_of
+from podeval.runs.asks import ask_of, write_prompt
 from podeval.text.accepted_readings import AcceptedReadings
 
 REAL_POD = benchmarks.get("real_pod")
@@ -75,7 +75,7 @@ def test_seventeen_chinese_topics_have_a_script_in_two_versions() -> None:
     for item, spontaneous in zip(items, REAL_POD.items("zh_spontaneous"), strict=True):
         assert spontaneous.script == item.spontaneous != item.script
     assert len(REAL_POD.items("demo_zh")) == 6
-    assert prompt_of(items[0]).startswith("请为")
+    assert write_prompt(items[0]).startswith("请为")
 
 
 def test_an_entry_is_asked_for_the_topics_alone_as_before() -> None:

@@ -36,7 +36,7 @@ def cache(tmp_path: Path) -> Cache:
 def podeval(cache: Cache, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Podeval:
     """Run a command; whatever it is, it must not end in a traceback."""
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(recording, "default_cache", lambda: cache)
+    monkeypatch.setattr(recording, "open_default_cache", lambda: cache)
 
     def run(*arguments: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["podeval", *map(str, arguments)])

@@ -23,7 +23,7 @@ RATE = 16_000
 WORDS = "the mill stands in the shade"
 Podeval = Callable[..., Any]
 
-MEASURED = [metric for metric in catalogue.all_metrics() if metric.asks is None]
+MEASURED = [metric for metric in catalogue.load_all_metrics() if metric.asks is None]
 OF_AUDIO = [metric.name for metric in MEASURED if metric.inputs[0] == "recording"]
 OF_TEXT = [metric.name for metric in MEASURED if metric.inputs[0] in ("text", "passage")]
 OF_VOICES = [metric.name for metric in MEASURED if metric.reference == "reference_voices"]
@@ -153,7 +153,7 @@ def test_one_speaker_only(
     podeval: Podeval, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: int
 ) -> None:
     # What a stand-in hears is not kept for the other tests.
-    monkeypatch.setattr(recording, "default_cache", lambda: Cache(tmp_path / "cache"))
+    monkeypatch.setattr(recording, "open_default_cache", lambda: Cache(tmp_path / "cache"))
     turns = (SpeakerTurn("SPEAKER_01", 0.0, 6.0),)[:found]
     load = registry.load
     diarizer = SimpleNamespace(diarize=lambda samples: turns)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from podeval.analysis.cache import default_cache
+from podeval.analysis.cache import open_default_cache
 from podeval.cli import app
 from podeval.errors import BadInput
 
@@ -37,7 +37,7 @@ def test_runs_in_a_bucket_are_reported_without_their_audio(bucket: dict[str, byt
     done = CliRunner().invoke(app, ["report", "--runs", ADDRESS, "--json"])
     assert done.exit_code == 0, (done.output, done.exception)
     assert '"robot"' in done.output
-    copies = default_cache().folder.parent / "bucket-runs"
+    copies = open_default_cache().folder.parent / "bucket-runs"
     names = {path.name for path in copies.rglob("*") if path.is_file()}
     assert "summary.json" in names
     assert not names & {"a.flac", "outside.json"}

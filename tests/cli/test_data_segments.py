@@ -259,8 +259,8 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
     assert soundfile.info("clips/dialog_1_S1-S2_0.00-5.00.wav").frames == 5 * RATE
     assert found["heard"] == {
         "profile": "embedded",
-        "transcriber": registry.card("transcriber", "embedded").id,
-        "diarizer": registry.card("diarizer", "embedded").id,
+        "transcriber": registry.get_card("transcriber", "embedded").id,
+        "diarizer": registry.get_card("diarizer", "embedded").id,
         "language": "en",
         "left_out": 1,
     }
@@ -313,7 +313,7 @@ def test_a_real_conversation_is_cut_where_the_speakers_change(podeval: Podeval, 
     system = EspeakNg()
     for reason in (
         system.available(),
-        *(registry.card(job, "embedded").missing() for job in ("transcriber", "diarizer")),
+        *(registry.get_card(job, "embedded").missing() for job in ("transcriber", "diarizer")),
     ):
         if reason:
             pytest.skip(reason)

@@ -21,9 +21,9 @@ RATE = 16_000
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    analysis_cache.default_cache.cache_clear()
+    analysis_cache.open_default_cache.cache_clear()
     yield
-    analysis_cache.default_cache.cache_clear()
+    analysis_cache.open_default_cache.cache_clear()
 
 
 @pytest.fixture

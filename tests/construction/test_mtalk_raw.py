@@ -242,7 +242,7 @@ def test_unknown_kinds_are_refused(tmp_path: Path, model: Any, podeval: Any) -> 
 
 
 def test_names_are_those_of_the_datasets_taxonomy() -> None:
-    taxonomy = Taxonomy(catalogue.folder_of("mtalk_bench") / "taxonomy.json")
+    taxonomy = Taxonomy(catalogue.locate_folder("mtalk_bench") / "taxonomy.json")
     assert tuple(SCENES) == taxonomy.scenarios
     assert {name for name, kind in taxonomy.capabilities.items() if kind == "semantic"} == set(CAPABILITIES)
     assert set(ALL) == set(taxonomy.capabilities)

@@ -16,7 +16,7 @@ import datasets
 
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
-from podeval.datasets.row_rules import at_least, one_of, present, readable_audio
+from podeval.datasets.row_rules import require_at_least, require_one_of, require_present, require_readable_audio
 
 
 class Talks(Builder):
@@ -73,8 +73,10 @@ class Talks(Builder):
     @classmethod
     def rules(cls, config):
         if config == "notes":
-            return [present("text")]
-        return [present("turns"), one_of("category", ("arts", "news")), at_least("seconds", 0), readable_audio("audio")]
+            return [require_present("text")]
+        return [
+            require_present("turns"), require_one_of("category", ("arts", "news")),
+            require_at_least("seconds", 0), require_readable_audio("audio")]
 
     @classmethod
     def rows(cls, config, split, source, folder):
@@ -142,7 +144,7 @@ def talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_rows: Any) -> I
     folder = tmp_path / "dataset_builders" / "real_pod"
     write_rows(folder / "sample", [_talk(number) for number in range(1, 12)])
     (folder / "builder.py").write_text(BUILDER, encoding="utf-8")
-    monkeypatch.setattr(catalogue, "hub_source", lambda name: tmp_path / name)
+    monkeypatch.setattr(catalogue, "locate_hub_source", lambda name: tmp_path / name)
     monkeypatch.setattr(catalogue, "NAMES", ("real_pod",))
     catalogue.get.cache_clear()
     yield tmp_path

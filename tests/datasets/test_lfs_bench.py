@@ -13,7 +13,7 @@ datasets = pytest.importorskip("datasets")
 from podeval import benchmarks  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
-from podeval.datasets.items import items_of  # noqa: E402
+from podeval.datasets.items import load_items  # noqa: E402
 from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.datasets.verify import read_stored_rows, verify  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
@@ -161,7 +161,7 @@ def authors(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path
 @pytest.mark.long
 def test_the_authors_texts_are_the_items_that_are_pinned(authors: Path) -> None:
     benchmark = benchmarks.get("lfs_bench")
-    found = items_of(benchmark, "test", authors)
+    found = load_items(benchmark, "test", authors)
     assert len(found.items) == 1059
     assert found.revision == benchmark.split("test").revision
     # LFS-Bench's public files: 208 + 253 + 42 Chinese texts.

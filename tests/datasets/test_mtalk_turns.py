@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.datasets.mtalk_turns import prompt_key, split_tags
+from podeval.datasets.mtalk_turns import hash_prompt, split_tags
 
 
 @pytest.mark.parametrize(
@@ -24,5 +24,5 @@ def test_tags_are_split_off_the_words(transcript: str, words: str, tags: list[st
 
 
 def test_a_prompt_is_known_however_its_white_space_is_set() -> None:
-    assert prompt_key("Judge  both\r\n\nmodels. ") == prompt_key("Judge both models.")
-    assert prompt_key("Judge both models.") != prompt_key("Judge both model.")
+    assert hash_prompt("Judge  both\r\n\nmodels. ") == hash_prompt("Judge both models.")
+    assert hash_prompt("Judge both models.") != hash_prompt("Judge both model.")

@@ -181,7 +181,7 @@ def test_the_reference_json_has_meta_merged_into_its_rows(tmp_path: Path) -> Non
     ],
 )
 def test_dimensions_are_known_by_the_papers_and_the_readmes_names(named: str, dimension: str | None) -> None:
-    assert podbench_meta.dimension_of(named) == dimension
+    assert podbench_meta.find_dimension(named) == dimension
 
 
 def test_both_namings_have_eight_dimensions() -> None:
@@ -228,7 +228,7 @@ def test_speakers_are_what_meta_says_or_nothing(
      (8199, "8K-16K"), (16066, "8K-16K"), (16570, "16K-21K"), (21649, "16K-21K"), (30000, None), (None, None)],
 )  # fmt: skip
 def test_buckets_hold_the_shortest_and_longest_inputs_of_table_3(tokens: int | None, bucket: str | None) -> None:
-    assert podbench_meta.bucket_of("input_buckets", tokens) == bucket
+    assert podbench_meta.find_bucket("input_buckets", tokens) == bucket
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def spell_out(text: str) -> str:
 
 def two_scripts() -> list[dict[str, Any]]:
     """The sample's."""
-    lines = (catalogue.folder_of("real_pod") / "sample/real_pod_scripts.jsonl").read_text("utf-8").splitlines()
+    lines = (catalogue.locate_folder("real_pod") / "sample/real_pod_scripts.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -238,7 +238,9 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
 )
 def test_a_script_that_breaks_a_rule_is_told_by_it(tmp_path: Path, broken: Any, rule: str, told: str) -> None:
     first, second = two_scripts()
-    topics = json.loads((catalogue.folder_of("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))["items"]
+    topics = json.loads((catalogue.locate_folder("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))[
+        "items"
+    ]
     source = damaged(tmp_path / "mine", topics=topics, scripts=[second, broken(first, second)])
     with pytest.raises(BrokenRules) as found:
         build("real_pod", tmp_path / "out", source=str(source), configs=["scripts"], cache=tmp_path / "cache")
@@ -249,7 +251,9 @@ def test_a_script_that_breaks_a_rule_is_told_by_it(tmp_path: Path, broken: Any, 
 
 def test_a_year_or_a_name_without_a_source_is_refused(tmp_path: Path) -> None:
     first, second = two_scripts()
-    topics = json.loads((catalogue.folder_of("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))["items"]
+    topics = json.loads((catalogue.locate_folder("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))[
+        "items"
+    ]
     kept = [source for source in first["sources"] if source["turn"] != 4]
     source = damaged(tmp_path / "mine", topics=topics, scripts=[first | {"sources": kept}, second])
     with pytest.raises(BrokenRules) as found:
@@ -266,7 +270,9 @@ def test_a_script_of_no_topic_is_refused(tmp_path: Path) -> None:
 
 
 def test_scripts_and_topics_of_ones_own_make_the_dataset_without_the_voices(tmp_path: Path) -> None:
-    topics = json.loads((catalogue.folder_of("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))["items"]
+    topics = json.loads((catalogue.locate_folder("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))[
+        "items"
+    ]
     source = damaged(tmp_path / "mine", topics=topics, scripts=two_scripts())
     lock = read_lock(made(tmp_path, source=str(source)))
     assert (lock["source"]["name"], lock["source"]["pinned"]) == ("own", False)
@@ -279,8 +285,12 @@ def test_scripts_and_topics_of_ones_own_make_the_dataset_without_the_voices(tmp_
 
 
 def test_every_wrong_row_is_named_by_its_rule_and_nothing_is_written(tmp_path: Path) -> None:
-    topic = json.loads((catalogue.folder_of("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))["items"][0]
-    script = json.loads((catalogue.folder_of("real_pod") / "sample/real_pod_demo.json").read_text("utf-8"))["items"][0]
+    topic = json.loads((catalogue.locate_folder("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))[
+        "items"
+    ][0]
+    script = json.loads((catalogue.locate_folder("real_pod") / "sample/real_pod_demo.json").read_text("utf-8"))[
+        "items"
+    ][0]
     source = damaged(
         tmp_path / "mine",
         topics=[
@@ -359,7 +369,7 @@ def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         transcribe=transcribe, detect_language=lambda _: "en", diarize=lambda samples: answers["turns"]
     )
     monkeypatch.setattr(registry, "load", lambda job, profile: model)
-    monkeypatch.setattr(recording, "default_cache", lambda: Cache(tmp_path / "facts"))
+    monkeypatch.setattr(recording, "open_default_cache", lambda: Cache(tmp_path / "facts"))
     return answers
 
 
@@ -393,7 +403,7 @@ def test_a_folder_of_recordings_is_texts_times_and_clips_but_no_audio(tmp_path: 
     ]
     assert [clip["time_range"] for clip in fetched["clips"]] == [{"start": 0.1, "end": 1.9}, {"start": 1.3, "end": 2.4}]
     assert fetched["clips"][0]["text"] == fetched["transcript"].removesuffix(" And")
-    assert fetched["transcriber"] == registry.card("transcriber", "embedded").id
+    assert fetched["transcriber"] == registry.get_card("transcriber", "embedded").id
     assert set(heard["languages"]) == {"en", None}
     assert not any(isinstance(column, datasets.Audio) for column in read(out, "episodes").features.values())
     assert sum(path.stat().st_size for path in out.rglob("*.parquet")) < (folder / "Arts_19.flac").stat().st_size
@@ -471,11 +481,11 @@ def test_a_missing_model_is_said_once_with_the_command_that_helps(
 @pytest.mark.models
 def test_a_real_conversation_becomes_turns_and_clips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two espeak voices; reference: the times at which the system spoke."""
-    monkeypatch.setattr(recording, "default_cache", lambda: Cache(tmp_path / "facts"))
+    monkeypatch.setattr(recording, "open_default_cache", lambda: Cache(tmp_path / "facts"))
     system = EspeakNg()
     for reason in (
         system.available(),
-        *(registry.card(job, "embedded").missing() for job in ("transcriber", "diarizer")),
+        *(registry.get_card(job, "embedded").missing() for job in ("transcriber", "diarizer")),
     ):
         if reason:
             pytest.skip(reason)

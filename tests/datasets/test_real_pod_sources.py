@@ -76,7 +76,7 @@ def test_no_system_is_shown_a_source_of_any_split(rows: list[Row]) -> None:
 
 
 def test_the_sample_has_the_sources_of_its_script(rows: list[Row]) -> None:
-    sample = catalogue.folder_of("real_pod") / "sample"
+    sample = catalogue.locate_folder("real_pod") / "sample"
     of_sample = [row for row in make_claims_rows(sample, SPLITS) if row["split"] == "demo"]
     assert of_sample == [row for row in rows if row["id"] == "demo_Health_and_Fitness_18"]
 

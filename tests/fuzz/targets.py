@@ -135,7 +135,7 @@ def document(data: bytes) -> None:
 
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
-    from podeval.hub.repo_info import RepoFacts, keys, read_card
+    from podeval.hub.repo_info import RepoFacts, collect_keys, read_card
     from podeval.submissions.gate import GateLimits, check_repo
 
     text = data.decode("utf-8", "replace")
@@ -143,7 +143,7 @@ def yaml_card(data: bytes) -> None:
     found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=head, card_text=body)
     assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in check_repo(found, "MIT", GateLimits()))
     with contextlib.suppress(ValueError, RecursionError):
-        keys(json.loads(data))
+        collect_keys(json.loads(data))
 
 
 def design(data: bytes) -> None:
@@ -206,7 +206,7 @@ def left_behind(data: bytes) -> None:
     (folder / LOG).unlink()
     for name in (MANIFEST, "config.json", "model.safetensors"):
         (folder / name).write_bytes(data)
-    for look in (lambda: read_manifest(folder), lambda: snapshot.safetensors_header(folder / "model.safetensors")):
+    for look in (lambda: read_manifest(folder), lambda: snapshot.read_safetensors_header(folder / "model.safetensors")):
         with contextlib.suppress(BadInput):
             look()
     (folder / "model.safetensors").unlink()

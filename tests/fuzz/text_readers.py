@@ -22,10 +22,10 @@ def words(text: str) -> None:
 
 def compared_words(text: str) -> None:
     """Words as they are compared with what was heard, with their numbers said; half of them in Chinese."""
-    from podeval.text.alignment import words_of
+    from podeval.text.alignment import split_words
 
-    words_of(text[: len(text) // 2])
-    words_of(text[len(text) // 2 :], "zh")
+    split_words(text[: len(text) // 2])
+    split_words(text[len(text) // 2 :], "zh")
 
 
 def english_tokens(text: str) -> None:
@@ -62,13 +62,13 @@ def whisper(text: str) -> None:
 
 def compared(text: str) -> None:
     """A text in the other forms that transcripts are compared in."""
-    from podeval.text.normalise import bracketed_share, normalise
+    from podeval.text.normalise import compute_bracketed_share, normalise
     from podeval.text.simplified_chinese import convert_to_mainland, simplify
 
     for language, normaliser in (("en", "basic"), ("en", "lfs"), ("en", "none"), ("zh", "whisper"), ("zh", "lfs")):
         with contextlib.suppress(PodevalError):
             normalise(text, language, normaliser)
-    bracketed_share(text)
+    compute_bracketed_share(text)
     convert_to_mainland(simplify(text))
 
 
@@ -124,18 +124,18 @@ def asked_strictly(text: str) -> None:
 
 def speech(text: str) -> None:
     """Lines that engines are given to say, of a text as it stands."""
-    from podeval.systems.text_cleaning import seconds_to_say, sentences, short_lines
+    from podeval.systems.text_cleaning import estimate_seconds, split_into_short_lines, split_sentences
 
-    sentences(text)
-    short_lines(text, 200)
-    seconds_to_say(text)
+    split_sentences(text)
+    split_into_short_lines(text, 200)
+    estimate_seconds(text)
 
 
 def said_plainly(text: str) -> None:
     """What of a text engines can say."""
-    from podeval.systems.text_cleaning import speakable
+    from podeval.systems.text_cleaning import make_speakable
 
-    assert "\x00" not in speakable(text)
+    assert "\x00" not in make_speakable(text)
 
 
 def judged(text: str) -> None:
@@ -150,10 +150,10 @@ def judged(text: str) -> None:
 
 def quoted(text: str) -> None:
     """What a judge quotes of it."""
-    from podeval.metrics.citations import letters, list_missing
+    from podeval.metrics.citations import keep_letters, list_missing
     from podeval.text.script import Script, Turn
 
-    letters(text)
+    keep_letters(text)
     list_missing([text[:500], text], Script((Turn("1", text),)))
 
 
@@ -169,10 +169,10 @@ def divided(text: str) -> None:
     from podeval.metrics.checklists import Requirement
     from podeval.metrics.content_density import describe_difference
     from podeval.metrics.script_quality import Item
-    from podeval.metrics.spoken_dialogue import criteria_in
+    from podeval.metrics.spoken_dialogue import parse_criteria
 
     describe_difference(text, f"x {text[::-1]}")
-    criteria_in(text)
+    parse_criteria(text)
     # Pydantic calls these with what a judge wrote.
     Requirement._kind_from_tag({"requirement": text})  # type: ignore[operator]
     # As above.
@@ -202,7 +202,7 @@ def comment(text: str) -> None:
     import pandas as pd
 
     from podeval.arena.comments import clean_comment, find_off_topic, find_repeated_comments, find_thin_comments
-    from podeval.listening.listener_pages import words as kept
+    from podeval.listening.listener_pages import clean_words as kept
 
     short, _ = clean_comment(text)
     kept(text)

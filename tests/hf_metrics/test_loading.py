@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.metrics import catalogue
 from podeval.metrics.space_files import install
 
@@ -83,5 +83,5 @@ def test_installing_again_is_harmless_and_leaves_one_copy(installed_here: dict[s
     assert install() == installed_here
     assert tuple(installed_here) == catalogue.NAMES
     for name, path in installed_here.items():
-        assert path.read_bytes() == (hub_source("hf_metrics") / name / f"{name}.py").read_bytes()
+        assert path.read_bytes() == (locate_hub_source("hf_metrics") / name / f"{name}.py").read_bytes()
         assert [folder for folder in path.parents[1].iterdir() if len(folder.name) == 64] == [path.parent]

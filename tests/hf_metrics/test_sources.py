@@ -14,11 +14,11 @@ import soundfile
 import yaml
 
 from podeval.analysis.cache import Cache
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.metrics import catalogue
 from podeval.metrics.card_facts import list_paper_values, list_values_of_metric, read_example_output
-from podeval.metrics.description import own_profile
-from podeval.metrics.space_files import THUMBNAIL, extras, sources
+from podeval.metrics.description import choose_own_profile
+from podeval.metrics.space_files import THUMBNAIL, list_sources, name_extra
 from podeval.models import registry
 from podeval.systems import registry as systems
 
@@ -40,13 +40,13 @@ def card_of(name: str) -> tuple[dict[str, Any], str]:
 
 
 def test_the_folders_are_the_metrics() -> None:
-    assert hub_source("hf_metrics") == SPACES
+    assert locate_hub_source("hf_metrics") == SPACES
     assert {folder.name for folder in SPACES.iterdir() if folder.is_dir()} == set(catalogue.NAMES)
 
 
 @pytest.mark.parametrize("name", catalogue.NAMES)
 def test_what_is_on_disk_is_what_the_declaration_makes(name: str) -> None:
-    made = sources(catalogue.get(name))
+    made = list_sources(catalogue.get(name))
     on_disk = {path.name: path.read_text(encoding="utf-8") for path in (SPACES / name).iterdir() if path.is_file()}
     assert on_disk == made, "run `python -m podeval.cli.generate_docs`"
 
@@ -77,11 +77,11 @@ def test_the_card_tells_keys_arguments_models_and_installation(name: str) -> Non
         assert f"| `{named}` |" in text, named
     for named in ("ci95", "scored", "unscored", "items", "protocol"):
         assert f"`{named}`" in text, named
-    assert f"pip install --editable '.{extras(metric)}'" in text
-    assert (f"podeval models install --profile {own_profile(metric)}" in text) == bool(metric.needs)
-    assert ('profile="reference"' in text) == (own_profile(metric) == "reference")
+    assert f"pip install --editable '.{name_extra(metric)}'" in text
+    assert (f"podeval models install --profile {choose_own_profile(metric)}" in text) == bool(metric.needs)
+    assert ('profile="reference"' in text) == (choose_own_profile(metric) == "reference")
     for job in metric.needs:
-        assert registry.card(job, own_profile(metric)).title in text
+        assert registry.get_card(job, choose_own_profile(metric)).title in text
     # What is not in a table is not cut by the pipes of one.
     columns = {line.count("|") for line in text.splitlines() if line.startswith("|")}
     assert columns <= {4, 6}
@@ -97,7 +97,7 @@ def test_a_machine_without_podeval_is_told_what_to_install(name: str, tmp_path: 
     loading = pytest.importorskip("evaluate.loading")
     # What `evaluate` reads off the script's import line and puts after `pip install`.
     found = loading.get_imports(str(SPACES / name / f"{name}.py"))
-    assert found == [("library", "podeval", f"podeval{extras(catalogue.get(name))}", None)]
+    assert found == [("library", "podeval", f"podeval{name_extra(catalogue.get(name))}", None)]
 
 
 def printed_by_example(
@@ -142,9 +142,9 @@ def test_the_example_of_a_metric_with_models_runs_as_it_stands(
     capsys: Any,
 ) -> None:
     for job in catalogue.get(name).needs:
-        if missing := registry.card(job, own_profile(catalogue.get(name))).missing():
+        if missing := registry.get_card(job, choose_own_profile(catalogue.get(name))).missing():
             pytest.skip(missing)
-    monkeypatch.setattr("podeval.analysis.recording.default_cache", lambda: own_cache)
+    monkeypatch.setattr("podeval.analysis.recording.open_default_cache", lambda: own_cache)
     value, protocol = printed_by_example(name, tmp_path, speech_like[: 3 * 16_000], monkeypatch, capsys)
     assert protocol.startswith(f"{name}@")
     # A buzz has no words in common with the reference and no voice to compare.
@@ -248,7 +248,7 @@ def test_the_example_output_of_a_card_is_what_its_example_gives(name: str, examp
 def test_a_card_says_what_stood_in_for_a_judge_or_for_weights(name: str) -> None:
     metric, kept, text = catalogue.get(name), kept_output(name), card_of(name)[1].replace("\n", " ")
     assert ("judge" in kept) == bool(metric.asks)
-    assert ("random" in kept) == (own_profile(metric) != "embedded")
+    assert ("random" in kept) == (choose_own_profile(metric) != "embedded")
     assert ("with a scripted judge, not a model" in text) == ("judge" in kept)
     assert ("with random numbers in place of the model, so that the values mean nothing" in text) == ("random" in kept)
     assert kept.get("judge", "") in text
@@ -266,7 +266,7 @@ def test_the_example_output_of_a_metric_with_models_is_what_its_example_gives(na
         pytest.skip(lacking)
     kept = kept_output(name)["output"]
     for job in metric.needs:
-        if missing := registry.card(job, "embedded").missing():
+        if missing := registry.get_card(job, "embedded").missing():
             pytest.skip(missing)
     computed = examples.compute_example(metric)["output"]
     assert list(kept) == list(computed)

@@ -11,12 +11,12 @@ from podeval.errors import BadInput
 from podeval.hub.eval_results import (
     FILE,
     HubFigure,
-    eval_results_yaml,
-    eval_yaml,
+    build_model_index,
     merge_index,
-    model_index,
     propose,
     propose_model_index,
+    write_eval_results_yaml,
+    write_eval_yaml,
 )
 
 BOARD = "https://huggingface.co/spaces/podeval/leaderboard"
@@ -36,7 +36,7 @@ def api(hub_client: Any) -> Any:
 
 
 def test_a_benchmark_lists_one_task_a_dimension_for_rows_that_are_in_the_repo() -> None:
-    text = eval_yaml(benchmarks.get("real_pod"), {"topics": ["test"], "demo": ["test"], "episodes": ["test"]})
+    text = write_eval_yaml(benchmarks.get("real_pod"), {"topics": ["test"], "demo": ["test"], "episodes": ["test"]})
     assert text
     found = yaml.safe_load(text)
     assert found["name"] == "Real-Pod"
@@ -47,16 +47,16 @@ def test_a_benchmark_lists_one_task_a_dimension_for_rows_that_are_in_the_repo() 
     assert tasks["topics_script"] == {"id": "topics_script", "config": "topics", "split": "test"}
     assert "topics_fidelity" in tasks
     assert "demo_fidelity" not in tasks, "the demo gives no reference voices"
-    lfs = eval_yaml(benchmarks.get("lfs_bench"), {"texts": ["test"]})
+    lfs = write_eval_yaml(benchmarks.get("lfs_bench"), {"texts": ["test"]})
     assert lfs
     assert {task["id"].partition("_")[0] for task in yaml.safe_load(lfs)["tasks"]} == {"test"}, "no sample"
-    assert eval_yaml(benchmarks.get("real_pod"), {"other": ["test"]}) is None
+    assert write_eval_yaml(benchmarks.get("real_pod"), {"other": ["test"]}) is None
 
 
 def test_the_file_is_what_the_hubs_client_reads_back() -> None:
     from huggingface_hub._eval_results import parse_eval_result_entries
 
-    entries = parse_eval_result_entries(yaml.safe_load(eval_results_yaml(FIGURES, BOARD)))
+    entries = parse_eval_result_entries(yaml.safe_load(write_eval_results_yaml(FIGURES, BOARD)))
     assert [(entry.dataset_id, entry.task_id, entry.value) for entry in entries] == [
         ("podeval/real_pod", "demo_speech", 0.031),
         ("podeval/real_pod", "demo_audio", -16.2),
@@ -106,7 +106,7 @@ def test_a_card_gets_results_and_keeps_everything_else(api: Any, hub_client: Any
     assert values == [4.5, 0.031, -16.2]
     # Merged, and measured again: the earlier figures go, theirs stay.
     newer = [replace(FIGURES[0], value=0.02)]
-    merged = merge_index(about["model-index"], model_index("tts", newer, BOARD))
+    merged = merge_index(about["model-index"], build_model_index("tts", newer, BOARD))
     assert [metric["value"] for result in merged[0]["results"] for metric in result["metrics"]] == [4.5, 0.02]
     hub_client.repos.publish("models", "bob/bare", {"config.json": b"{}"})
     with pytest.raises(BadInput, match="bob/bare has no card"):
@@ -114,7 +114,7 @@ def test_a_card_gets_results_and_keeps_everything_else(api: Any, hub_client: Any
 
 
 def test_nothing_is_proposed_where_the_repo_has_it(api: Any, hub_client: Any) -> None:
-    hub_client.repos.publish("models", "alice/tts", {FILE: eval_results_yaml(FIGURES, BOARD).encode()})
+    hub_client.repos.publish("models", "alice/tts", {FILE: write_eval_results_yaml(FIGURES, BOARD).encode()})
     assert propose("alice/tts", FIGURES, BOARD, api=api) is None
     with pytest.raises(BadInput, match="there are no results"):
         propose("alice/tts", (), BOARD, api=api)
@@ -140,5 +140,5 @@ def test_a_pull_request_survives_an_outage_and_a_lost_answer(
 def test_the_older_form_can_be_had_too() -> None:
     from huggingface_hub import ModelCardData
 
-    card = ModelCardData(model_name="tts", **{"model-index": model_index("tts", FIGURES, BOARD)})
+    card = ModelCardData(model_name="tts", **{"model-index": build_model_index("tts", FIGURES, BOARD)})
     assert "demo_speech" in str(card.to_dict())

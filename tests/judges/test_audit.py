@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import find_judge
-from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
-from podeval.leaderboard.judge_audit import audit, between_judges, compare_orders, format_figure
+from podeval.leaderboard.human_scores import compute_agreement, read_people, read_scores
+from podeval.leaderboard.judge_audit import audit, compare_judges, compare_orders, format_figure
 from podeval.leaderboard.judge_audit_page import read_paper_figures
 from podeval.metrics import dialogue_judge, pairwise_judge
-from podeval.metrics.judge_answers import JudgeReply, answer_model, leaves, measure_of, read_answers
+from podeval.metrics.judge_answers import JudgeReply, answer_model, list_leaves, measure_of, read_answers
 from podeval.stats.agreement import Estimate
 
 Prefer = Callable[[str, str], float]
@@ -34,7 +34,7 @@ def comparison(first: str, second: str, overall: float, seed: int = 0) -> JudgeR
         overall=overall,
     )
     inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
-    return JudgeReply("dialogue_compare@1.0#x", inputs, seed, value, dict(leaves(value)))
+    return JudgeReply("dialogue_compare@1.0#x", inputs, seed, value, dict(list_leaves(value)))
 
 
 def pairs(count: int, prefer: Prefer) -> list[JudgeReply]:
@@ -95,7 +95,9 @@ def test_other_seeds_are_other_comparisons() -> None:
 def test_battles_are_paired_whether_read_or_heard() -> None:
     def choice(prompt: str, inputs: dict[str, str], winner: str) -> JudgeReply:
         value = pairwise_judge.Choice(reason="x", winner=winner)  # type: ignore[arg-type]
-        return JudgeReply(prompt, {name: (what, 1.0) for name, what in inputs.items()}, 0, value, dict(leaves(value)))
+        return JudgeReply(
+            prompt, {name: (what, 1.0) for name, what in inputs.items()}, 0, value, dict(list_leaves(value))
+        )
 
     read = {"dialogue_a": "x", "dialogue_b": "y", "focus": "f"}
     turned = {"dialogue_a": "y", "dialogue_b": "x", "focus": "f"}
@@ -203,7 +205,7 @@ def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any
 
 def test_judges_are_compared_on_the_questions_both_were_asked(judged: Any) -> None:
     folders = [judged(6, longer, folder="one", seeds=(0,)), judged(5, longer, folder="two", model="n", seeds=(0,))]
-    alike = {found.measure: found for found in between_judges(read_answers(folders))}
+    alike = {found.measure: found for found in compare_judges(read_answers(folders))}
     overall = alike["overall"].figures
     # Five pairs in both orders.
     assert (overall["identical"].value, overall["identical"].count) == (1.0, 10)
@@ -213,8 +215,8 @@ def test_judges_are_compared_on_the_questions_both_were_asked(judged: Any) -> No
 
 def test_prose_is_no_measure_and_items_are_pooled() -> None:
     value = dialogue_judge.Comparison(analysis="long prose", **dict.fromkeys(dialogue_judge.KEYS, 1.0))
-    assert set(dict(leaves(value))) == set(dialogue_judge.KEYS)
-    assert dict(leaves(pairwise_judge.Choice(reason="why", winner="B"))) == {"winner": "B"}
+    assert set(dict(list_leaves(value))) == set(dialogue_judge.KEYS)
+    assert dict(list_leaves(pairwise_judge.Choice(reason="why", winner="B"))) == {"winner": "B"}
     assert measure_of("verdicts.3.met") == "verdicts.met"
 
 
@@ -228,7 +230,7 @@ PEOPLE = {"r1": {"a": 1.0, "b": 3.0, "c": 3.0, "d": 4.0, "e": 5.0}, "r2": {"a": 
 
 
 def test_agreement_with_people_is_with_their_mean() -> None:
-    found = agreement_with_people(SCORES, PEOPLE)
+    found = compute_agreement(SCORES, PEOPLE)
     truth = [1.5, 2.5, 3.5, 4.0, 5.0]
     assert found.figures["SRCC"].value == pytest.approx(stats.spearmanr([1, 2, 3.5, 3, 5], truth).statistic)
     assert found.figures["KRCC"].value == pytest.approx(stats.kendalltau([1, 2, 3.5, 3, 5], truth).statistic)
@@ -242,7 +244,7 @@ def test_agreement_with_people_is_with_their_mean() -> None:
 
 def test_too_few_common_items_are_a_sentence_with_names() -> None:
     with pytest.raises(BadInput, match=r"1 items in common, .* named like 'a', 'b', people's like 'a', 'q'"):
-        agreement_with_people({"a": 1.0, "b": 2.0}, {"": {"a": 1.0, "q": 2.0}})
+        compute_agreement({"a": 1.0, "b": 2.0}, {"": {"a": 1.0, "q": 2.0}})
 
 
 def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
-from podeval.judges.budget import Budget, price_of
+from podeval.judges.budget import Budget, compute_price
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.judge import Price, find_judge
 from podeval.judges.prompt import Prompt
@@ -24,8 +24,8 @@ def requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
 
 def test_the_price_is_for_a_million_tokens() -> None:
     # 1000 tokens at 2 and 100 at 10 a million: 0.002 + 0.001.
-    assert price_of(PRICE, 1000, 100) == pytest.approx(0.003)
-    assert price_of(None, 1000, 100) == 0
+    assert compute_price(PRICE, 1000, 100) == pytest.approx(0.003)
+    assert compute_price(None, 1000, 100) == 0
 
 
 def test_the_account_adds_up_what_the_backend_counts(serve: Any, scripted: Any, small_prompt: Prompt) -> None:

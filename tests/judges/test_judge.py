@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.judges.judge import Judge, Price, Sampling, find_judge, key_for
+from podeval.judges.judge import Judge, Price, Sampling, find_judge, read_key
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -152,13 +152,13 @@ def test_the_id_changes_with_what_changes_an_answer_and_with_nothing_else() -> N
 
 
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert key_for("https://host/v1") is None
+    assert read_key("https://host/v1") is None
     monkeypatch.setenv("HF_TOKEN", "hf_x")
-    assert key_for("https://host/v1") is None
-    assert key_for("https://router.huggingface.co.evil.org/v1") is None
-    assert key_for("https://router.huggingface.co/v1") == "hf_x"
+    assert read_key("https://host/v1") is None
+    assert read_key("https://router.huggingface.co.evil.org/v1") is None
+    assert read_key("https://router.huggingface.co/v1") == "hf_x"
     monkeypatch.setenv("PODEVAL_JUDGE_KEY", "own")
-    assert key_for("https://host/v1") == key_for("https://router.huggingface.co/v1") == "own"
+    assert read_key("https://host/v1") == read_key("https://router.huggingface.co/v1") == "own"
 
 
 def test_a_judge_of_records_has_nobody_to_ask() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podeval.judges.materials import AudioClip
-from podeval.judges.prompt import Prompt, break_control_words, delimit, inputs_digest, mark_for
+from podeval.judges.prompt import Prompt, break_control_words, delimit, hash_inputs, mark_for
 
 
 class Score(pydantic.BaseModel):
@@ -159,5 +159,5 @@ def test_the_digest_of_inputs_tells_texts_names_and_clips_apart() -> None:
         {"a": "x", "b": AudioClip(np.zeros(10, np.float32), 8_000)},
         {"a": "x", "b": clip.sha256},
     ]
-    assert len({inputs_digest(variant) for variant in variants}) == len(variants)
-    assert inputs_digest({"b": "y", "a": "x"}) == inputs_digest({"a": "x", "b": "y"})
+    assert len({hash_inputs(variant) for variant in variants}) == len(variants)
+    assert hash_inputs({"b": "y", "a": "x"}) == hash_inputs({"a": "x", "b": "y"})

@@ -28,7 +28,7 @@ def write_large_board(folder: Path, systems: int = 300, keys: int = 40, slices: 
     benchmark = benchmarks.get(BENCHMARK)
     groups = ["", *(f"{part.name}={group}" for part in benchmark.breakdowns for group in part.groups)][: slices + 1]
     first = {use.name for use in benchmark.metrics()}
-    metrics = sorted(catalogue.all_metrics(), key=lambda metric: metric.name not in first)
+    metrics = sorted(catalogue.load_all_metrics(), key=lambda metric: metric.name not in first)
     chosen = [(metric, key) for metric in metrics for key in metric.keys][:keys]
     dice = np.random.default_rng(7)
     names = np.array([f"system_{number:03d}" for number in range(systems)])

@@ -7,7 +7,7 @@ from pathlib import Path
 from podeval import benchmarks
 from podeval.metrics.score import Score, Timeline, Unscored
 from podeval.runs.aggregate import summarise
-from podeval.runs.measure import protocols
+from podeval.runs.measure import make_protocols
 from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
@@ -26,7 +26,7 @@ def write_run(runs: Path, system: str, kind: str, ovrl: float) -> Path:
     folder.write_items(ITEMS)
     for number, item in enumerate(ITEMS):
         folder.write_output(Output(item=item.id, script=({"speaker": "A", "text": "Hello."},)))
-        for protocol in protocols(BENCHMARK, plan, "embedded", CONDITIONS).values():
+        for protocol in make_protocols(BENCHMARK, plan, "embedded", CONDITIONS).values():
             if protocol.metric == "dnsmos":
                 value = ovrl + 0.01 * number
                 starts = [float(second) for second in range(20)]

@@ -10,10 +10,10 @@ from podeval.errors import BadInput
 from podeval.leaderboard.certificate import Certificate, Flip, certify, explain
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
-from podeval.runs.measure import protocols
+from podeval.runs.measure import make_protocols
 from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.text.word_errors import word_errors
+from podeval.text.word_errors import count_word_errors
 
 BENCHMARK = benchmarks.get("real_pod")
 ITEMS = BENCHMARK.items("demo")[:2]
@@ -34,10 +34,10 @@ def write(runs: Path, system: str, heard: tuple[str, str] = HEARD, seed: int = 0
     )  # fmt: skip
     folder.begin(plan)
     folder.write_items(ITEMS)
-    wer = next(p for p in protocols(BENCHMARK, plan, "embedded", CONDITIONS).values() if p.metric == "wer")
+    wer = next(p for p in make_protocols(BENCHMARK, plan, "embedded", CONDITIONS).values() if p.metric == "wer")
     for item, written, words in zip(ITEMS, WRITTEN, heard, strict=True):
         folder.write_output(Output(item=item.id, script=({"speaker": "A", "text": written},)))
-        errors = word_errors(written, words)
+        errors = count_word_errors(written, words)
         notes = {"language": "en", "transcript": words}
         folder.append_results("embedded", item.id, [(wer, Score({"wer": errors.wer, "cer": errors.cer}, notes))])
     if not seed:

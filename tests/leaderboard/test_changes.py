@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from podeval.leaderboard.changes import changes
+from podeval.leaderboard.changes import list_changes
 from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.store.database import Database
 from podeval.submissions.publishing import take_down
@@ -42,13 +42,13 @@ def test_the_first_result_is_new_and_a_later_one_takes_its_place(tmp_path: Path)
     set_aside(tmp_path, "2026-10-01T00:00:00+00:00")
     other = {"system": "other", "system_title": "Another"}
     board = pd.DataFrame([row("2026-11-01T00:00:00+00:00"), row("2026-10-15T00:00:00+00:00", **other)])
-    found = [(change.at[:10], change.kind, change.about) for change in changes(board, tmp_path)]
+    found = [(change.at[:10], change.kind, change.about) for change in list_changes(board, tmp_path)]
     assert found == [
         ("2026-11-01", "again", "A Voice"),
         ("2026-10-15", "new", "Another"),
         ("2026-10-01", "new", "A Voice"),
     ]
-    assert changes(board, tmp_path)[0].benchmark.endswith(" · demo")
+    assert list_changes(board, tmp_path)[0].benchmark.endswith(" · demo")
 
 
 def test_a_newer_version_of_a_metric_supersedes_the_older_one_when_its_first_result_comes(tmp_path: Path) -> None:
@@ -56,13 +56,13 @@ def test_a_newer_version_of_a_metric_supersedes_the_older_one_when_its_first_res
     board = pd.DataFrame(
         [row("2026-11-01T00:00:00+00:00", "1.10"), row("2026-10-01T00:00:00+00:00", "1.10", split="x")]
     )
-    (change,) = [change for change in changes(board, tmp_path) if change.kind == "protocol"]
+    (change,) = [change for change in list_changes(board, tmp_path) if change.kind == "protocol"]
     assert (change.at[:10], change.about, change.detail) == ("2026-10-01", "sptd", "1.9 → 1.10")
 
 
 def test_papers_figures_and_an_empty_board_change_nothing(tmp_path: Path) -> None:
-    assert changes(pd.DataFrame([row("", profile="paper")]), tmp_path) == []
-    assert changes(pd.DataFrame(columns=list(row(""))), tmp_path) == []
+    assert list_changes(pd.DataFrame([row("", profile="paper")]), tmp_path) == []
+    assert list_changes(pd.DataFrame(columns=list(row(""))), tmp_path) == []
 
 
 @pytest.mark.parametrize("reason", ["its authors asked", "see /home/ada/notes.txt"])
@@ -82,7 +82,7 @@ def test_what_is_withdrawn_is_told_with_its_reason_and_no_folders_of_ours(tmp_pa
         queue.advance(claim, "running", "measured")
         queue.advance(claim, "measured", "published")
         queue.move(id, "published", "withdrawn", by="alice", reason=reason)
-        (change,) = changes(pd.DataFrame(columns=list(row(""))), tmp_path, database)
+        (change,) = list_changes(pd.DataFrame(columns=list(row(""))), tmp_path, database)
     assert (change.kind, change.about) == ("withdrawn", "A Voice")
     assert "/home/ada" not in change.detail
     assert change.detail.startswith(reason[:4])

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from podeval.leaderboard import compare, report_figures, report_page
-from podeval.leaderboard.columns import column
+from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.report import report
-from podeval.leaderboard.report_scores import ScoreCache, course, read, reading
+from podeval.leaderboard.report_scores import ScoreCache, compute_course, parse_reading, read
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
@@ -93,7 +93,7 @@ def test_every_item_of_either_is_listed_with_its_reason_where_there_is_no_value(
 
 
 def test_what_is_best_in_a_range_is_judged_by_its_distance_from_the_range(tmp_path: Path) -> None:
-    loudness = column("loudness", "integrated", "audio.loudness")
+    loudness = get_column("loudness", "integrated", "audio.loudness")
     assert loudness.ideal is not None
     low, high = loudness.ideal
     protocol = "loudness@1.0-aaaaaaaaaaaa"
@@ -111,7 +111,7 @@ def test_what_is_best_in_a_range_is_judged_by_its_distance_from_the_range(tmp_pa
 
 def test_two_values_in_the_best_range_are_told_so_on_every_page(tmp_path: Path) -> None:
     """Their difference may be sure; it makes neither better."""
-    peak = column("loudness", "true_peak", "audio.loudness")
+    peak = get_column("loudness", "true_peak", "audio.loudness")
     assert peak.ideal is not None
     top, protocol = peak.ideal[1], "loudness@1.0-aaaaaaaaaaaa"
     items = [item_row("one", item, {"true_peak": top - 1 - n / 10}, protocol) for n, item in enumerate(TOPICS)]
@@ -147,7 +147,7 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
 
 
 def test_one_other_system_is_no_median(two: RunsFolder) -> None:
-    page = report_page.document([report(two, "one", [WHERE])])
+    page = report_page.render_document([report(two, "one", [WHERE])])
     assert "Other system" in page
     assert "Median of the other systems" not in page
 
@@ -209,15 +209,17 @@ def test_a_result_that_cannot_be_read_is_unscored_by_us() -> None:
         '{"unscored": "x"}',
         '{"ovrl": 1, "timeline": {"starts": [0]}}',
     ):
-        assert (reading(text).cause, reading(text).values) == ("ours", {})
-    assert reading('{"ovrl": NaN}').values == {"ovrl": None}
+        assert (parse_reading(text).cause, parse_reading(text).values) == ("ours", {})
+    assert parse_reading('{"ovrl": NaN}').values == {"ovrl": None}
 
 
 def test_a_course_is_told_in_tenths_of_the_recording() -> None:
     # Windows of 2 s from 0 to 18 s end at 20 s: their middles 1, 3, … 19 lie one in each tenth.
-    assert course([2.0 * n for n in range(10)], 2.0, [float(n) for n in range(10)]) == tuple(map(float, range(10)))
-    assert course([0.0, 1.0], 2.0, [3.0, None]) == (None, None, None, 3.0, *[None] * 6)
-    assert course([], 1.0, []) == (None,) * 10
+    assert compute_course([2.0 * n for n in range(10)], 2.0, [float(n) for n in range(10)]) == tuple(
+        map(float, range(10))
+    )
+    assert compute_course([0.0, 1.0], 2.0, [3.0, None]) == (None, None, None, 3.0, *[None] * 6)
+    assert compute_course([], 1.0, []) == (None,) * 10
 
 
 def test_drift_over_a_recording_is_the_mean_slope_of_its_items(tmp_path: Path) -> None:
@@ -230,7 +232,7 @@ def test_drift_over_a_recording_is_the_mean_slope_of_its_items(tmp_path: Path) -
     folder = folder_of(tmp_path, [board_row()], items)
     scores = read(folder.items(), "one", WHERE)
     found = report_figures.build_figures(folder.board(), "one", WHERE)
-    (drift,) = report_figures.drifts(scores, found.protocols, [figure.column for figure in found.figures])
+    (drift,) = report_figures.compute_drifts(scores, found.protocols, [figure.column for figure in found.figures])
     assert (drift.slope.mean, drift.rising, drift.falling, drift.per) == (1.5, 1, 0, "minute")
     # The window from 0 s lies in the third tenth of two seconds, the other in the eighth: means of 3 and 3, 4 and 5.
     told = {number: part.mean for number, part in enumerate(drift.course) if part is not None}

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.leaderboard import table
 from podeval.leaderboard.columns import Offer, choose, judge_of
-from podeval.leaderboard.query import Index, Numbers, offers
-from podeval.leaderboard.system_info import NOT_STATED, Facts, by_system, row_of, system_rows
+from podeval.leaderboard.query import Index, Numbers, list_offers
+from podeval.leaderboard.system_info import NOT_STATED, Facts, build_system_row, build_system_rows, collect_by_system
 from podeval.leaderboard.view import EVERYTHING, FACTS, BoardView, resolve_view
 from podeval.runs.board_tables import SYSTEMS, read_table, write_table
 from podeval.runs.run_folder import RunFolder
@@ -23,28 +23,28 @@ from podeval.systems.submission_reading import load
 
 
 def document(**changed: Any) -> Submission:
-    shipped = yaml.safe_load((hub_source("submissions") / "espeak_ng" / "submission.yaml").read_text("utf-8"))
+    shipped = yaml.safe_load((locate_hub_source("submissions") / "espeak_ng" / "submission.yaml").read_text("utf-8"))
     shipped["system"] |= changed
     return Submission.model_validate(shipped)
 
 
 def shipped(system: str) -> Submission:
-    return load(hub_source("submissions") / system / "submission.yaml")
+    return load(locate_hub_source("submissions") / system / "submission.yaml")
 
 
 @pytest.fixture
 def systems(tmp_path: Path) -> pd.DataFrame:
     rows = [
-        row_of(document(id="hibari", licence="MIT", size_parameters=999_999_999)),
-        row_of(document(id="piper", licence="unknown", size_parameters=1_000_000_000, languages=["zh"])),
-        row_of(document(id="espeak", open=False, licence="proprietary", organisation="Somewhere")),
+        build_system_row(document(id="hibari", licence="MIT", size_parameters=999_999_999)),
+        build_system_row(document(id="piper", licence="unknown", size_parameters=1_000_000_000, languages=["zh"])),
+        build_system_row(document(id="espeak", open=False, licence="proprietary", organisation="Somewhere")),
     ]
     write_table(rows, tmp_path / SYSTEMS)
     return read_table(tmp_path / SYSTEMS)
 
 
 def test_what_no_document_states_is_not_stated(systems: pd.DataFrame) -> None:
-    facts = by_system(systems)
+    facts = collect_by_system(systems)
     assert facts["piper"].values("licence") == (NOT_STATED,)
     assert facts["espeak"].values("size") == (NOT_STATED,)
     assert Facts().values("openness") == (NOT_STATED,)
@@ -52,16 +52,16 @@ def test_what_no_document_states_is_not_stated(systems: pd.DataFrame) -> None:
 
 
 def test_a_bucket_of_sizes_ends_below_its_number(systems: pd.DataFrame) -> None:
-    facts = by_system(systems)
+    facts = collect_by_system(systems)
     assert facts["hibari"].bucket == "below_1b"
     assert facts["piper"].bucket == "1b_to_4b"
 
 
 def test_people_and_unknown_systems_of_papers_are_neither_open_nor_closed() -> None:
-    assert row_of(shipped("mtalk_human")).open is None
-    assert row_of(shipped("real_speech")).open is None
-    assert row_of(shipped("doubao")).open is False, "the paper calls it closed"
-    assert row_of(shipped("dia")).open is True
+    assert build_system_row(shipped("mtalk_human")).open is None
+    assert build_system_row(shipped("real_speech")).open is None
+    assert build_system_row(shipped("doubao")).open is False, "the paper calls it closed"
+    assert build_system_row(shipped("dia")).open is True
 
 
 def test_a_document_kept_beside_a_run_counts_more_than_a_shipped_one(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_document_kept_beside_a_run_counts_more_than_a_shipped_one(tmp_path: P
     run.write_document(document(licence="MIT").model_dump(mode="json"))
     broken = RunFolder(tmp_path, "real_pod", "demo", "other")
     broken.write_document({"schema_version": 99})
-    rows = {row.system: row for row in system_rows([shipped("espeak_ng")], [run, broken])}
+    rows = {row.system: row for row in build_system_rows([shipped("espeak_ng")], [run, broken])}
     assert rows["espeak_ng"].licence == "MIT"
     assert "other" not in rows
 
@@ -172,7 +172,7 @@ def test_the_judge_is_read_from_the_protocol() -> None:
 
 def test_protocols_are_offered_default_parameters_first(board: pd.DataFrame) -> None:
     numbers = Numbers.of(board)
-    found = offers(numbers, numbers.where(numbers.all(), "profile", "embedded"))
+    found = list_offers(numbers, numbers.where(numbers.all(), "profile", "embedded"))
     assert [offer.protocol for offer in found["dnsmos"]] == ["dnsmos@1.0-bbbbbbbbbbbb", "dnsmos@1.0-999999999999"]
 
 

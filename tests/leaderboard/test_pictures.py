@@ -10,16 +10,16 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.leaderboard import pictures, radar, table
-from podeval.leaderboard.columns import column
+from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.query import Index, Numbers
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.view import PLOTS, BoardView, resolve_view
 from podeval.text.message_catalogue import read_texts
 
-TEXTS = read_texts(hub_source("space") / "locale", "en", ("board",))["board"]
+TEXTS = read_texts(locate_hub_source("space") / "locale", "en", ("board",))["board"]
 WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 
@@ -44,7 +44,7 @@ def row(metric: str, key: str, system: str, value: float) -> dict[str, Any]:
     return {
         "benchmark": "lfs_bench", "split": "test", "profile": "reference", "system": system,
         "system_title": system.upper(), "system_kind": "control" if system == "silence" else "system",
-        "provenance": "run by us", "dimension": column(metric, key, f"x.{metric}").dimension, "metric": metric,
+        "provenance": "run by us", "dimension": get_column(metric, key, f"x.{metric}").dimension, "metric": metric,
         "key": key, "protocol": f"{metric}@1", "slice": "", "value": value, "low": value - 0.1, "high": value + 0.1,
         "rank_best": 1.0, "rank_worst": 2.0, "rankable": True, "scored": 10.0, "unscored_system": 0.0,
         "unscored_ours": 0.0, "reasons": "{}", "protocol_json": "{}", "source": "",
@@ -67,13 +67,13 @@ EXPECTED = {"timbre_consistency": 0.96, "pesq_estimate": 2.25 / 3.64, "wer": 0.6
 def test_the_radar_has_fixed_ends_whoever_else_is_on_the_board() -> None:
     everybody, alone = VALUES, {name: {"a": own["a"]} for name, own in VALUES.items()}
     for values in (everybody, alone):
-        axes = radar.radar_axes(resolve_view(BoardView(), lfs(values)).columns)
+        axes = radar.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
         places = {axis.column.key: axis.at(VALUES[axis.column.id]["a"]) for axis in axes}
         assert places == pytest.approx(EXPECTED), "reverberation has no fixed ends"
 
 
 def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_centre() -> None:
-    axis = radar.axis_of(column("wer", "wer", "speech.accuracy"))
+    axis = radar.find_axis(get_column("wer", "wer", "speech.accuracy"))
     assert axis is not None
     assert axis.at(0.973) == pytest.approx(0.027)
     assert axis.at(1.7) == 0.0
@@ -88,7 +88,7 @@ def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_
 
 
 def test_a_figure_in_range_is_best_in_it_on_the_radar() -> None:
-    axis = radar.axis_of(column("loudness", "integrated", "audio.loudness"))
+    axis = radar.find_axis(get_column("loudness", "integrated", "audio.loudness"))
     assert axis is not None
     low, high = axis.column.ideal or (0, 0)
     assert axis.at(low) == axis.at(high) == 1.0
@@ -200,4 +200,7 @@ def test_over_time_the_best_so_far_never_gets_worse(folder: RunsFolder) -> None:
     assert [cells[1] for cells in found.rows] == ["2026-03-01", "2026-02-01", "2026-01-01"]
     reported = drawn(board.assign(created=""), folder, plot="time", of="wer.wer")
     assert reported.plot == "intervals"
-    assert pictures.offered(resolve_view(BoardView(), board.assign(created=""))) == ("intervals", "distribution")
+    assert pictures.list_offered_plots(resolve_view(BoardView(), board.assign(created=""))) == (
+        "intervals",
+        "distribution",
+    )

@@ -13,8 +13,8 @@ from fixture_runs import write_runs
 
 from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
-from podeval.leaderboard.report import UnknownReport, about, find_report, places_of, report
-from podeval.leaderboard.report_page import document
+from podeval.leaderboard.report import UnknownReport, describe_system, find_report, list_places, report
+from podeval.leaderboard.report_page import render_document
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
@@ -48,7 +48,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(folder: RunsFolder) -> str:
-    return document([report(folder, "hibari", [WHERE])])
+    return render_document([report(folder, "hibari", [WHERE])])
 
 
 def test_a_report_says_every_dimension_against_the_median_and_against_people(page: str) -> None:
@@ -87,7 +87,7 @@ def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:
         links=json.dumps({"homepage": "https://example.org/\"><script>", "code": "javascript:window.hacked=1"}),
     )  # fmt: skip
     write_table([row], folder.path / SYSTEMS)
-    text = document([report(folder, "hibari", [WHERE]), report(folder, "silence", [WHERE])])
+    text = render_document([report(folder, "hibari", [WHERE]), report(folder, "silence", [WHERE])])
     elements = Elements(text)
     assert not {tag for tag, _ in elements.found} & {"script", "img", "iframe"}
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
@@ -100,19 +100,19 @@ def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:
 
 def test_what_a_spot_check_found_is_a_fact_of_the_system(board: pd.DataFrame) -> None:
     systems = pd.DataFrame(columns=list(SystemRow.model_fields))
-    assert "spot_check" not in about(board, systems, "hibari").stated
+    assert "spot_check" not in describe_system(board, systems, "hibari").stated
     checked = board.assign(spot_check=["agrees", *["differs"] * (len(board) - 1)])
-    assert about(checked, systems, "hibari").stated["spot_check"] == "differs"
+    assert describe_system(checked, systems, "hibari").stated["spot_check"] == "differs"
 
 
 def test_a_system_of_which_nothing_was_scored_has_its_reasons(folder: RunsFolder) -> None:
-    words = " ".join(Elements(document([report(folder, "silence", [WHERE])])).words)
+    words = " ".join(Elements(render_document([report(folder, "silence", [WHERE])])).words)
     assert "the recording is silent" in words
     assert "unscored (6)" in words
 
 
 def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: RunsFolder) -> None:
-    text = document([report(folder, *find_report(folder.board(), "podagent"))])
+    text = render_document([report(folder, *find_report(folder.board(), "podagent"))])
     assert "as a paper reports it" in text
     assert "0.970" in text
     assert "Item by item" not in text
@@ -120,7 +120,7 @@ def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: Runs
 
 
 def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
-    text = document([report(folder, "hibari", [WHERE])], "zh")
+    text = render_document([report(folder, "hibari", [WHERE])], "zh")
     assert 'lang="zh"' in text
     assert "各维度摘要" in text
     assert "Summary by dimension" not in text
@@ -147,8 +147,8 @@ def test_what_is_not_there_is_unknown(board: pd.DataFrame, name: str) -> None:
 
 
 def test_places_stand_with_the_fullest_first(board: pd.DataFrame) -> None:
-    assert places_of(board, "hibari") == ["real_pod/voice/embedded", "lfs_bench/mono/embedded"]
-    assert places_of(board, "nobody") == []
+    assert list_places(board, "hibari") == ["real_pod/voice/embedded", "lfs_bench/mono/embedded"]
+    assert list_places(board, "nobody") == []
 
 
 def test_an_axis_has_round_marks_that_hold_all_values() -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from podeval import benchmarks
 from podeval.cli import app
 from podeval.errors import BadInput
-from podeval.leaderboard.report_runs import reports_of_runs
+from podeval.leaderboard.report_runs import report_runs
 
 ITEMS = benchmarks.get("real_pod").items("demo")
 
@@ -26,7 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_is_set_against_the_other_runs_beside_it(runs: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in runs.rglob("*")}
-    (found,) = reports_of_runs([runs / "real_pod" / "demo" / "robot"])
+    (found,) = report_runs([runs / "real_pod" / "demo" / "robot"])
     assert {path: path.stat().st_mtime_ns for path in runs.rglob("*")} == before, "the runs are left as they are"
     (chapter,) = found.chapters
     assert (found.about.title, chapter.where, chapter.reference) == ("Robot", "real_pod/demo/embedded", "Person")
@@ -54,17 +54,17 @@ def test_the_command_writes_one_file_with_a_report_a_system(runs: Path, tmp_path
 @pytest.mark.parametrize(("place", "sentence"), [("real_pod/demo", "contains no run"), ("nowhere", "contains no run")])
 def test_what_is_no_run_is_refused_with_a_sentence(runs: Path, place: str, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        reports_of_runs([runs / place])
+        report_runs([runs / place])
 
 
 def test_a_run_elsewhere_or_not_measured_so_is_refused(runs: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="has not been measured under the profile reference"):
-        reports_of_runs([runs / "real_pod" / "demo" / "robot"], "reference")
+        report_runs([runs / "real_pod" / "demo" / "robot"], "reference")
     moved = tmp_path / "a" / "b" / "c"
     moved.mkdir(parents=True)
     (moved / "run.json").write_bytes((runs / "real_pod" / "demo" / "robot" / "run.json").read_bytes())
     with pytest.raises(BadInput, match="belongs in a folder real_pod/demo/robot"):
-        reports_of_runs([moved])
+        report_runs([moved])
 
 
 def test_a_language_that_is_not_there_is_refused(runs: Path, tmp_path: Path) -> None:

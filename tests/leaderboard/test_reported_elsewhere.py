@@ -10,9 +10,9 @@ from podeval import benchmarks
 from podeval.leaderboard.reported_elsewhere import (
     FIGURES,
     list_rows,
+    list_tables_beside,
     read_figures,
     read_sources,
-    tables_beside,
 )
 from podeval.metrics import catalogue
 from podeval.runs import reliability
@@ -89,16 +89,16 @@ def _is_number(text: str) -> bool:
     ],
 )
 def test_figures_stand_where_the_print_has_them(source: str, system: str, header: str, value: str) -> None:
-    (table,) = (table for table in tables_beside("lfs_bench") if table.source.id == source)
+    (table,) = (table for table in list_tables_beside("lfs_bench") if table.source.id == source)
     headers = [column.header for column in table.columns]
     assert dict(table.rows)[system][headers.index(header)] == value
 
 
 def test_the_tables_have_the_printed_systems_and_every_stored_figure() -> None:
-    tables = {table.source.id: table for table in tables_beside("lfs_bench")}
+    tables = {table.source.id: table for table in list_tables_beside("lfs_bench")}
     assert set(tables) == set(SOURCES)
     # MOSS-TTSD's table: 10 systems, and its own with the voices of three of them.
     assert [len(tables[name].rows) for name in ("ttsd_eval", "zipvoice_dialog", "swanvoice_monologue")] == [13, 3, 11]
     shown = sum(bool(cell) for table in tables.values() for _, cells in table.rows for cell in cells)
     assert shown == len(read_figures()) == len(FIGURES.read_text(encoding="utf-8").splitlines()) - 1
-    assert not tables_beside("podbench")
+    assert not list_tables_beside("podbench")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from podeval.leaderboard import table
-from podeval.leaderboard.columns import column
+from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.view import BoardView, resolve_view
 
 
@@ -41,11 +41,11 @@ def row(**changed: Any) -> dict[str, Any]:
     ],
 )
 def test_a_cell_says_value_interval_and_standing(changed: dict[str, Any], said: str) -> None:
-    assert table.cell_text(row(**changed), 2) == said
+    assert table.format_cell(row(**changed), 2) == said
 
 
 def test_a_rank_is_never_shown_for_what_is_not_rankable() -> None:
-    assert "#" not in table.cell_text(row(rankable=False, scored=10, unscored_system=41), 2)
+    assert "#" not in table.format_cell(row(rankable=False, scored=10, unscored_system=41), 2)
 
 
 def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
@@ -55,7 +55,7 @@ def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
         row(key="sig", unscored_system=2, reasons=silent),
         row(metric="pam", unscored_ours=1, reasons=json.dumps({"clap is not installed": 1})),
     ]
-    said = table.reasons_text(rows)
+    said = table.describe_reasons(rows)
     assert said == "2 × the recording is silent (by the system: dnsmos); 1 × clap is not installed (by us: pam)"
 
 
@@ -85,16 +85,16 @@ def test_two_systems_of_one_title_are_told_apart(board: pd.DataFrame) -> None:
 
 def test_downloads_hold_only_what_is_shown_and_no_formulas(board: pd.DataFrame) -> None:
     settled = resolve_view(BoardView(dimension="speech.accuracy", columns=("wer.wer",), controls=False), board)
-    frame = table.tidy(settled)
+    frame = table.make_tidy(settled)
     assert set(frame["key"]) == {"wer"}
     assert set(frame["system"]) == {"hibari", "piper", "real-episodes"}
-    safe = table.csv_safe(frame.assign(system_title="=HYPERLINK(1)", value=-1.0))
+    safe = table.make_csv_safe(frame.assign(system_title="=HYPERLINK(1)", value=-1.0))
     assert set(safe["system_title"]) == {"'=HYPERLINK(1)"}
     assert set(safe["value"]) == {-1.0}
 
 
 def test_in_range_is_better_the_nearer_to_the_range() -> None:
-    loudness = column("loudness", "integrated", "audio.loudness")
+    loudness = get_column("loudness", "integrated", "audio.loudness")
     assert loudness.ideal is not None
     low, high = loudness.ideal
     assert loudness.badness(low) == loudness.badness(high) == 0
@@ -102,6 +102,6 @@ def test_in_range_is_better_the_nearer_to_the_range() -> None:
 
 
 def test_a_key_no_declaration_knows_is_still_a_column() -> None:
-    reported = column("overall", "rtf_score", "efficiency.speed")
+    reported = get_column("overall", "rtf_score", "efficiency.speed")
     assert "overall" in reported.title
-    assert column("unheard_of", "value", "x.y").better == "informative"
+    assert get_column("unheard_of", "value", "x.y").better == "informative"

@@ -9,7 +9,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.validity import of_file, of_marks, validity
+from podeval.leaderboard.validity import collect_from_marks, compute_validity, read_human_file
 from podeval.stats.mushra_scores import Mark
 
 
@@ -30,7 +30,7 @@ def test_a_lower_error_that_people_like_is_agreement() -> None:
     random = np.random.default_rng(0)
     errors = {output: random.random() for output in outputs(4, 12)}
     human = {"naturalness": {output: 5 - 4 * value for output, value in errors.items()}}
-    found = validity(items(errors), human)[0]
+    found = compute_validity(items(errors), human)[0]
     assert found.turned
     assert found.srcc.value == pytest.approx(1)
     assert found.systems.count == 4
@@ -41,16 +41,16 @@ def test_noise_has_an_interval_that_holds_zero_and_only_shared_outputs_count() -
     random = np.random.default_rng(1)
     values = {output: random.random() for output in outputs(3, 20)}
     scores = {output: random.random() for output in outputs(5, 15)}
-    found = validity(items(values), {"naturalness": scores})[0]
+    found = compute_validity(items(values), {"naturalness": scores})[0]
     assert found.srcc.count == 45
     assert found.srcc.low < 0 < found.srcc.high
-    assert validity(items(values), {"other": {("x", "y"): 1.0}}) == []
+    assert compute_validity(items(values), {"other": {("x", "y"): 1.0}}) == []
 
 
 def test_unscored_items_are_no_pairs() -> None:
     frame = items({output: 0.1 for output in outputs(2, 3)})
     frame["result"] = json.dumps({"reason": "silence", "cause": "system"})
-    assert validity(frame, {"naturalness": dict.fromkeys(outputs(2, 3), 1.0)}) == []
+    assert compute_validity(frame, {"naturalness": dict.fromkeys(outputs(2, 3), 1.0)}) == []
 
 
 def test_human_scores_are_means_over_listeners_by_scale(tmp_path: Path) -> None:
@@ -59,14 +59,14 @@ def test_human_scores_are_means_over_listeners_by_scale(tmp_path: Path) -> None:
         Mark("p2", "Arts", "aria", 2, "timbre"),
         Mark("p1", "Arts", "b", 1),
     ]
-    assert of_marks("t", marks) == {"t · timbre": {("aria", "Arts"): 3}, "t": {("b", "Arts"): 1}}
+    assert collect_from_marks("t", marks) == {"t · timbre": {("aria", "Arts"): 3}, "t": {("b", "Arts"): 1}}
     path = tmp_path / "listeners.csv"
     path.write_text("system,item,score,rater\naria,Arts,4,p1\naria,Arts,5,p2\n", encoding="utf-8")
-    assert of_file(path) == {"listeners": {("aria", "Arts"): 4.5}}
+    assert read_human_file(path) == {"listeners": {("aria", "Arts"): 4.5}}
     for content, sentence in (("a,b\n1,2\n", "needs a line"), ("system,item,score\nx,y,good\n", "line 2")):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(BadInput, match=sentence):
-            of_file(path)
+            read_human_file(path)
 
 
 def test_metrics_of_real_run_folders_are_set_against_people(folder: RunsFolder, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_metrics_of_real_run_folders_are_set_against_people(folder: RunsFolder, 
     scores = tmp_path / "listeners.csv"
     lines = [f"{system},{item},{value}" for (system, item), value in liked.items()]
     scores.write_text("system,item,score\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    found = validity(rows, of_file(scores))
+    found = compute_validity(rows, read_human_file(scores))
     best = next(row for row in found if (row.metric, row.key) == ("dnsmos", "ovrl"))
     assert best.srcc.value == pytest.approx(1)
     assert best.srcc.count <= len(liked)
@@ -95,14 +95,14 @@ def test_a_key_that_is_best_in_a_range_is_folded() -> None:
     random = np.random.default_rng(4)
     loudness = {output: float(random.uniform(-26, -6)) for output in outputs(5, 12)}
     liking = {output: -max(-18 - value, value + 14, 0.0) for output, value in loudness.items()}
-    (found,) = validity(items(loudness, "loudness", "integrated"), {"liking": liking})
+    (found,) = compute_validity(items(loudness, "loudness", "integrated"), {"liking": liking})
     assert found.folded
     assert found.srcc.value == pytest.approx(1)
 
 
 def test_keys_without_a_direction_are_left_out() -> None:
     values = {output: float(n) for n, output in enumerate(outputs(4, 5))}
-    assert validity(items(values, "reverb_consistency", "srmr"), {"liking": values}) == []
+    assert compute_validity(items(values, "reverb_consistency", "srmr"), {"liking": values}) == []
 
 
 def test_the_interval_is_over_new_systems_too_and_without_each_of_them() -> None:
@@ -110,7 +110,7 @@ def test_the_interval_is_over_new_systems_too_and_without_each_of_them() -> None
     errors = dict(zip(("s0", "s1", "s2", "s3", "s4", "s5"), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), strict=True))
     likings = dict(zip(errors, (4.0, 5.0, 2.0, 4.5, 3.0, 2.5), strict=True))
     values = {output: errors[output[0]] for output in outputs(6, 8)}
-    (found,) = validity(items(values), {"liking": {output: likings[output[0]] for output in values}})
+    (found,) = compute_validity(items(values), {"liking": {output: likings[output[0]] for output in values}})
     assert found.srcc.low is not None
     assert found.srcc.high is not None
     assert found.srcc.low < 0 < (found.srcc.value or 0) < found.srcc.high, "over items alone it would have no width"
@@ -126,13 +126,13 @@ def test_how_many_keys_were_compared_and_what_the_best_of_them_reaches_by_chance
         for key in ("ovrl", "sig", "bak", "p808")
     ]
     liking = {output: random.random() for output in outputs(6, 5)}
-    found = validity(pd.concat(frames), {"liking": liking})
+    found = compute_validity(pd.concat(frames), {"liking": liking})
     assert {row.keys for row in found} == {4}
     # One key of six systems reaches 0.77 in one of twenty cases (Spearman's rho, one-sided), the best of four more.
     assert 0.8 < (found[0].by_chance or 0) <= 1.0
     assert found[0].thin
     twelve = {output: random.random() for output in outputs(12, 3)}
-    (enough,) = validity(items(twelve), {"liking": twelve})
+    (enough,) = compute_validity(items(twelve), {"liking": twelve})
     assert not enough.thin
     # Turned (a word error rate), and so against people whichever system is left out.
     assert enough.without_one == (-1.0, -1.0)
@@ -141,7 +141,7 @@ def test_how_many_keys_were_compared_and_what_the_best_of_them_reaches_by_chance
 @pytest.mark.long
 def test_the_published_evidence_is_as_thin_as_it_says_and_equals_the_table_beside_the_values() -> None:
     """SRCC of six systems' means, and within categories, as the README beside the published values prints them."""
-    from podeval.leaderboard.published_evidence import THIN, printed_agreements, recompute_agreement
+    from podeval.leaderboard.published_evidence import THIN, list_printed_agreements, recompute_agreement
 
     rows = {f"{row.agreement.metric}.{row.agreement.key}": row for row in recompute_agreement()}
     for key, over_systems, within in (
@@ -154,4 +154,4 @@ def test_the_published_evidence_is_as_thin_as_it_says_and_equals_the_table_besid
         assert rows[key].within.mean == pytest.approx(within, abs=0.006)
         assert rows[key].agreement.systems.count == 6
     assert THIN.startswith("The evidence is thin")
-    assert all(-1 <= row.value <= 1 for row in printed_agreements() if row.statistic == "SRCC")
+    assert all(-1 <= row.value <= 1 for row in list_printed_agreements() if row.statistic == "SRCC")

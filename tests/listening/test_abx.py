@@ -67,9 +67,9 @@ def test_what_listeners_can_tell_apart_is_told_apart_and_the_rest_is_chance(list
     assert not same["told_apart"]
     assert same["low"] < 0.5 < same["high"]
     assert abs(same["d_prime"]) < 2
-    mark = session_results.marks(listening.database, test.id)[0]
+    mark = session_results.read_session_marks(listening.database, test.id)[0]
     assert mark.stimulus in mark.page.rpartition(": ")[2].split(" | ")
-    assert session_results.marks_by_test(listening.database) == {}, "pairs are no marks of a system"
+    assert session_results.read_marks_by_test(listening.database) == {}, "pairs are no marks of a system"
 
 
 @SERVER_LONG

@@ -45,14 +45,14 @@ def test_the_operator_sees_who_came_how_far_with_which_code(listening: Listening
     code = listening.finish(done.session)
     listening.start(test.id, "prolific:2")
     listening.set_standing(done.session, counted=False, reason="not on Prolific", by="me")
-    first, second = session_results.sessions(listening.database, test.id)
+    first, second = session_results.read_sessions(listening.database, test.id)
     assert (first.saved, first.pages, first.code, first.counted, first.reason) == (2, 2, code, False, "not on Prolific")
     assert (second.saved, second.code, second.finished_at) == (0, None, None)
-    assert not session_results.overview(listening.database, test.id).closed
+    assert not session_results.read_overview(listening.database, test.id).closed
     listening.close(test.id)
-    assert session_results.overview(listening.database, test.id).closed
+    assert session_results.read_overview(listening.database, test.id).closed
     with pytest.raises(BadInput, match="no listening test"):
-        session_results.sessions(listening.database, "other")
+        session_results.read_sessions(listening.database, "other")
 
 
 def test_consent_is_no_part_of_what_is_asked_and_paths_hold_from_everywhere(tmp_path: Any) -> None:

@@ -68,7 +68,7 @@ def test_the_way_back_is_open_only_after_the_whole_test_is_saved(
     assert done.return_to == "https://app.prolific.com/submissions/complete?cc=C1A2B3C4"
     assert done.return_seconds == 10
     heard(test, "prolific:2")
-    assert [came.code for came in session_results.sessions(listening.database, test.id)] == ["C1A2B3C4"] * 2
+    assert [came.code for came in session_results.read_sessions(listening.database, test.id)] == ["C1A2B3C4"] * 2
 
 
 @SERVER_LONG

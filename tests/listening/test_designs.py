@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from podeval.errors import BadInput
-from podeval.listening.assignment import choose_items, williams
+from podeval.listening.assignment import build_williams_row, choose_items
 from podeval.listening.designs import Design, read_design
-from podeval.listening.listener_pages import find_attention_failures, make_pages, validate_answer, words
+from podeval.listening.listener_pages import clean_words, find_attention_failures, make_pages, validate_answer
 
 CLIP = {"audio": "x.wav", "seconds": 18}
 
@@ -44,7 +44,7 @@ def single(kind: str, items: int = 6, systems: int = 3, **changes: Any) -> dict[
 
 def test_every_row_of_the_square_is_an_order_and_each_thing_follows_each_other_equally_often() -> None:
     for size in (2, 3, 4, 5, 6, 7):
-        rows = [williams(size, row) for row in range(2 * size if size % 2 else size)]
+        rows = [build_williams_row(size, row) for row in range(2 * size if size % 2 else size)]
         assert all(sorted(row) == list(range(size)) for row in rows)
         follows = Counter((a, b) for row in rows for a, b in itertools.pairwise(row))
         assert len(follows) == size * (size - 1)
@@ -190,7 +190,7 @@ def test_a_preference_is_kept_with_both_sides() -> None:
 
 
 def test_words_are_kept_short_and_without_control_characters() -> None:
-    assert words("a\x1b[31m\u202eb\r\n c") == "a [31m b c"
-    assert len(words("x" * 100_000)) == 2000
+    assert clean_words("a\x1b[31m\u202eb\r\n c") == "a [31m b c"
+    assert len(clean_words("x" * 100_000)) == 2000
     with pytest.raises(BadInput, match="a reason is a text"):
-        words(7)
+        clean_words(7)

@@ -116,7 +116,7 @@ def test_who_fails_is_left_out_or_named_or_turned_away(
     listening.create(test)
     checked(test, "good", NEEDED)
     checked(test, "bad", NEEDED - 1)
-    good, bad = session_results.sessions(listening.database, test.id)
+    good, bad = session_results.read_sessions(listening.database, test.id)
     assert (good.headphones, bad.headphones) == (NEEDED, NEEDED - 1)
     assert good.counted
     assert bad.counted == (failed == "flag")
@@ -127,7 +127,7 @@ def test_who_fails_is_left_out_or_named_or_turned_away(
     said = " ".join(summary.remarks)
     assert "1 of 2 listeners passed" in said
     assert f"{bad.listener}: 4 of 6 right" in said
-    marks = session_results.marks(listening.database, test.id)
+    marks = session_results.read_session_marks(listening.database, test.id)
     assert {mark.scale for mark in marks} == {"timbre", "fidelity"}, "answers to the check are no marks"
 
 
@@ -149,7 +149,7 @@ def test_the_first_answers_stand_and_nothing_on_the_page_tells_them(listening: L
     answered = listening.answered(begun.session, 0)
     assert answered is not None
     assert answered.answer == first
-    assert session_results.sessions(listening.database, test.id)[0].headphones == 2
+    assert session_results.read_sessions(listening.database, test.id)[0].headphones == 2
     with pytest.raises(BadInput, match="headphone check"):
         listening.audio(begun.session, 0, "A")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.listening.planning import count_listeners, judge_stopping, listener_differences, pair_differences
+from podeval.listening.planning import compute_listener_differences, count_listeners, judge_stopping, pair_differences
 from podeval.stats.mushra_scores import Mark
 
 
@@ -22,8 +22,8 @@ def marks_of(differences: list[float]) -> list[Mark]:
 
 def test_each_listener_is_one_difference_in_the_order_they_came() -> None:
     marks = [*marks_of([3.0, -1.0]), Mark("half", "page 0", "aria", 99.0)]
-    assert listener_differences(marks, "aria", "basso") == [3.0, -1.0]
-    assert listener_differences(marks, "basso", "aria") == [-3.0, 1.0]
+    assert compute_listener_differences(marks, "aria", "basso") == [3.0, -1.0]
+    assert compute_listener_differences(marks, "basso", "aria") == [-3.0, 1.0]
 
 
 def test_the_count_finds_the_difference_as_often_as_it_says() -> None:

@@ -23,14 +23,14 @@ def test_every_kind_of_test_goes_from_start_to_code(listening: Listening, heard:
     test = design(kind, minutes=60)
     listening.create(test)
     session = heard(test, "prolific:1")
-    overview = session_results.overview(listening.database, test.id)
+    overview = session_results.read_overview(listening.database, test.id)
     assert (overview.finished, overview.unfinished) == (1, 0)
-    marks = session_results.marks(listening.database, test.id)
+    marks = session_results.read_session_marks(listening.database, test.id)
     assert marks
     assert {mark.seconds for mark in marks} == {20.0}
     assert listening.finish(session) == listening.progress(session).completion_code
     if kind == "questionnaire":
-        answers, clips = session_results.answers(listening.database, test.id)
+        answers, clips = session_results.read_session_answers(listening.database, test.id)
         assert len(answers) == 8 * 3 * 4, "eight marks about three systems of four items"
         assert answers[1].reason.startswith("as for")
         assert clips["i0", "s0"].speakers == 2
@@ -52,8 +52,8 @@ def test_a_saved_page_is_there_after_a_restart_and_the_session_goes_on(database_
         assert (again.saved, again.next_page) == ((0,), 1)
         with pytest.raises(BadInput, match="pages 2, 3, 4 of 4"):
             second.finish(again.session)
-        assert session_results.marks(database, test.id) == [], "an unfinished session is in no result"
-        assert session_results.overview(database, test.id).unfinished == 1
+        assert session_results.read_session_marks(database, test.id) == [], "an unfinished session is in no result"
+        assert session_results.read_overview(database, test.id).unfinished == 1
 
 
 def test_a_page_answered_anew_replaces_the_answer_until_the_end(
@@ -66,7 +66,7 @@ def test_a_page_answered_anew_replaces_the_answer_until_the_end(
         listening.save(begun.session, 0, {"timbre": value, "fidelity": 2})
     listening.save(begun.session, 1, {"timbre": 4, "fidelity": 4})
     listening.finish(begun.session)
-    marks = session_results.marks(listening.database, test.id)
+    marks = session_results.read_session_marks(listening.database, test.id)
     assert Counter(mark.value for mark in marks) == {5: 1, 2: 1, 4: 2}
     with pytest.raises(BadInput, match="finished"):
         listening.save(begun.session, 0, {"timbre": 1, "fidelity": 1})
@@ -90,11 +90,11 @@ def test_a_person_is_a_pseudonym_and_can_be_forgotten(listening: Listening, hear
     test = design("mos", items=2)
     listening.create(test)
     heard(test, "prolific:secret-person")
-    mark = session_results.marks(listening.database, test.id)[0]
+    mark = session_results.read_session_marks(listening.database, test.id)[0]
     assert "secret" not in mark.rater
     with listening.database.writing() as session:
         erase(session, mark.rater)
-    assert session_results.marks(listening.database, test.id) == []
+    assert session_results.read_session_marks(listening.database, test.id) == []
     with listening.database.reading() as session:
         assert session.scalars(select(ListeningRating)).all() == []
 
@@ -183,7 +183,7 @@ def test_a_place_that_nobody_finished_is_given_again(listening: Listening, heard
         }
         assert session.get_one(ListeningSession, gone.session).pages == pages["gone"]
     assert pages["fourth"] == pages["gone"], "the same items in the same systems"
-    covered = session_results.overview(listening.database, test.id).covered
+    covered = session_results.read_overview(listening.database, test.id).covered
     assert set(covered.values()) == {1}
     assert len(covered) == 9
 
@@ -196,9 +196,9 @@ def test_missed_attention_checks_are_noted_once_and_not_told(listening: Listenin
     wrong = answer("questionnaire", None) | {"speakers": {"mark": 4}}
     listening.save(begun.session, 0, wrong)
     listening.save(begun.session, 0, wrong)
-    assert len(session_results.attention(listening.database, test.id)) == 1
+    assert len(session_results.list_failed_attention(listening.database, test.id)) == 1
     listening.save(begun.session, 0, answer("questionnaire", None))
-    assert session_results.attention(listening.database, test.id) == []
+    assert session_results.list_failed_attention(listening.database, test.id) == []
 
 
 def test_an_excluded_session_is_kept_with_its_reason_and_can_be_taken_back(
@@ -208,12 +208,12 @@ def test_an_excluded_session_is_kept_with_its_reason_and_can_be_taken_back(
     listening.create(test)
     session = heard(test, "prolific:1")
     listening.set_standing(session, counted=False, reason="background radio", by="operator")
-    assert session_results.marks(listening.database, test.id) == []
-    assert session_results.overview(listening.database, test.id).excluded == 1
+    assert session_results.read_session_marks(listening.database, test.id) == []
+    assert session_results.read_overview(listening.database, test.id).excluded == 1
     with pytest.raises(BadInput, match="give a reason"):
         listening.set_standing(session, counted=True, reason=" ", by="operator")
     listening.set_standing(session, counted=True, reason="it was the test's own", by="operator")
-    assert len(session_results.marks(listening.database, test.id)) == 4
+    assert len(session_results.read_session_marks(listening.database, test.id)) == 4
 
 
 @SERVER_LONG

@@ -13,17 +13,17 @@ from podeval.audio import loudness
 from podeval.errors import BadInput
 from podeval.listening import Listening
 from podeval.listening.sessions import StimulusSource
-from podeval.listening.stimuli import LEVEL, StimulusAudio, level_noise
+from podeval.listening.stimuli import LEVEL, StimulusAudio, write_level_noise
 
 
 def test_the_noise_has_its_loudness_and_joins_its_own_beginning(tmp_path: Path) -> None:
-    path = level_noise(tmp_path / "cache")
+    path = write_level_noise(tmp_path / "cache")
     samples, rate = soundfile.read(path, dtype="float32")
     measured = loudness.measure(samples, rate, "stereo")
     assert measured.integrated == pytest.approx(LEVEL, abs=0.05)
     steps = np.abs(np.diff(samples[:, 0]))
     assert abs(samples[0, 0] - samples[-1, 0]) <= steps.max(), "no click where it is repeated"
-    assert level_noise(tmp_path / "cache") == path
+    assert write_level_noise(tmp_path / "cache") == path
 
 
 def test_a_copy_has_no_tags_and_a_missing_file_is_not_named(tmp_path: Path) -> None:

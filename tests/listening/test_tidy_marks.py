@@ -26,7 +26,7 @@ def test_every_mark_is_a_row_and_pairs_name_both(kind: str, listening: Listening
     rows = tabulate_marks_of_test(listening.database, test.id)
     assert all(tuple(row) == COLUMNS for row in rows)
     counted = [row for row in rows if row["counted"]]
-    marks = session_results.marks(listening.database, test.id)
+    marks = session_results.read_session_marks(listening.database, test.id)
     assert [(row["listener"], row["stimulus"], row["mark"]) for row in counted] == [
         (mark.rater, mark.stimulus, mark.value) for mark in marks
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.listening import webmushra
-from podeval.listening.box_plots import box_plot_panels, box_plots
+from podeval.listening.box_plots import draw_box_plots, draw_panels
 from podeval.listening.designs import read_design
 from podeval.listening.listener_pages import make_pages, validate_answer
 from podeval.stats.mushra_scores import Mark
@@ -81,7 +81,7 @@ def test_what_we_write_is_read_back_and_no_cell_is_a_formula(tmp_path: Path) -> 
         Mark("b", "Arts", "aria", 0),
     ]
     path = tmp_path / "ours.csv"
-    path.write_text(webmushra.results("small", marks), encoding="utf-8")
+    path.write_text(webmushra.write_results("small", marks), encoding="utf-8")
     assert path.read_text().splitlines()[0] == ",".join(webmushra.COLUMNS)
     again = webmushra.read_results(path)
     assert again[0].rater == "'=cmd()"
@@ -223,7 +223,7 @@ def test_the_published_results_are_read_and_written_back_alike(tmp_path: Path) -
     assert {mark.stimulus for mark in marks} == {"anchor35", "anchor70", "C1", "C2", "C3"}
     assert {mark.page for mark in marks} == {"trial1", "random_1"}
     ours = tmp_path / "ours.csv"
-    ours.write_text(webmushra.results("default_example", marks), encoding="utf-8")
+    ours.write_text(webmushra.write_results("default_example", marks), encoding="utf-8")
     assert ours.read_text().splitlines()[0] == path.read_text().splitlines()[0]
     assert webmushra.read_results(ours) == marks
 
@@ -238,13 +238,13 @@ def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:
     marks += [
         Mark("odd", str(page), name, value) for page in range(4) for name, value in (("HQ", 1), ("LQ", 9), ("x", 5))
     ]
-    picture = box_plots(marks, screen(marks))
+    picture = draw_box_plots(marks, screen(marks))
     root = ElementTree.fromstring(picture)
     said = "".join(root.itertext())
     assert "good <one>" in said
     assert "odd (left out)" in said
     assert "worst on 0.0%" in said
     assert len([e for e in root.iter() if e.tag.endswith("rect")]) == 1 + 9
-    alone = [ElementTree.fromstring(panel) for panel in box_plot_panels(marks, screen(marks))]
+    alone = [ElementTree.fromstring(panel) for panel in draw_panels(marks, screen(marks))]
     assert [int(panel.attrib["width"]) <= 360 for panel in alone] == [True] * 3, "each fits a phone"
     assert "odd (left out)" in "".join(alone[1].itertext()) + "".join(alone[0].itertext())

@@ -10,7 +10,7 @@ import pytest
 
 from podeval.analysis import Recording
 from podeval.analysis.speaker_voices import SpeakerVoice
-from podeval.audio.windows import Clip, Span, windows_over
+from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored, describe_merged
@@ -60,7 +60,7 @@ class Derived:
         if name in self.vectors:
             return SpeakerVoice(name, ((Span(0, 3),),), self.vectors[name][np.newaxis], 5.0)
         spans = [Span(turn.start, min(turn.end, self.duration)) for turn in turns if turn.speaker == name]
-        clips = tuple(windows_over(spans, 3, 2)) or (tuple(spans),)
+        clips = tuple(place_windows(spans, 3, 2)) or (tuple(spans),)
         return SpeakerVoice(name, clips, np.stack([embedding(clip) for clip in clips]), 5.0)
 
     def speech(self) -> tuple[Span, ...]:

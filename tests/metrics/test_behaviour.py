@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import registry
@@ -36,7 +36,8 @@ def voices(distortions: ModuleType) -> tuple[Samples, Samples]:
         pytest.skip(missing)
     spoken = [engine.read(ONE_VOICE, [SpokenLine(0, voice, WORDS)]) for voice in (0, 1)]
     low, high = (
-        distortions.match_loudness(resample(mono(found.samples), found.rate, RATE), -23.0, RATE) for found in spoken
+        distortions.match_loudness(resample(mix_to_mono(found.samples), found.rate, RATE), -23.0, RATE)
+        for found in spoken
     )
     return low, high
 
@@ -48,7 +49,7 @@ def score(tmp_path: Path) -> Any:
     def values(name: str, samples: Samples, **inputs: Any) -> dict[str, Any]:
         for job in catalogue.get(name).needs:
             if job in ("speech_quality", "voice_activity", "speaker_encoder") and (
-                missing := registry.card(job, "embedded").missing()
+                missing := registry.get_card(job, "embedded").missing()
             ):
                 pytest.skip(missing)
         recording = Recording.from_samples(samples, RATE, cache=Cache(tmp_path))

@@ -2,12 +2,12 @@
 
 import pytest
 
-from podeval.metrics.by_minute import share_by_minute
+from podeval.metrics.by_minute import compute_share_by_minute
 
 
 def test_each_minute_has_the_share_of_what_is_in_it() -> None:
     words = [(second, 1.0 if second > 400 else 0.0, 1.0) for second in range(0, 600)]
-    timeline = share_by_minute("errors", 600.0, words, 1000)
+    timeline = compute_share_by_minute("errors", 600.0, words, 1000)
     assert timeline
     assert (timeline.starts, timeline.window) == ([60.0 * minute for minute in range(10)], 60.0)
     assert timeline.values["errors"] == [0.0] * 6 + [pytest.approx(1000 * 19 / 60), 1000.0, 1000.0, 1000.0]
@@ -16,13 +16,13 @@ def test_each_minute_has_the_share_of_what_is_in_it() -> None:
 
 
 def test_a_minute_with_few_words_has_no_share_and_a_short_recording_no_course() -> None:
-    timeline = share_by_minute("errors", 310.0, [(second, 1.0, 1.0) for second in range(70, 310)])
+    timeline = compute_share_by_minute("errors", 310.0, [(second, 1.0, 1.0) for second in range(70, 310)])
     assert timeline
     assert timeline.values["errors"] == [None, 1.0, 1.0, 1.0, 1.0]
-    assert share_by_minute("errors", 299.0, [(1.0, 1.0, 1.0)]) is None
+    assert compute_share_by_minute("errors", 299.0, [(1.0, 1.0, 1.0)]) is None
 
 
 def test_what_is_left_of_a_last_minute_counts_with_the_one_before() -> None:
-    timeline = share_by_minute("errors", 320.0, [(float(second), 0.5, 1.0) for second in range(320)])
+    timeline = compute_share_by_minute("errors", 320.0, [(float(second), 0.5, 1.0) for second in range(320)])
     assert timeline
     assert timeline.values["errors"] == [0.5] * 5

@@ -10,11 +10,11 @@ import pytest
 
 import podeval
 from podeval import benchmarks
-from podeval.leaderboard.columns import Column, column, dimension_title
+from podeval.leaderboard.columns import Column, get_column, write_dimension_title
 from podeval.leaderboard.explanations import explain
 from podeval.metrics import catalogue
 from podeval.metrics.reasons import CAUSES, SENTENCES, translate_reason
-from podeval.metrics.units import AS_THEY_ARE, unit_in
+from podeval.metrics.units import AS_THEY_ARE, translate_unit
 from podeval.runs import composite_scores, reliability
 from podeval.text.message_catalogue import read_texts
 
@@ -29,14 +29,16 @@ SEAMS = re.compile(r"\{\d\}|the recording |the system produced no |, only|found 
 def every_column() -> list[Column]:
     """Every column that any board can show."""
     columns = [
-        column(metric.name, key.name, metric.dimension) for metric in catalogue.all_metrics() for key in metric.keys
+        get_column(metric.name, key.name, metric.dimension)
+        for metric in catalogue.load_all_metrics()
+        for key in metric.keys
     ]
-    for benchmark in map(benchmarks.get, benchmarks.names()):
+    for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
         for composite in benchmark.composites:
             declared = composite_scores.declare(benchmark, composite)
-            columns += [column(declared.name, key.name, declared.dimension) for key in declared.keys]
+            columns += [get_column(declared.name, key.name, declared.dimension) for key in declared.keys]
     figures = ("catastrophic", "wer_mean", "wer_worst", "dnsmos_ovrl_spread", "sim_worst_window")
-    return columns + [column(reliability.NAME, figure, reliability.DIMENSION) for figure in figures]
+    return columns + [get_column(reliability.NAME, figure, reliability.DIMENSION) for figure in figures]
 
 
 def words() -> dict[str, Any]:
@@ -60,9 +62,9 @@ def test_every_column_is_explained_in_chinese() -> None:
 
 def test_names_units_and_dimensions_hold_no_english_words() -> None:
     for of in every_column():
-        assert of.unit in AS_THEY_ARE or CHINESE.search(unit_in(of.unit, "zh")), f"{of.id}: {of.unit}"
+        assert of.unit in AS_THEY_ARE or CHINESE.search(translate_unit(of.unit, "zh")), f"{of.id}: {of.unit}"
         for part in (of.dimension.partition(".")[0], of.dimension):
-            assert CHINESE.search(dimension_title(part, "zh")), part
+            assert CHINESE.search(write_dimension_title(part, "zh")), part
         title = of.title_in("zh")
         # What stays English is a proper name, such as DNSMOS P.808.
         plain = re.findall(r"[A-Za-z]{2,}", title)

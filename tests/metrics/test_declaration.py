@@ -6,7 +6,7 @@ import pytest
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Key, Metric, metric
-from podeval.metrics.description import arguments, facts
+from podeval.metrics.description import collect_metric_facts, list_arguments
 from podeval.metrics.score import Score, Unscored
 
 EVERY = [pytest.param(catalogue.get(name), id=name) for name in catalogue.NAMES]
@@ -71,23 +71,28 @@ def test_every_metric_says_where_it_is_from_and_how_it_differs(declared: Metric)
 
 @pytest.mark.parametrize("declared", EVERY)
 def test_the_arguments_shown_are_those_of_the_function(declared: Metric) -> None:
-    shown = {argument.name for argument in arguments(declared)}
+    shown = {argument.name for argument in list_arguments(declared)}
     choices = {p.name for p in inspect.signature(declared.function).parameters.values() if p.kind is p.KEYWORD_ONLY}
     assert choices <= shown
     assert ("references" in shown) == bool(declared.reference)
     assert ("scripts" in shown) == ("script" in declared.optional_inputs)
-    assert all(argument.about and argument.values for argument in arguments(declared))
+    assert all(argument.about and argument.values for argument in list_arguments(declared))
 
 
 def test_facts_name_the_model_of_each_profile() -> None:
-    models = facts(catalogue.get("dnsmos"))["models"]
+    models = collect_metric_facts(catalogue.get("dnsmos"))["models"]
     assert models["embedded"]["speech_quality"] == models["reference"]["speech_quality"]
     assert "MIT" in models["embedded"]["speech_quality"]
-    assert facts(catalogue.get("wer"))["models"]["reference"]["transcriber"] == "Whisper large v3 (Apache-2.0)"
+    assert (
+        collect_metric_facts(catalogue.get("wer"))["models"]["reference"]["transcriber"]
+        == "Whisper large v3 (Apache-2.0)"
+    )
 
 
 def test_ranges_and_ideals_are_shown_as_a_person_writes_them() -> None:
-    shown = {key["name"]: (key["range"], key["ideal"]) for key in facts(catalogue.get("loudness"))["keys"]}
+    shown = {
+        key["name"]: (key["range"], key["ideal"]) for key in collect_metric_facts(catalogue.get("loudness"))["keys"]
+    }
     assert shown["integrated"] == ("", "−18 to −14")
     assert shown["true_peak"] == ("", "up to −1")
     assert shown["range"] == ("0 and more", "4 to 18")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
-from podeval.metrics.distillmos import WINDOW, window_starts
+from podeval.metrics.distillmos import WINDOW, place_window_starts
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
 
@@ -31,7 +31,7 @@ with torch.inference_mode():
 @pytest.fixture
 def installed() -> None:
     for job in ("naturalness", "music_detector", "voice_activity"):
-        if reason := registry.card(job, "embedded").missing():
+        if reason := registry.get_card(job, "embedded").missing():
             pytest.skip(reason)
 
 
@@ -88,7 +88,7 @@ def test_a_robot_is_far_below_people_and_better_machines(shared_data: Path, tmp_
     ],
 )
 def test_windows_are_at_most_a_second_apart_and_reach_from_end_to_end(frames: int, starts: list[int]) -> None:
-    assert window_starts(frames) == window_starts(frames, spread=True) == starts
+    assert place_window_starts(frames) == place_window_starts(frames, spread=True) == starts
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_windows_are_at_most_a_second_apart_and_reach_from_end_to_end(frames: in
 )
 def test_a_long_recording_has_its_windows_further_apart_and_no_gap(seconds: int, count: int, apart: float) -> None:
     frames = seconds * 16_000
-    starts = np.array(window_starts(frames, spread=True))
+    starts = np.array(place_window_starts(frames, spread=True))
     assert len(starts) == count
     assert np.diff(starts).max() / 16_000 <= apart
     assert (starts[0], starts[-1]) == (0, frames - WINDOW)
-    assert len(window_starts(frames)) == int(np.ceil(seconds - 7.68)) + 1
+    assert len(place_window_starts(frames)) == int(np.ceil(seconds - 7.68)) + 1
 
 
 class Rated:

@@ -157,11 +157,11 @@ def test_the_mix_stands_beside_the_stem() -> None:
     ],
 )
 def test_what_can_be_gained_is_said_on_the_card(name: str) -> None:
-    from podeval.metrics.space_files import card
+    from podeval.metrics.space_files import write_card
 
     metric = catalogue.get(name)
     assert metric.caution.endswith(".")
-    assert metric.caution in card(metric)
+    assert metric.caution in write_card(metric)
 
 
 def test_a_reference_that_is_played_back_is_noticed_through_level_and_noise_and_other_speech_is_not() -> None:
@@ -170,7 +170,7 @@ def test_a_reference_that_is_played_back_is_noticed_through_level_and_noise_and_
     copied = speech.copy()
     copied[9_000 : 9_000 + len(reference)] = 0.3 * reference + random.normal(0, 0.01, len(reference))
     assert same_sound.holds_copy(copied, reference)
-    assert same_sound.correlation_with(speech, reference) < 0.3
+    assert same_sound.correlate_with(speech, reference) < 0.3
     assert not same_sound.holds_copy(np.zeros_like(speech), reference)
     assert not same_sound.holds_copy(speech[:100], reference)
 

@@ -52,7 +52,7 @@ def score(name: str, inputs: dict[str, Any], **parameters: Any) -> Score:
 def test_dnsmos_meets_the_original_in_both_window_modes(
     golden: dict[str, Any], shared_data: Path, tmp_path: Path, name: str, windows: str
 ) -> None:
-    if missing := registry.card("speech_quality", "embedded").missing():
+    if missing := registry.get_card("speech_quality", "embedded").missing():
         pytest.skip(missing)
     # A cache of its own: the values are computed here, not read from an earlier run.
     recording = Recording.open(shared_data / name, cache=Cache(tmp_path))

@@ -83,15 +83,19 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
 @pytest.mark.parametrize(
     ("read", "source", "sentence"),
     [
-        (human_records.votes, [{"first": "a"}], "lacks second and outcome"),
-        (human_records.votes, "{broken", "line 1 is no vote"),
-        (human_records.votes, "no/such/file", "cannot read the votes"),
-        (human_records.votes, [], "there is no vote"),
-        (human_records.votes, [3], "is not an object"),
-        (human_records.marks, [{"rater": "p", "page": "x", "stimulus": "y", "value": "7"}], "its value is a number"),
-        (human_records.marks, [{"rater": "p", "value": 7}], "lacks page"),
-        (human_records.answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),
-        (human_records.answers, [{"system": "x", "question": "quality", "judged": 9}], "from 1 to 5"),
+        (human_records.read_votes, [{"first": "a"}], "lacks second and outcome"),
+        (human_records.read_votes, "{broken", "line 1 is no vote"),
+        (human_records.read_votes, "no/such/file", "cannot read the votes"),
+        (human_records.read_votes, [], "there is no vote"),
+        (human_records.read_votes, [3], "is not an object"),
+        (
+            human_records.read_marks,
+            [{"rater": "p", "page": "x", "stimulus": "y", "value": "7"}],
+            "its value is a number",
+        ),
+        (human_records.read_marks, [{"rater": "p", "value": 7}], "lacks page"),
+        (human_records.read_answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),
+        (human_records.read_answers, [{"system": "x", "question": "quality", "judged": 9}], "from 1 to 5"),
     ],
 )
 def test_what_is_no_vote_mark_or_answer_is_refused(read: Any, source: Any, sentence: str) -> None:

@@ -8,7 +8,7 @@ import soundfile
 
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS
-from podeval.metrics.inputs import MetricInputs, inputs_from_files, read_input
+from podeval.metrics.inputs import MetricInputs, read_input, read_inputs_from_files
 
 LABELLED = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt.\nThey never stop."
 WORDS = "Why is the sea salty? Rivers carry salt. They never stop."
@@ -38,7 +38,7 @@ def test_the_command_line_reads_the_speakers_of_a_text(tmp_path: Path, metric: s
     (tmp_path / "script.txt").write_text(LABELLED, encoding="utf-8")
     audio = tmp_path / "a.wav"
     soundfile.write(audio, np.zeros(16_000), 16_000)
-    ((file, inputs),) = inputs_from_files(catalogue.get(metric), [audio], [], [tmp_path / "script.txt"])
+    ((file, inputs),) = read_inputs_from_files(catalogue.get(metric), [audio], [], [tmp_path / "script.txt"])
     assert file == audio
     if metric == "wer":
         assert inputs["reference_text"] == WORDS

@@ -49,6 +49,6 @@ def test_measuring_loudness_imports_what_it_needs(tmp_path: Path, run_python: An
 def test_knowing_every_metric_and_model_loads_none(run_python: Any) -> None:
     statement = (
         "import podeval.cli, podeval.models.registry, podeval.analysis, podeval.metrics.space_files; "
-        "from podeval.metrics import catalogue; catalogue.all_metrics()"
+        "from podeval.metrics import catalogue; catalogue.load_all_metrics()"
     )
     assert not loaded_by(statement, run_python) & (MODELS | {"evaluate", "datasets", "jieba", "nltk"})

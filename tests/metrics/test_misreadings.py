@@ -6,7 +6,7 @@ from pathlib import Path
 from podeval.cli.generate_docs import metrics_page
 from podeval.metrics import catalogue
 from podeval.metrics.misreadings import MISREADINGS
-from podeval.metrics.space_files import BIAS_PICTURE, card, sources
+from podeval.metrics.space_files import BIAS_PICTURE, list_sources, write_card
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 OWN_CASE = {"rtf", "arena", "mushra", "mos"}
@@ -18,23 +18,23 @@ UNRUN = {"sound_fidelity", "utmos22", "utmosv2", "nisqa_tts", "audiobox_aestheti
 def test_every_metric_says_what_must_not_be_concluded_from_it() -> None:
     page = metrics_page()
     assert set(MISREADINGS) == set(catalogue.NAMES), "a metric of podeval's own has a sentence, and no other"
-    for metric in catalogue.all_metrics():
+    for metric in catalogue.load_all_metrics():
         assert metric.misreading.startswith("Do not conclude that "), metric.name
         assert metric.misreading.endswith((".", "does.")), metric.name
-        assert metric.misreading in card(metric), metric.name
+        assert metric.misreading in write_card(metric), metric.name
         assert metric.misreading in page, metric.name
 
 
 def test_every_metric_that_needs_no_judge_has_a_picture_of_its_effects_or_says_why_it_has_none() -> None:
     with (STUDIES / "bias.csv").open(encoding="utf-8") as file:
         measured = {row["key"].partition(".")[0] for row in csv.DictReader(file)}
-    for metric in catalogue.all_metrics():
+    for metric in catalogue.load_all_metrics():
         if metric.asks:
             continue
         if metric.name in measured:
             assert (STUDIES / f"bias-{metric.name}.svg").exists()
-            assert BIAS_PICTURE in sources(metric), metric.name
-            assert f"]({BIAS_PICTURE})" in card(metric), metric.name
+            assert BIAS_PICTURE in list_sources(metric), metric.name
+            assert f"]({BIAS_PICTURE})" in write_card(metric), metric.name
         elif metric.name in UNRUN:
             assert "--profile reference" in metric.misreading, metric.name
         else:

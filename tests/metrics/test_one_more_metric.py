@@ -47,17 +47,18 @@ PROGRAM = """
 import json
 from board_words import Words
 from podeval import benchmarks
-from podeval.leaderboard.columns import column, order_columns
+from podeval.leaderboard.columns import get_column, order_columns
 from podeval.metrics import catalogue, space_files
 
 metric = catalogue.get("questions")
 use = next(use for use in benchmarks.get("real_pod").metrics("write", "topics") if use.name == "questions")
-columns = order_columns([column(use.name, use.keys[0], metric.dimension), column("wer", "wer", "speech.accuracy")])
+chosen = [get_column(use.name, use.keys[0], metric.dimension), get_column("wer", "wer", "speech.accuracy")]
+columns = order_columns(chosen)
 words = Words({}, "zh")
 print(json.dumps({
     "names": catalogue.NAMES,
-    "card": space_files.card(metric),
-    "example": space_files.example(metric),
+    "card": space_files.write_card(metric),
+    "example": space_files.write_example(metric),
     "english": [(one.id, one.header) for one in columns],
     "chinese": [(words.dimension(one.dimension), words.column(one)) for one in columns],
 }))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podeval.metrics import catalogue
-from podeval.metrics.protocol import Protocol, protocol_of
+from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.models import registry
 from podeval.models.card import PROFILES
 
@@ -15,12 +15,12 @@ ALL_INPUTS = ("recording", "script", "reference_text")
 
 PROGRAM = """
 from podeval.metrics import catalogue
-from podeval.metrics.protocol import protocol_of
+from podeval.metrics.protocol import make_protocol
 from podeval.models import registry
 for name in catalogue.NAMES:
     metric = catalogue.get(name)
-    models = registry.identities(metric.needs, "embedded")
-    print(protocol_of(metric, {}, ("recording", "script"), models, dataset="d@1", generation={"b": 1, "a": 2}).id)
+    models = registry.describe_identities(metric.needs, "embedded")
+    print(make_protocol(metric, {}, ("recording", "script"), models, dataset="d@1", generation={"b": 1, "a": 2}).id)
 """
 
 
@@ -29,11 +29,11 @@ def sptd_protocol(**changes: Any) -> Protocol:
     given: dict[str, Any] = {
         "parameters": {},
         "given_inputs": ("recording",),
-        "models": registry.identities(metric.needs, "embedded"),
+        "models": registry.describe_identities(metric.needs, "embedded"),
         "dataset": "podeval/real_pod@1",
         "generation": GENERATION,
     }
-    return protocol_of(metric, **(given | changes))
+    return make_protocol(metric, **(given | changes))
 
 
 def shuffled(data: Any) -> Any:
@@ -61,7 +61,7 @@ def test_the_id_is_the_same_in_every_process(run_python: Any, capsys: pytest.Cap
 
 def test_the_id_does_not_depend_on_the_order_of_anything() -> None:
     base = sptd_protocol(given_inputs=ALL_INPUTS)
-    models = registry.identities(catalogue.get("sptd").needs, "embedded")
+    models = registry.describe_identities(catalogue.get("sptd").needs, "embedded")
     again = sptd_protocol(
         given_inputs=ALL_INPUTS[::-1], models=shuffled(models), generation=dict(reversed(GENERATION.items()))
     )
@@ -86,9 +86,10 @@ def with_another_hash(models: dict[str, Any]) -> dict[str, Any]:
         pytest.param({"parameters": {"variant": "podeval"}}, id="parameter"),
         pytest.param({"given_inputs": ("recording", "script")}, id="optional input"),
         pytest.param(
-            {"models": with_another_hash(registry.identities(catalogue.get("sptd").needs, "embedded"))}, id="weights"
+            {"models": with_another_hash(registry.describe_identities(catalogue.get("sptd").needs, "embedded"))},
+            id="weights",
         ),
-        pytest.param({"models": registry.identities(catalogue.get("sptd").needs, "reference")}, id="models"),
+        pytest.param({"models": registry.describe_identities(catalogue.get("sptd").needs, "reference")}, id="models"),
         pytest.param({"dataset": "podeval/real_pod@2"}, id="dataset"),
         pytest.param({"dataset": None}, id="no dataset"),
         pytest.param({"generation": GENERATION | {"strategy": "chunked"}}, id="generation"),
@@ -103,8 +104,8 @@ def test_a_new_version_of_a_metric_changes_the_id() -> None:
     import dataclasses
 
     newer = dataclasses.replace(catalogue.get("sptd"), version="9.9")
-    models = registry.identities(newer.needs, "embedded")
-    assert protocol_of(newer, {}, ("recording",), models).id != sptd_protocol(dataset=None, generation=None).id
+    models = registry.describe_identities(newer.needs, "embedded")
+    assert make_protocol(newer, {}, ("recording",), models).id != sptd_protocol(dataset=None, generation=None).id
 
 
 def test_inputs_a_metric_has_no_use_for_leave_the_id_alone() -> None:
@@ -117,8 +118,8 @@ def test_the_same_weights_in_two_profiles_are_one_protocol() -> None:
 
     def ids(source: str) -> set[str]:
         chosen = {"source": source}
-        models = [registry.identities(metric.jobs(chosen), profile) for profile in PROFILES]
-        return {protocol_of(metric, chosen, ("recording",), found).id for found in models}
+        models = [registry.describe_identities(metric.jobs(chosen), profile) for profile in PROFILES]
+        return {make_protocol(metric, chosen, ("recording",), found).id for found in models}
 
     assert len(ids("mix")) == 1
     assert len(ids("auto")) == len(PROFILES)

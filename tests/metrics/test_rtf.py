@@ -8,7 +8,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.generation_log import GenerationLog
-from podeval.metrics.protocol import protocol_of
+from podeval.metrics.protocol import make_protocol
 from podeval.metrics.score import Score, Unscored
 
 PIECES = [{"wall_seconds": 3.0, "audio_seconds": 10.0}, {"wall_seconds": 1.5, "audio_seconds": 20}]
@@ -58,7 +58,8 @@ def test_pauses_do_not_pay() -> None:
 def test_hardware_is_part_of_the_protocol() -> None:
     metric = catalogue.get("rtf")
     ids = {
-        protocol_of(metric, {"hardware": name}, ("generation_log",), {}).id for name in ("unstated", "A100", "2 cores")
+        make_protocol(metric, {"hardware": name}, ("generation_log",), {}).id
+        for name in ("unstated", "A100", "2 cores")
     }
     assert len(ids) == 3
 

@@ -129,7 +129,7 @@ def test_chinese_without_an_encoder_says_who_has_one() -> None:
 
 @pytest.mark.models
 def test_the_embedded_encoder_tells_one_topic_from_three() -> None:
-    if reason := registry.card("sentence_encoder", "embedded").missing():
+    if reason := registry.get_card("sentence_encoder", "embedded").missing():
         pytest.skip(reason)
     sea = "Rivers carry dissolved salt into the ocean, and evaporation leaves the salt behind in the water. "
     bike = "My bicycle chain broke on the way to work, so I repaired the wheel and pumped up the tyres. "

@@ -15,7 +15,7 @@ from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
-from podeval.metrics.smr import reference_score, speech_segments
+from podeval.metrics.smr import find_speech_segments, score_ratio
 from podeval.models import registry
 
 Samples = NDArray[np.float32]
@@ -114,8 +114,8 @@ def test_the_score_is_the_share_of_segments_in_which_speech_is_louder(known: Kno
 
 def test_short_pauses_are_closed_and_short_segments_left_out() -> None:
     heard = [Span(0, 1), Span(1.5, 3.2), Span(4, 6.9), Span(7.5, 9), Span(9.4, 11)]
-    assert speech_segments(heard) == [Span(0, 3.2), Span(7.5, 11)]
-    assert speech_segments([]) == []
+    assert find_speech_segments(heard) == [Span(0, 3.2), Span(7.5, 11)]
+    assert find_speech_segments([]) == []
 
 
 def test_only_segments_with_music_under_half_of_them_count(known: Known, mix: Recording) -> None:
@@ -199,14 +199,14 @@ def test_what_has_no_speech_over_music_says_why(
     [(-0.1, 0), (0, np.exp(-3)), (4, np.exp(-0.6)), (5, 1), (30, 1), (40, np.exp(-1.155)), (-60, 0)],
 )
 def test_the_reference_score_is_1_from_5_to_30_lu(lu: float, score: float) -> None:
-    assert reference_score(lu) == pytest.approx(score)
+    assert score_ratio(lu) == pytest.approx(score)
 
 
 @pytest.mark.long
 @pytest.mark.models
 def test_a_real_mix_at_0_db_is_near_it(shared_data: Path, tmp_path: Path) -> None:
     for job in catalogue.get("smr").needs:
-        if reason := registry.card(job, "embedded").missing():
+        if reason := registry.get_card(job, "embedded").missing():
             pytest.skip(reason)
     mix = Recording.open(shared_data / "samples/speech_music_mix_0dB.flac", cache=Cache(tmp_path))
     found = measured(mix)
@@ -217,7 +217,7 @@ def test_a_real_mix_at_0_db_is_near_it(shared_data: Path, tmp_path: Path) -> Non
 
 @pytest.mark.models
 def test_speech_alone_has_no_smr_and_costs_no_separation(shared_data: Path, tmp_path: Path) -> None:
-    if reason := registry.card("music_detector", "embedded").missing():
+    if reason := registry.get_card("music_detector", "embedded").missing():
         pytest.skip(reason)
     speech = Recording.open(shared_data / "samples/ami_trn00.flac", cache=Cache(tmp_path))
     assert refused(speech) == "no music is heard under speech"

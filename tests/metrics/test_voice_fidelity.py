@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from podeval.analysis.speaker_voices import SpeakerVoice
-from podeval.audio.windows import Span, windows_over
+from podeval.audio.windows import Span, place_windows
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
@@ -55,9 +55,9 @@ class Talk:
         if [turn.speaker for turn in turns] == ["1"]:
             seconds, embeddings = next(iter(self.given.values()))
             return (
-                SpeakerVoice("1", tuple(windows_over([Span(0, 30)], 3, 2))[: len(embeddings)], embeddings, seconds),
+                SpeakerVoice("1", tuple(place_windows([Span(0, 30)], 3, 2))[: len(embeddings)], embeddings, seconds),
             )
-        clips = windows_over([Span(0, 30)], 3, 2)
+        clips = place_windows([Span(0, 30)], 3, 2)
         return tuple(
             SpeakerVoice(name, tuple(clips[: len(e)]), e, seconds) for name, (seconds, e) in self.given.items()
         )

@@ -22,7 +22,7 @@ def weights_folder() -> Callable[[str], Path]:
 
     def folder(name: str) -> Path:
         try:
-            return weights.folder(name)
+            return weights.locate_weights(name)
         except ModelMissing as missing:
             pytest.skip(str(missing))
 

@@ -101,6 +101,6 @@ def test_other_files_are_refused_with_a_reason(
 
 
 def test_the_published_files_are_pinned_and_their_licence_is_on_the_card() -> None:
-    card = registry.card("aesthetics", "reference")
+    card = registry.get_card("aesthetics", "reference")
     assert card.licence == "CC BY 4.0"
     assert card.identity["sha256"] == {"config.json": "0b8eabc5ced92cef", "model.safetensors": "a5a3c2412649cc23"}

@@ -66,7 +66,7 @@ def test_onnx_runtime_gives_what_torch_gives(encoder: CamPlusPlus, frames: int) 
     import torch
 
     network = _import_network_module().CAMPPlus(feat_dim=80, embedding_size=192)
-    (weights,) = registry.card("speaker_encoder", "embedded").verify_files().values()
+    (weights,) = registry.get_card("speaker_encoder", "embedded").verify_files().values()
     network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
     features = np.random.default_rng(frames).normal(0, 3, (2, frames, 80)).astype(np.float32)
     with torch.inference_mode():

@@ -134,10 +134,10 @@ def test_the_encoder_s_vectors_are_speechbrain_s(published: Path) -> None:
 
 
 def test_the_commit_that_was_installed_is_in_the_protocol(published: Path, load_reference: Load) -> None:
-    card = registry.card("harmony", "reference")
+    card = registry.get_card("harmony", "reference")
     assert card.identity["revision"] == {REPO: "main"}
     load_reference("harmony", {REPO: published})
-    assert registry.card("harmony", "reference").identity["revision"] == {REPO: "c" * 40}
+    assert registry.get_card("harmony", "reference").identity["revision"] == {REPO: "c" * 40}
     assert HubRepo(REPO, "d" * 40, (FILE,)).commit == "d" * 40
 
 

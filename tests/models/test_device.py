@@ -4,26 +4,26 @@ import pytest
 import torch
 
 from podeval.errors import BadInput
-from podeval.models.device import device, free_memory, memory_ran_out
+from podeval.models.device import choose_device, free_memory, is_out_of_memory
 
 
 @pytest.mark.parametrize("name", ["cpu", "cpu:0"])
 def test_the_cpu_is_the_cpu_by_any_number(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("PODEVAL_DEVICE", name)
-    assert device() == "cpu"
+    assert choose_device() == "cpu"
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODEVAL_DEVICE", "cuda:77")
     with pytest.raises(BadInput, match="PODEVAL_DEVICE=cuda:77 cannot be used here"):
-        device()
+        choose_device()
 
 
 @pytest.mark.long
 def test_torch_s_own_error_says_that_memory_ran_out() -> None:
     with pytest.raises(RuntimeError) as raised:
         torch.empty(1 << 60, dtype=torch.uint8)
-    assert memory_ran_out(raised.value)
-    assert memory_ran_out(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"))
-    assert not memory_ran_out(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert is_out_of_memory(raised.value)
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"))
+    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     free_memory()

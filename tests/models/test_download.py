@@ -71,7 +71,7 @@ def test_the_pinned_file_is_put_in_place_and_not_asked_for_again(
     failed, said = install(monkeypatch, f"{publisher}/file")
     assert failed == {}
     assert said[0] == f"fake: downloading {publisher}/file"
-    assert (weights.folder("fake") / "model.pth").read_bytes() == CONTENT
+    assert (weights.locate_weights("fake") / "model.pth").read_bytes() == CONTENT
     assert install(monkeypatch, f"{publisher}/gone") == ({}, ["fake: in place"])
 
 

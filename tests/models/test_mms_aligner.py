@@ -17,7 +17,7 @@ from podeval.analysis.cache import Cache
 from podeval.analysis.spoken_script import align_recording
 from podeval.errors import ModelMissing
 from podeval.metrics import catalogue
-from podeval.metrics.compute import protocol_for
+from podeval.metrics.compute import make_protocol_for
 from podeval.models import mms_aligner, registry, weights
 from podeval.models.interfaces import Samples, Transcript, Word
 from podeval.text.script import Script
@@ -150,20 +150,20 @@ def test_what_has_no_letter_is_laid_on_any_sound() -> None:
 
 
 def test_the_published_weights_are_pinned_and_may_not_be_used_commercially() -> None:
-    card = registry.card("aligner", "reference")
+    card = registry.get_card("aligner", "reference")
     (file,) = weights.lock()["mms-fa"].files
     assert file.url.startswith("https://dl.fbaipublicfiles.com/mms/torchaudio/")
     assert (file.size, len(file.sha256)) == (1_262_047_414, 64)
     assert "CC BY-NC 4.0" in card.licence
     assert "not run on real weights" in card.title
     with pytest.raises(ModelMissing, match="the embedded profile has no aligner"):
-        registry.card("aligner", "embedded")
+        registry.get_card("aligner", "embedded")
 
 
 @pytest.mark.parametrize("name", ["content_errors", "speaker_attribution", "integrity"])
 def test_the_protocol_tells_the_aligner_where_there_is_one(name: str) -> None:
     metric = catalogue.get(name)
-    models = {profile: protocol_for(metric, {}, ("recording", "script"), profile).to_json() for profile in
+    models = {profile: make_protocol_for(metric, {}, ("recording", "script"), profile).to_json() for profile in
               ("embedded", "reference")}  # fmt: skip
     assert "mms-fa" in json.dumps(models["reference"])
     assert "aligner" not in json.dumps(models["embedded"])

@@ -84,7 +84,7 @@ def test_another_checkpoint_is_refused_with_a_reason(tiny_msclap: Path, tmp_path
 
 
 def test_the_real_checkpoint_is_pinned_by_commit_and_content() -> None:
-    card = registry.card("audio_text", "reference")
+    card = registry.get_card("audio_text", "reference")
     assert all(len(repo.revision) == 40 and int(repo.revision, 16) for repo in card.hub)
     assert len(card.hashes["CLAP_weights_2023.pth"]) == 64
     assert card.extra == "reference"
@@ -93,7 +93,7 @@ def test_the_real_checkpoint_is_pinned_by_commit_and_content() -> None:
 def test_content_that_is_not_the_pinned_one_is_not_opened(
     tiny_msclap: Path, load_reference: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = registry.card("audio_text", "reference")
+    real = registry.get_card("audio_text", "reference")
     load_reference("audio_text", published(tiny_msclap))
     monkeypatch.setattr(registry, "CARDS", (dataclasses.replace(real),))
     registry.build_model.cache_clear()

@@ -121,7 +121,7 @@ def test_other_weights_are_refused_with_a_reason(install: Install, reference: Pa
 
 def test_the_published_weights_are_pinned_and_their_licence_is_on_the_card() -> None:
     (file,) = weights.lock()["nisqa-tts"].files
-    card = registry.card("nisqa_tts", "reference")
+    card = registry.get_card("nisqa_tts", "reference")
     assert f"/{card.revision}/" in file.url
     assert (file.size, len(file.sha256)) == (1_237_159, 64)
     assert card.identity["sha256"] == {FILE: file.sha256[:16]}

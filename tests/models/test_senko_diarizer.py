@@ -11,7 +11,7 @@ from podeval import benchmarks, progress
 from podeval.analysis import Recording
 from podeval.audio import sample_buffer as buffers
 from podeval.audio.decode import decode
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.benchmarks import real_pod
 from podeval.metrics import catalogue
@@ -41,7 +41,7 @@ def dialogue(seconds: int) -> Samples:
     for item in benchmarks.get("real_pod").items("demo")[:2]:
         assert item.script is not None
         speech = EspeakNg().speak(item.script)
-        spoken.append(resample(mono(speech.samples), speech.rate, RATE)[: seconds * RATE // 2])
+        spoken.append(resample(mix_to_mono(speech.samples), speech.rate, RATE)[: seconds * RATE // 2])
     return np.concatenate(spoken).astype(np.float32)
 
 
@@ -115,7 +115,7 @@ def test_no_more_cores_are_taken_than_podeval_may(monkeypatch: pytest.MonkeyPatc
 def said(reader: int, seconds: float) -> Samples:
     """The beginning of a reader's utterance."""
     audio = decode(VOICES / f"libritts_r_{reader}.flac")
-    return resample(mono(audio.samples), audio.rate, RATE)[: round(seconds * RATE)]
+    return resample(mix_to_mono(audio.samples), audio.rate, RATE)[: round(seconds * RATE)]
 
 
 def with_pauses(*parts: Samples) -> Samples:

@@ -130,6 +130,6 @@ def test_the_published_weights_are_pinned_by_size_and_hash() -> None:
     assert file.to == FILE
     assert file.url == f"https://download.pytorch.org/torchaudio/models/{FILE}"
     assert (file.size, len(file.sha256)) == (29_584_237, 64)
-    card = registry.card("pesq_estimator", "reference")
+    card = registry.get_card("pesq_estimator", "reference")
     assert card.packages == ("torch",)
     assert card.identity["sha256"] == {FILE: file.sha256[:16]}

@@ -145,7 +145,7 @@ def test_other_weights_are_refused_with_a_reason(
 
 
 def test_the_published_weights_are_pinned_and_their_licence_is_on_the_card() -> None:
-    card = registry.card("utmos22", "reference")
+    card = registry.get_card("utmos22", "reference")
     assert card.licence == "MIT"
     assert card.identity["sha256"] == {FILE: "38aa51ab79e2a4e0"}
     assert len(card.hub[0].revision) == 40

@@ -147,7 +147,7 @@ def test_other_weights_are_refused_with_a_reason(
 
 
 def test_the_published_weights_are_pinned_and_their_licence_is_on_the_card() -> None:
-    card = registry.card("utmosv2", "reference")
+    card = registry.get_card("utmosv2", "reference")
     assert card.licence == "MIT"
     assert card.identity["sha256"] == {FILE: "c8149d988e4bbf3f"}
     assert card.identity["options"]["domain"] == "sarulab"

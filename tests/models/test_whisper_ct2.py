@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.models import registry, shared_decoding, whisper_ct2
 from podeval.models.whisper_ct2 import WhisperCT2
 
@@ -31,8 +31,8 @@ def test_the_words_do_not_depend_on_the_threads(
 ) -> None:
     weights_folder("whisper-base")
     samples, rate = soundfile.read(shared_data / "samples" / "dialogue_espeak.flac", dtype="float32", always_2d=True)
-    speech = resample(mono(samples), rate, RATE)[: seconds * RATE]
-    card = registry.card("transcriber", "embedded")
+    speech = resample(mix_to_mono(samples), rate, RATE)[: seconds * RATE]
+    card = registry.get_card("transcriber", "embedded")
     heard = []
     for threads in ("1", "2"):
         monkeypatch.setenv("PODEVAL_THREADS", threads)
@@ -54,7 +54,7 @@ def test_pieces_decoded_together_have_the_words_and_times_they_have_alone(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch, name: str, seconds: int, length: int
 ) -> None:
     samples, rate = soundfile.read(shared_data / "samples" / name, dtype="float32", always_2d=True)
-    speech = resample(mono(samples), rate, RATE)[: seconds * RATE]
+    speech = resample(mix_to_mono(samples), rate, RATE)[: seconds * RATE]
     pieces = [slice(start, start + length * RATE) for start in range(0, len(speech) - length * RATE + 1, length * RATE)]
     monkeypatch.setattr(whisper_ct2, "cut_at_pauses", lambda samples: iter(pieces))
     sizes: list[int] = []
@@ -62,7 +62,7 @@ def test_pieces_decoded_together_have_the_words_and_times_they_have_alone(
     monkeypatch.setattr(
         shared_decoding, "stack_encodings", lambda encoded: sizes.append(len(encoded)) or stack(encoded)
     )
-    card = registry.card("transcriber", "embedded")
+    card = registry.get_card("transcriber", "embedded")
     model = WhisperCT2(card.verify_files(), **card.options)
     together = model.transcribe(speech, "en")
     assert max(sizes) == len(pieces) == 3

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 
 from podeval import progress
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.chunking import RATE, cut_at_pauses
@@ -96,7 +96,7 @@ def test_real_weights_hear_what_faster_whisper_hears(
     spec.loader.exec_module(converter)
     converter.convert(weights_folder("whisper-base"), tmp_path)
     samples, rate = soundfile.read(shared_data / "samples" / "dialogue_kokoro.flac", dtype="float32", always_2d=True)
-    speech = resample(mono(samples), rate, RATE)[: 15 * RATE]
+    speech = resample(mix_to_mono(samples), rate, RATE)[: 15 * RATE]
 
     ours = WhisperTransformers({BASE: tmp_path}, num_beams=1).transcribe(speech, "en")
     theirs = registry.load("transcriber", "embedded").transcribe(speech, "en")

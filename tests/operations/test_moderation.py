@@ -150,7 +150,7 @@ def test_a_listener_is_left_out_under_the_pseudonym(board: Board) -> None:
 
     board.listening.create(read_design(DESIGN))
     begun = board.listening.start("words", "prolific:somebody")
-    (came,) = session_results.sessions(board.small.database, "words")
+    (came,) = session_results.read_sessions(board.small.database, "words")
     count_session(board.listening, "words", came.listener, False, "asleep", "ada")
     (flagged,) = board.whole.flagged_sessions()
     assert (flagged.test, flagged.listener, flagged.counted, flagged.reason) == (

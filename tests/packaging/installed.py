@@ -57,8 +57,8 @@ with Database(pathlib.Path(sys.argv[1])) as opened:
 """
 SITE = """
 import pathlib, sys
-from podeval.hub_sources import hub_source
-sys.path.insert(0, str(hub_source("space")))
+from podeval.hub_sources import locate_hub_source
+sys.path.insert(0, str(locate_hub_source("space")))
 import app
 from starlette.testclient import TestClient
 with TestClient(app.build(pathlib.Path(sys.argv[1]))) as client:

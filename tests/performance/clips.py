@@ -61,7 +61,7 @@ def asking(names: Sequence[str]) -> Benchmark:
     given = {"recording", "script", "reference_text"}
     known = [
         one
-        for one in catalogue.all_metrics()
+        for one in catalogue.load_all_metrics()
         if not one.asks and "recording" in one.inputs and set(one.inputs) <= given
     ]
     uses = tuple(MetricUse(name=one.name, keys=(one.keys[0].name,)) for one in known if one.name in names or not names)

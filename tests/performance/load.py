@@ -86,7 +86,7 @@ def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> Non
 
     sys.path.insert(0, str(SPACE))
     import app as site
-    from server import configuration
+    from server import build_configuration
 
     times: dict[str, list[float]] = defaultdict(list)
     statuses: Counter[int] = Counter()
@@ -107,7 +107,7 @@ def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> Non
         await inner(scope, receive, noted)
         return None
 
-    server = uvicorn.Server(configuration(watched, "127.0.0.1", port))
+    server = uvicorn.Server(build_configuration(watched, "127.0.0.1", port))
     # uvicorn sends itself the signal again when it has ended: there is something left to tell then.
     signal.signal(signal.SIGTERM, lambda *_: None)
     profiler = None

@@ -31,7 +31,7 @@ def measure(*, compiled: bool) -> float:
         start = time.perf_counter()
         settings = {"OMP_NUM_THREADS": "1", **(copy_compiled(out) if compiled else {})}
         trusted = sandbox.explain_missing_isolation() is not None
-        command = [*sandbox.python("podeval.audio.prosody")[:1], "-c", PROGRAM]
+        command = [*sandbox.build_python_command("podeval.audio.prosody")[:1], "-c", PROGRAM]
         ended = sandbox.run(sandbox.SandboxSpec(command, out, [], LIMITS, settings, trusted=trusted))
         assert ended.failure is None, ended.failure
         return time.perf_counter() - start

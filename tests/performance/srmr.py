@@ -30,7 +30,7 @@ import soundfile
 import soxr
 from timing import by_turns
 
-from podeval.audio.srmr import srmr_windows
+from podeval.audio.srmr import compute_srmr_windows
 
 RATE, WINDOW, STRIDE, TEN_MINUTES = 16_000, 3, 2, 600
 PACKAGES = ("torchmetrics", "torchaudio", "torch", "gammatone", "numpy", "scipy")
@@ -63,7 +63,7 @@ def torchmetrics_per_window() -> Callable[..., np.ndarray]:
 
 def ours(samples: np.ndarray, fast: bool) -> np.ndarray:
     """Ours, as the same column."""
-    return srmr_windows(samples, RATE, WINDOW, STRIDE, fast=fast)[1]
+    return compute_srmr_windows(samples, RATE, WINDOW, STRIDE, fast=fast)[1]
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
-from podeval.runs.measure import protocols
+from podeval.runs.measure import make_protocols
 from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
@@ -69,7 +69,7 @@ def measure(folder: Path, count: int) -> dict[str, float]:
     run.write_items(items)
     wanted = {
         name: protocol
-        for name, protocol in protocols(benchmark, plan, "embedded", CONDITIONS).items()
+        for name, protocol in make_protocols(benchmark, plan, "embedded", CONDITIONS).items()
         if name in catalogue.NAMES
     }
     script = ({"speaker": "A", "text": "Good evening and welcome."}, {"speaker": "B", "text": "Good evening."})
@@ -106,7 +106,7 @@ def page(shown: Any, item: str) -> None:
     from podeval.leaderboard import system_page
 
     rows, where = shown.items(), "real_pod/topics/embedded"
-    found, path = system_page.item_results(rows, "many", where, item)
+    found, path = system_page.find_item_results(rows, "many", where, item)
     assert found
     assert shown.output(path).turns
 

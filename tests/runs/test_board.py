@@ -12,7 +12,7 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
-from podeval.datasets.items import items_of
+from podeval.datasets.items import load_items
 from podeval.errors import BadInput
 from podeval.leaderboard import build as building
 from podeval.leaderboard.build import build
@@ -22,7 +22,7 @@ from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, read_table
-from podeval.runs.measure import protocols
+from podeval.runs.measure import make_protocols
 from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
@@ -60,8 +60,8 @@ def write_run(
             seed=0,
         )
     )
-    wanted = protocols(benchmark, folder.plan(), profile, conditions)
-    items = items_of(benchmark, split).items
+    wanted = make_protocols(benchmark, folder.plan(), profile, conditions)
+    items = load_items(benchmark, split).items
     folder.write_items(items)
     for number, item in enumerate(items):
         folder.write_output(Output(item=item.id, failed="nothing was spoken for this test"))
@@ -84,7 +84,7 @@ def _result(name: str, quality: float, wer: float | None) -> Result:
 def build_own(runs: Path) -> None:
     """The tables without the papers' figures, which take longer to read than all that is measured here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "hub_source", lambda name: runs / "none")
+        patch.setattr(building, "locate_hub_source", lambda name: runs / "none")
         build(runs)
 
 
@@ -183,7 +183,7 @@ def test_good_english_does_not_cover_wrong_chinese(tmp_path: Path) -> None:
 
 
 def test_the_ceiling_holds_in_each_language(tmp_path: Path) -> None:
-    items = items_of(LFS_BENCH, "sample").items
+    items = load_items(LFS_BENCH, "sample").items
     assert {item.language for item in items} == {"en", "zh"}
     wrong = Score({"wer": None, "cer": 0.5, "wer_raw": None, "cer_raw": 0.5})
     changes = {("wer", number): wrong for number, item in enumerate(items) if item.language == "zh"}
@@ -279,7 +279,7 @@ def test_an_empty_folder_has_numeric_columns_too(tmp_path: Path) -> None:
 
 def test_results_of_an_older_protocol_do_not_count(tmp_path: Path) -> None:
     folder = write_run(tmp_path, "system", 3.0)
-    new = protocols(REAL_POD, folder.plan(), "embedded", CONDITIONS)["dnsmos"]
+    new = make_protocols(REAL_POD, folder.plan(), "embedded", CONDITIONS)["dnsmos"]
     old: Protocol = replace(new, version="0.9")
     folder.append_results("embedded", DEMO[0].id, [(old, Score({"ovrl": 1.0}))])
     folder.write_summary(summarise(folder, "embedded", REAL_POD, DEMO, CONDITIONS))

@@ -20,7 +20,7 @@ from podeval.benchmarks.chosen_metrics import keep_metrics
 from podeval.cli.own_systems import OwnOptions, open_own_system
 from podeval.datasets import build
 from podeval.datasets.dataset_record import SAMPLE
-from podeval.datasets.items import items_of
+from podeval.datasets.items import load_items
 from podeval.metrics.score import Score
 from podeval.runs.own_system import run_own_system
 from podeval.runs.run import RunRequest
@@ -28,7 +28,7 @@ from podeval.runs.run_folder import RunFolder
 
 TRACKS = [
     (name, split.name, track)
-    for name in benchmarks.names()
+    for name in benchmarks.list_benchmarks()
     for split in benchmarks.get(name).splits
     for track in split.tracks
 ]
@@ -102,11 +102,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str],
         benchmark = benchmarks.get(name)
         part = benchmark.split(split)
         if part.file is not None or part.sample:
-            return benchmark, None, items_of(benchmark, split).items
+            return benchmark, None, load_items(benchmark, split).items
         folder = _build_stand_in(benchmark, tmp_path_factory.mktemp(name))
         loose = tuple(one.model_copy(update={"revision": None}) for one in benchmark.splits)
         benchmark = benchmark.model_copy(update={"splits": loose})
-        return benchmark, folder, items_of(benchmark, split, folder).items
+        return benchmark, folder, load_items(benchmark, split, folder).items
 
     def join(name: str, split: str, track: str) -> Place:
         benchmark, folder, items = find(name, split)
@@ -184,6 +184,6 @@ def test_every_item_can_be_had_of_files_a_function_and_a_server(
 
 def test_no_split_is_left_out() -> None:
     assert {(name, split) for name, split, _ in TRACKS} == {
-        (name, split.name) for name in benchmarks.names() for split in benchmarks.get(name).splits
+        (name, split.name) for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits
     }
     assert ("real_pod", "demo", "voice") in TRACKS

@@ -8,11 +8,11 @@ import pytest
 from tests.runs.test_board import build_own, rank, write_run
 
 from podeval import benchmarks
-from podeval.metrics.score import Score, Unscored, result_from_json
+from podeval.metrics.score import Score, Unscored, parse_result
 from podeval.runs.asks import ask_of
 from podeval.runs.board_tables import BOARD, read_table
-from podeval.runs.item_inputs import inputs_of
-from podeval.runs.measure import protocols
+from podeval.runs.item_inputs import gather_inputs
+from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunPlan
 
 REAL_POD = benchmarks.get("real_pod")
@@ -37,7 +37,7 @@ def inputs_named(split: str) -> list[str]:
         benchmark="real_pod", split=split, dataset="d", track="voice", system="s", system_title="S",
         system_kind="model", generation={}, seed=0,
     )  # fmt: skip
-    return list(protocols(REAL_POD, plan, "embedded", {})["wer"].inputs)
+    return list(make_protocols(REAL_POD, plan, "embedded", {})["wer"].inputs)
 
 
 def test_the_protocol_names_accepted_readings_in_the_split_that_has_them_and_in_no_other() -> None:
@@ -55,7 +55,7 @@ def test_no_system_is_shown_how_a_line_may_be_read(tmp_path: Path) -> None:
     assert "accepted" not in shown
     # A metric is given them, of what was spoken.
     output = Output(item=item.id, audio="a.flac", duration=1.0, script=tuple(item.script.to_json()))
-    assert inputs_of(item, output, tmp_path, "embedded")["readings"].text == item.script.text
+    assert gather_inputs(item, output, tmp_path, "embedded")["readings"].text == item.script.text
 
 
 def test_the_board_breaks_errors_down_by_tag_and_weighs_them_by_words(tmp_path: Path) -> None:
@@ -87,6 +87,6 @@ def test_an_item_without_a_score_is_missing_in_every_tag(tmp_path: Path) -> None
 
 def test_parts_survive_being_stored() -> None:
     score = tagged(money=(0.25, 4))
-    assert result_from_json(json.loads(json.dumps(score.to_json()))) == score
+    assert parse_result(json.loads(json.dumps(score.to_json()))) == score
     assert score.part("tag", "money") == Score({"wer": 0.25}, weights={"wer": 4})
     assert score.part("tag", "date") is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
-from podeval.runs.hf_jobs import HfJobs, JobPlan, minutes_of
+from podeval.runs.hf_jobs import HfJobs, JobPlan, parse_minutes
 
 IMAGE = f"registry.hf.space/podeval/generate@sha256:{'0' * 64}"
 PLAN = JobPlan(
@@ -115,6 +115,6 @@ def test_settings_without_bounds_are_refused() -> None:
 
 
 def test_a_time_limit_is_written_in_minutes_or_hours() -> None:
-    assert [minutes_of(text) for text in ("45", "45m", "1.5h", "2h")] == [45, 45, 90, 120]
+    assert [parse_minutes(text) for text in ("45", "45m", "1.5h", "2h")] == [45, 45, 90, 120]
     with pytest.raises(BadInput, match="'soon' is not a time limit"):
-        minutes_of("soon")
+        parse_minutes("soon")

@@ -20,7 +20,7 @@ REAL_POD = benchmarks.get("real_pod")
 @pytest.mark.models
 @pytest.mark.timeout(3600)
 def test_an_episode_of_ten_minutes_is_spoken_and_has_its_errors_by_minute(tmp_path: Path) -> None:
-    if missing := registry.card("transcriber", "embedded").missing():
+    if missing := registry.get_card("transcriber", "embedded").missing():
         pytest.skip(missing)
     system = systems.get("hibari_piper")
     try:

@@ -242,7 +242,7 @@ def test_one_line_leads_from_a_python_function_to_a_row(tmp_path: Path) -> None:
 
 def test_a_log_of_the_submitters_own_is_another_protocol(tmp_path: Path) -> None:
     from podeval import benchmarks
-    from podeval.runs.measure import protocols
+    from podeval.runs.measure import make_protocols
     from podeval.runs.run_folder import RunPlan
 
     lfs = benchmarks.get("lfs_bench")
@@ -257,6 +257,6 @@ def test_a_log_of_the_submitters_own_is_another_protocol(tmp_path: Path) -> None
         generation={},
         seed=0,
     )
-    ours = protocols(lfs, plan, "embedded", {})
-    theirs = protocols(lfs, plan.model_copy(update={"provenance": "outputs supplied"}), "embedded", {})
+    ours = make_protocols(lfs, plan, "embedded", {})
+    theirs = make_protocols(lfs, plan.model_copy(update={"provenance": "outputs supplied"}), "embedded", {})
     assert {name for name in ours if ours[name].id != theirs[name].id} == {"rtf"}

@@ -9,11 +9,11 @@ import pytest
 
 from podeval import benchmarks
 from podeval.leaderboard import build as board
-from podeval.leaderboard.columns import column
+from podeval.leaderboard.columns import get_column
 from podeval.metrics.score import Score, Timeline, Unscored
-from podeval.runs.measure import protocols
+from podeval.runs.measure import make_protocols
 from podeval.runs.reliability import compute_reliability, declare, read_reliability, write_reliability
-from podeval.runs.run import RunRequest, conditions_of
+from podeval.runs.run import RunRequest, list_conditions
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
 from podeval.store.files import write_json
 
@@ -41,7 +41,7 @@ def write_seeds(runs: Path, errors: list[list[Any]]) -> RunFolder:
         )
         folder.begin(plan)
         folder.write_items(ITEMS)
-        current = protocols(REAL_POD, plan, "embedded", conditions_of(REAL_POD.split("demo")))
+        current = make_protocols(REAL_POD, plan, "embedded", list_conditions(REAL_POD.split("demo")))
         for item, value in zip(ITEMS, values, strict=True):
             result = value if isinstance(value, Unscored) else Score({"wer": value, "cer": value / 2})
             windows = Timeline([0.0, 2.0], 3.0, {"timbre_consistency": [0.9, 0.8 - seed / 10]})
@@ -107,7 +107,7 @@ def test_what_is_useless_is_counted_with_its_reason(tmp_path: Path) -> None:
 def test_another_number_of_speakers_is_useless_too(tmp_path: Path) -> None:
     run = write_seeds(tmp_path, [[0.1] * 6])
     plan = run.plan()
-    sptd = protocols(REAL_POD, plan, "embedded", conditions_of(REAL_POD.split("demo")))["sptd"]
+    sptd = make_protocols(REAL_POD, plan, "embedded", list_conditions(REAL_POD.split("demo")))["sptd"]
     run.append_results("embedded", ITEMS[4].id, [(sptd, TOO_FEW)])
     summary = run.summaries()[0]
     row = summary.metrics[0].model_copy(update={"metric": "sptd", "protocol": sptd.id})
@@ -118,7 +118,7 @@ def test_another_number_of_speakers_is_useless_too(tmp_path: Path) -> None:
 
 
 def test_the_board_has_them_as_a_group_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board, "hub_source", lambda name: tmp_path / "none")
+    monkeypatch.setattr(board, "locate_hub_source", lambda name: tmp_path / "none")
     run = write_seeds(tmp_path, [[0.1] * 6, [0.2] * 6])
     write_reliability(RunRequest(REAL_POD, "demo", "voice", tmp_path), "mine")
     board.build(tmp_path)
@@ -135,9 +135,9 @@ def test_the_board_has_them_as_a_group_of_columns(tmp_path: Path, monkeypatch: p
 
 
 def test_columns_are_declared_by_what_they_are_of() -> None:
-    worst = column("reliability", "dnsmos_ovrl_worst", "reliability.seeds")
+    worst = get_column("reliability", "dnsmos_ovrl_worst", "reliability.seeds")
     assert (worst.header, worst.better, worst.bounds) == ("DNSMOS OVRL worst ↑ (MOS)", "higher", (1, 5))
-    spread = column("reliability", "sim_spread", "reliability.seeds")
+    spread = get_column("reliability", "sim_spread", "reliability.seeds")
     assert (spread.title, spread.better) == ("SIM spread", "lower")
     assert declare("warmth_worst") is None
-    assert column("reliability", "warmth_worst", "reliability.seeds").better == "informative"
+    assert get_column("reliability", "warmth_worst", "reliability.seeds").better == "informative"

@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.runs.own_system import keep_failure, keep_product
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.runs.submission_draft import draft_submission
-from podeval.submissions.benchmark_entries import RunEntry, expected_names
+from podeval.submissions.benchmark_entries import RunEntry, list_expected_names
 from podeval.systems.speech import Speech, WrittenScript
 from podeval.systems.submission_reading import load
 
@@ -39,7 +39,7 @@ def test_spoken_outputs_lie_where_a_submission_has_them(tmp_path: Path) -> None:
     assert (draft.outputs, draft.notes) == (51, ())
     document = load(draft.document)
     assert (document.system.id, document.system.name, document.source.kind) == ("my_tts", "My TTS", "outputs")
-    names = expected_names(RunEntry("real_pod", "topics", "voice"), items)
+    names = list_expected_names(RunEntry("real_pod", "topics", "voice"), items)
     folder = tmp_path / "my_tts" / "outputs" / "real_pod" / "topics"
     assert all(any((folder / file).is_file() for file in files) for files in names.values())
     assert soundfile.info(folder / f"{items[0].id}.flac").samplerate == 8_000

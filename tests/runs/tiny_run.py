@@ -51,9 +51,9 @@ _DATA = json.dumps(
         ],
     }
 ).encode()
-_path = records.data_path
+_path = records.locate_data
 _KEPT: Any = SimpleNamespace(read_bytes=lambda: _DATA)
-records.data_path = lambda file: _KEPT if file == _FILE else _path(file)
+records.locate_data = lambda file: _KEPT if file == _FILE else _path(file)
 
 BENCHMARK = Benchmark.model_validate(
     {
@@ -170,6 +170,6 @@ if __name__ == "__main__":
     from podeval.leaderboard import build
 
     # The board of a tiny run leaves out the papers' figures, whose reading takes longer than all the rest of it.
-    build.hub_source = lambda name: Path(os.devnull)
+    build.locate_hub_source = lambda name: Path(os.devnull)
     sys.argv[0] = "podeval"
     main()

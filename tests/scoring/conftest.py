@@ -22,9 +22,9 @@ def _in_one_thread(one_thread: None) -> None:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache for this test alone."""
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    analysis_cache.default_cache.cache_clear()
+    analysis_cache.open_default_cache.cache_clear()
     yield tmp_path / "cache"
-    analysis_cache.default_cache.cache_clear()
+    analysis_cache.open_default_cache.cache_clear()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podeval.metrics import catalogue
-from podeval.models.threads import threads
+from podeval.models.threads import limit_threads
 from podeval.progress import PREPARING, report, report_wait
 from podeval.scoring import machine
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate, Work, list_works
@@ -194,7 +194,7 @@ def test_what_is_prepared_once_and_what_another_thread_computes_are_no_work_of_a
         clock.now += 1
     estimate.learn()
     learned = Timings(path, "here")
-    on = "naturalness, windows" if threads() == 1 else f"naturalness, windows on {threads()} cores"
+    on = "naturalness, windows" if limit_threads() == 1 else f"naturalness, windows on {limit_threads()} cores"
     assert learned.get(on, Pace(1.0, 3.0)).expect(10, True) == pytest.approx(30, rel=0.2)
     assert learned.get("distillmos", Pace(0.2, 0.1)).expect(10, True) == pytest.approx(1, rel=0.2)
 

@@ -220,7 +220,7 @@ def test_the_list_of_metrics_has_all_of_them() -> None:
 
 
 def test_every_metric_says_what_people_or_systems_reach_and_by_whom() -> None:
-    for metric in catalogue.all_metrics():
+    for metric in catalogue.load_all_metrics():
         for key in metric.keys:
             ranked = key.better != "informative"
             assert not ranked or bool(key.reach) != bool(key.unreached), (

@@ -11,7 +11,7 @@ import soundfile
 
 import podeval
 from podeval.analysis.facts import DerivedFacts
-from podeval.models.threads import threads
+from podeval.models.threads import limit_threads
 from podeval.progress import report
 from podeval.scoring import engine
 from podeval.scoring.side_by_side import SideBySide
@@ -32,18 +32,18 @@ def test_two_metrics_are_scored_at_once_each_with_its_share_of_the_threads(monke
 
     def score(_: Any) -> None:
         both.wait()
-        shares.append(threads())
+        shares.append(limit_threads())
         both.wait()
 
     SideBySide([Named("a"), Named("b")], 2, score).run()  # type: ignore[list-item]
     assert shares == [2, 2]
-    assert threads() == 4
+    assert limit_threads() == 4
 
 
 def test_who_is_alone_has_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODEVAL_THREADS", "4")
     shares = []
-    SideBySide([Named("a")], 1, lambda _: shares.append(threads())).run()  # type: ignore[list-item]
+    SideBySide([Named("a")], 1, lambda _: shares.append(limit_threads())).run()  # type: ignore[list-item]
     assert shares == [4]
 
 
@@ -139,8 +139,8 @@ def test_side_by_side_has_the_values_of_one_after_another(
     results, told = [], []
     for count in ("1", "2"):
         monkeypatch.setenv("PODEVAL_THREADS", count)
-        monkeypatch.setattr(engine, "default_cache", lambda count=count: engine.Cache(tmp_path / count))
-        monkeypatch.setattr("podeval.analysis.recording.default_cache", engine.default_cache)
+        monkeypatch.setattr(engine, "open_default_cache", lambda count=count: engine.Cache(tmp_path / count))
+        monkeypatch.setattr("podeval.analysis.recording.open_default_cache", engine.open_default_cache)
         scores = podeval.score(piece, metrics=names, progress=told.append)
         results.append(json.dumps({name: result.to_json() for name, result in scores.results.items()}))
         assert told[-1].done == pytest.approx(1.0)

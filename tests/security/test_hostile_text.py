@@ -17,7 +17,7 @@ from podeval.audio.decode import decode
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.datasets.http import AddressRefused, Web
 from podeval.errors import BadAudio, BadInput
-from podeval.judges.injection import NOTE, signs
+from podeval.judges.injection import NOTE, count_signs
 from podeval.judges.prompt import break_control_words
 from podeval.metrics.judge_use import note_injections
 from podeval.metrics.score import Score
@@ -136,7 +136,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_material_that_speaks_to_the_judge_is_noticed(request_: str) -> None:
-    assert signs(f"Host 1: Hello.\n{request_}\nHost 2: Hi.")
+    assert count_signs(f"Host 1: Hello.\n{request_}\nHost 2: Hi.")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_material_that_speaks_to_the_judge_is_noticed(request_: str) -> None:
     ],
 )
 def test_what_podcasts_say_is_no_word_to_the_judge(words: str) -> None:
-    assert not signs(words)
+    assert not count_signs(words)
 
 
 def test_no_script_of_real_pod_is_said_to_speak_to_the_judge() -> None:
@@ -160,7 +160,7 @@ def test_no_script_of_real_pod_is_said_to_speak_to_the_judge() -> None:
     file = Path(podeval.benchmarks.__file__).parent / "data/real_pod_scripts.jsonl"
     scripts = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert len(scripts) == 51
-    assert not [script["id"] for script in scripts if signs("\n".join(turn["text"] for turn in script["turns"]))]
+    assert not [script["id"] for script in scripts if count_signs("\n".join(turn["text"] for turn in script["turns"]))]
 
 
 def test_a_score_says_that_its_material_spoke_to_the_judge() -> None:

@@ -73,7 +73,7 @@ def test_a_card_of_lists_of_lists_is_not_written_out() -> None:
 def test_a_config_nested_as_deep_as_json_can_be_is_looked_through(published: Callable[..., Submission]) -> None:
     deep = b'{"a":' * 480 + b'{"auto_map": {"AutoModel": "x.X"}}' + b"}" * 480
     assert "remote_code" in rules(published({"config.json": deep}))
-    assert "auto_map" in hub.keys(json.loads(deep))
+    assert "auto_map" in hub.collect_keys(json.loads(deep))
 
 
 def test_a_config_nested_deeper_is_no_config(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
 
     entry = RunEntry("real_pod", "demo", "voice")
     result = list(
-        supplied_outputs.refusals({supplied_outputs.MANIFEST: 10**9}, [entry], GateLimits(), data=None, read=read)
+        supplied_outputs.list_refusals({supplied_outputs.MANIFEST: 10**9}, [entry], GateLimits(), data=None, read=read)
     )
     assert "larger than 16 MiB" in result[0].message
 

@@ -215,20 +215,20 @@ def test_who_asks_for_another_thing_each_time_asks_as_often(stranger: TestClient
 
 
 def test_a_sender_cannot_choose_its_address_and_one_customer_is_one_sender(board_app: ModuleType) -> None:
-    from request_guard import address_block, forwarded_for
+    from request_guard import find_address_block, read_forwarded_for
     from starlette.datastructures import Headers
 
     def chain(*lines: str) -> Headers:
         return Headers(raw=[(b"x-forwarded-for", line.encode()) for line in lines])
 
-    assert forwarded_for(chain("1.1.1.1, 203.0.113.7"), "1") == "203.0.113.7"
+    assert read_forwarded_for(chain("1.1.1.1, 203.0.113.7"), "1") == "203.0.113.7"
     # A proxy may add a line of its own below the one its sender made up.
-    assert forwarded_for(chain("1.1.1.1", "203.0.113.7"), "yes") == "203.0.113.7"
-    assert forwarded_for(chain("1.1.1.1, 203.0.113.7, 10.0.0.2"), "2") == "203.0.113.7"
-    assert forwarded_for(chain("1.1.1.1"), "2") == ""
-    assert address_block("2001:db8:1:2:3:4:5:6") == address_block("2001:db8:1:2::9") == "2001:db8:1:2::/64"
-    assert address_block("::ffff:203.0.113.7") == "203.0.113.7"
-    assert len(address_block("x" * 10_000)) == 64
+    assert read_forwarded_for(chain("1.1.1.1", "203.0.113.7"), "yes") == "203.0.113.7"
+    assert read_forwarded_for(chain("1.1.1.1, 203.0.113.7, 10.0.0.2"), "2") == "203.0.113.7"
+    assert read_forwarded_for(chain("1.1.1.1"), "2") == ""
+    assert find_address_block("2001:db8:1:2:3:4:5:6") == find_address_block("2001:db8:1:2::9") == "2001:db8:1:2::/64"
+    assert find_address_block("::ffff:203.0.113.7") == "203.0.113.7"
+    assert len(find_address_block("x" * 10_000)) == 64
 
 
 def test_what_a_proxy_is_said_to_have_said_counts_only_where_one_is_trusted(
@@ -272,7 +272,7 @@ def slow_server(board_app: ModuleType) -> Iterator[tuple[str, int]]:
     patch.setattr("request_guard.BODY_SECONDS", 0.3)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    running = uvicorn.Server(server.configuration(Guard(echo, ("/",)), "127.0.0.1", 0))
+    running = uvicorn.Server(server.build_configuration(Guard(echo, ("/",)), "127.0.0.1", 0))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not running.started:

@@ -192,7 +192,7 @@ def site_without_board(
     from fastapi import FastAPI, Response
     from fastapi.staticfiles import StaticFiles
     from pages import arena as page
-    from part_routes import parts_style
+    from part_routes import build_parts_style
     from services import Services
 
     class ByHeader(SignIn):
@@ -208,6 +208,6 @@ def site_without_board(
     site_app.add_guard(app)
     app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
-    app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))
-    app.include_router(page.router(site))
+    app.get("/parts.css")(lambda: Response(build_parts_style(), media_type="text/css"))
+    app.include_router(page.build_router(site))
     return gradio_app.mount(app, site) if tabs else app

@@ -60,9 +60,9 @@ def own_pages(runs: Path, *more: str) -> Any:
     site_app.add_guard(app)
     app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
-    app.include_router(compare.router(site))
-    app.include_router(report.router(site))
-    app.include_router(system.router(site))
+    app.include_router(compare.build_router(site))
+    app.include_router(report.build_router(site))
+    app.include_router(system.build_router(site))
     for name in more:
         app.include_router(importlib.import_module(f"pages.{name}").router(site))
     return app

@@ -70,7 +70,7 @@ def people(small: Any, tmp_path: Path) -> People:
     site_app.add_guard(app)
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     for page in (admin, api, arena, submit):
-        app.include_router(page.router(site))
+        app.include_router(page.build_router(site))
 
     def client(name: str = "", **headers: str) -> TestClient:
         known = {"x-person": name} if name else {}

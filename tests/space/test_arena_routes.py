@@ -152,7 +152,7 @@ def test_public_data_do_not_tell_the_sides_of_an_open_battle(
         ann.post("/arena/votes", json=ballot(battle_of(ann)))
     board = FastAPI()
     services = Services(tmp_path, database, arena, None)  # type: ignore[arg-type]
-    board.include_router(api.router(website.Site(services, auth.SignIn("none"))))
+    board.include_router(api.build_router(website.Site(services, auth.SignIn("none"))))
     with TestClient(board) as public:
         rows = public.get("/api/v1/votes").json()["rows"]
     assert len(rows) == 3

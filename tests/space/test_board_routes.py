@@ -239,10 +239,10 @@ class Work:
 
         self.done: Counter[str] = Counter()
         self._count(monkeypatch, query.Numbers, "__init__", "tables read")
-        self._count(monkeypatch, query, "offers", "protocols looked through")
+        self._count(monkeypatch, query, "list_offers", "protocols looked through")
         self._count(monkeypatch, query.Sheet, "__init__", "sheets made")
         self._count(monkeypatch, query.Numbers, "rows", "columns read")
-        self._count(monkeypatch, table, "cell", "cells written")
+        self._count(monkeypatch, table, "build_cell", "cells written")
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, said: str) -> None:
         original = getattr(owner, name)

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podeval.errors import CodedSentence
-from podeval.sentences import LONGEST, SENTENCES, recognise_sentence, write_sentence
+from podeval.sentences import LONGEST, SENTENCES, parse_sentence, write_sentence
 from podeval.text.message_catalogue import read_texts
 
 pytestmark = pytest.mark.space
@@ -121,11 +121,11 @@ def test_nothing_is_refused_towards_a_page_in_words_without_a_code() -> None:
 def test_a_sentence_that_was_kept_as_text_is_recognised_by_its_words() -> None:
     for code, template in SENTENCES.items():
         sentence = write_sentence(code, **{name: f"<{name}>" for name in places_of(template)})
-        match = recognise_sentence(str(sentence))
+        match = parse_sentence(str(sentence))
         assert match is not None
         assert (match.code, dict(match.parameters)) == (code, dict(sentence.parameters))
-    assert recognise_sentence("nobody has said this") is None
-    assert recognise_sentence("a is gated" + " is gated" * LONGEST) is None, "longer than anything that is said"
+    assert parse_sentence("nobody has said this") is None
+    assert parse_sentence("a is gated" + " is gated" * LONGEST) is None, "longer than anything that is said"
 
 
 def test_a_refusal_that_was_kept_is_said_line_by_line_and_strangers_words_stay(

@@ -19,9 +19,9 @@ from fastapi.testclient import TestClient
 from podeval.judges.exchange_records import FILE
 from podeval.leaderboard.human_scores import Agreement
 from podeval.leaderboard.judge_audit import audit
-from podeval.leaderboard.judge_audit_page import plain
+from podeval.leaderboard.judge_audit_page import convert_to_plain
 from podeval.metrics import dialogue_judge
-from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, leaves
+from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, list_leaves
 from podeval.stats.agreement import Estimate
 
 pytestmark = pytest.mark.space
@@ -34,7 +34,7 @@ def compared(first: str, second: str, overall: int) -> JudgeReply:
         analysis="x", coherence=0, engagingness=0, diversity=0, informativeness=0, speaker_difference=0, overall=overall
     )
     inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
-    return JudgeReply("dialogue_compare@1.0#x", inputs, 0, value, dict(leaves(value)))
+    return JudgeReply("dialogue_compare@1.0#x", inputs, 0, value, dict(list_leaves(value)))
 
 
 def document(prefers_first: bool) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def document(prefers_first: bool) -> dict[str, Any]:
                  "endpoint": "http://10.1.2.3/v1"}  # fmt: skip
     answers = JudgeAnswers(described, given, asked=120, unusable=3)
     people = Agreement({"SRCC": Estimate(0.61, 0.4, 0.77, 40)}, 40, 3, 0, 0)
-    return plain([audit(answers)], [], people)
+    return convert_to_plain([audit(answers)], [], people)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
         site = website.Site(Services(tmp_path, database, None, None), SignIn("local"))  # type: ignore[arg-type]
         app = FastAPI()
         site_app.answer_errors(app, site)
-        app.include_router(judges.router(site))
+        app.include_router(judges.build_router(site))
         yield TestClient(app)
 
 

@@ -177,7 +177,7 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     assert session.completion_code == code
     first = session.pages[0]
     with Database(site.database) as database:
-        found = {(m.page, m.stimulus): m.value for m in session_results.marks(database, "mushra")}
+        found = {(m.page, m.stimulus): m.value for m in session_results.read_session_marks(database, "mushra")}
     given = {name: marks[letter] for letter, name in zip("ABCD", first["stimuli"], strict=True)}
     assert {name: found[first["item"], name] for name in given} == given
 
@@ -218,12 +218,12 @@ def test_questions_of_every_kind_are_answered_on_a_phone_and_texts_stay_texts(si
     assert page.evaluate(HACKED) is None
     assert wrong == []
     with Database(site.database) as database:
-        assert {m.value for m in session_results.marks(database, "mos")} == {4}
-        assert [m.value for m in session_results.marks(database, "preference")] == [2]
-        assert sorted(m.value for m in session_results.marks(database, "text_preference")) == [-1, 0]
-        answers, _ = session_results.answers(database, "questionnaire")
+        assert {m.value for m in session_results.read_session_marks(database, "mos")} == {4}
+        assert [m.value for m in session_results.read_session_marks(database, "preference")] == [2]
+        assert sorted(m.value for m in session_results.read_session_marks(database, "text_preference")) == [-1, 0]
+        answers, _ = session_results.read_session_answers(database, "questionnaire")
         assert {answer.reason for answer in answers} >= {HOSTILE}
-        assert [m.comment for m in session_results.marks(database, "rubric")] == [HOSTILE, HOSTILE]
+        assert [m.comment for m in session_results.read_session_marks(database, "rubric")] == [HOSTILE, HOSTILE]
     _operator(page, site)
     assert page.evaluate(HACKED) is None
     assert wrong == []

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 from starlette.testclient import TestClient
 
-from podeval.leaderboard.reported_elsewhere import FIGURES, read_sources, tables_beside
+from podeval.leaderboard.reported_elsewhere import FIGURES, list_tables_beside, read_sources
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}
@@ -29,7 +29,7 @@ def test_the_board_of_papers_has_them_below_with_their_sources(local: TestClient
     page = local.get("/?board=real_pod/voice&profile=paper", headers=PART | {"accept-language": language}).text
     _, heading, below = page.partition(title)
     assert heading
-    for table in tables_beside("real_pod"):
+    for table in list_tables_beside("real_pod"):
         _, _, part = below.partition(f'<details id="elsewhere-{table.source.id}">')
         part = unescape(part.partition("</details>")[0])
         assert f'href="{table.source.address}"' in part

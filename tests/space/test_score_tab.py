@@ -220,7 +220,7 @@ def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
 ) -> None:
     import gradio_addresses
 
-    assert gradio_addresses.measures(local, {"PODEVAL_TRY": said}) is may
+    assert gradio_addresses.may_measure(local, {"PODEVAL_TRY": said}) is may
 
 
 def blocks_of(app: Any) -> Any:

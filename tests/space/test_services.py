@@ -56,7 +56,7 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     app = FastAPI()
     site_app.answer_errors(app, site)
     app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
-    app.include_router(listening.router(site))
+    app.include_router(listening.build_router(site))
     told = TestClient(app).post("/listen/any/sessions", json={"pid": "ann", "consent": True})
     assert (told.status_code, told.json()["reason"]) == (503, "closed")
     assert "DATABASE_URL" in told.json()["error"]

@@ -427,7 +427,7 @@ def test_listening_tests_of_the_site_stand_first_with_how_thin_they_are(
 
     heard = sorted(set(read_table(runs / ITEMS)[["system", "item"]].itertuples(index=False, name=None)))
     marks = [Mark(f"p{n % 3}", item, system, float(n % 5)) for n, (system, item) in enumerate(heard)]
-    monkeypatch.setattr(method, "marks_by_test", lambda _: {"Sound": marks})
+    monkeypatch.setattr(method, "read_marks_by_test", lambda _: {"Sound": marks})
     local.cookies.clear()
     section = local.get("/method").text.partition('<h2 id="validity">')[2].partition("</section>")[0]
     assert section.partition("<p>")[2].startswith("The evidence is thin: Sound was heard for")
@@ -454,10 +454,10 @@ def test_ratings_without_votes_lead_to_the_arena_once(local: TestClient) -> None
 
 def test_a_name_of_another_provider_owns_nothing_on_the_hub() -> None:
     from auth import Person
-    from pages.submit import submitter
+    from pages.submit import get_submitter
 
-    assert submitter(Person("hf:5e67bdd6", "alice", orgs=("lab",))).owns("lab/model")
-    stranger = submitter(Person("https://login.example:5e67bdd6", "alice", orgs=("lab",)))
+    assert get_submitter(Person("hf:5e67bdd6", "alice", orgs=("lab",))).owns("lab/model")
+    stranger = get_submitter(Person("https://login.example:5e67bdd6", "alice", orgs=("lab",)))
     assert not stranger.owns("alice/model")
     assert not stranger.owns("lab/model")
     assert stranger.name == "alice (login.example)"

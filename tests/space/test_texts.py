@@ -121,7 +121,7 @@ def test_what_the_engine_names_has_each_of_its_names_in_chinese() -> None:
 
     submit = read_texts(SPACE / "locale", "zh", ("submit",))["submit"]
     assert submit["asks"].keys() == RULES.keys()
-    known = {f"{name}.{track.name}" for name in benchmarks.names() for track in benchmarks.get(name).tracks}
+    known = {f"{name}.{track.name}" for name in benchmarks.list_benchmarks() for track in benchmarks.get(name).tracks}
     assert submit["tracks"].keys() == known
     english = read_texts(SPACE / "locale", "en", ("submit",))["submit"]
     assert (english["asks"], english["tracks"]) == ({}, {}), "which the engine says itself"
@@ -137,7 +137,7 @@ def test_every_metric_has_its_card_in_chinese() -> None:
         ("caution", "caution"),
         ("misread", "misreading"),
     ):
-        assert cards[part].keys() == {one.name for one in catalogue.all_metrics() if getattr(one, declared)}, part
+        assert cards[part].keys() == {one.name for one in catalogue.load_all_metrics() if getattr(one, declared)}, part
 
 
 def test_a_text_takes_the_form_of_its_number() -> None:

@@ -31,11 +31,11 @@ def test_migrations_make_exactly_the_tables_that_the_code_knows(database_place: 
 def test_migrations_can_be_taken_back_and_made_again(database_place: str) -> None:
     from alembic import command
 
-    from podeval.store.migrate import configuration, upgrade
+    from podeval.store.migrate import build_configuration, upgrade
 
     with Database(database_place) as database:
         with database.engine.execution_options(writes=True).begin() as connection:
-            command.downgrade(configuration(connection), "base")
+            command.downgrade(build_configuration(connection), "base")
         with pytest.raises(StoreUnusable, match="podeval arena init"):
             Database(database_place, migrate=False)
         upgrade(database.engine, database.name)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from podeval.store.database import Database
-from podeval.store.migrate import configuration
+from podeval.store.migrate import build_configuration
 from podeval.store.tables import TableBase
 
 MOMENT = datetime(2026, 3, 29, 1, 30, 15, 123456, tzinfo=UTC)
@@ -38,7 +38,7 @@ def revisions() -> list[str]:
     """Every schema there was, oldest first."""
     from alembic.script import ScriptDirectory
 
-    scripts = ScriptDirectory.from_config(configuration()).walk_revisions()
+    scripts = ScriptDirectory.from_config(build_configuration()).walk_revisions()
     return [script.revision for script in scripts][::-1]
 
 
@@ -120,7 +120,7 @@ def test_rows_of_every_earlier_schema_are_all_there_afterwards(database_place: s
 
     engine = engine_of(database_place)
     with engine.begin() as connection:
-        command.upgrade(configuration(connection), revision)
+        command.upgrade(build_configuration(connection), revision)
     with engine.begin() as connection:
         tables = tables_of(connection)
         assert fill(connection, tables)

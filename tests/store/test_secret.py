@@ -124,7 +124,7 @@ def test_a_new_secret_is_taken_where_an_operator_says_so(
     assert [path.read_bytes() for path in tmp_path.glob("podeval.db.secret.before-*")] == [before]
     assert known_people(database, Secret.of(database), "hf:alice") != [alice]
     with database.reading() as session:
-        (noted,) = operator_settings.trail(session)
+        (noted,) = operator_settings.read_trail(session)
     assert (noted.action, noted.reason, noted.made_by) == ("secret renewed", "it was seen by others", "root")
     monkeypatch.setenv("PODEVAL_SECRET", "e" * 32)
     assert renew(database, "it comes from the environment now", "root") == 2

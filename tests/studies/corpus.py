@@ -18,7 +18,7 @@ from distortions import match_loudness
 from numpy.typing import NDArray
 
 from podeval.audio.decode import decode
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, cut_silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
@@ -337,7 +337,7 @@ def _said(system: DialogueReader, voice: int, sentences: Sequence[str]) -> tuple
     script = Script.parse([{"speaker": str(number), "text": text} for number, text in enumerate(sentences)])
     lines = [SpokenLine(number, voice, text) for number, text in enumerate(sentences)]
     speech = system.read(script, lines)
-    return mono(speech.samples), speech.rate
+    return mix_to_mono(speech.samples), speech.rate
 
 
 def _until(seconds: float, sounds: Iterator[Samples], rate: int) -> list[Samples]:
@@ -357,7 +357,7 @@ def _decoded(path: Path) -> tuple[Samples, int]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is absent")
     found = decode(path)
-    return mono(found.samples), found.rate
+    return mix_to_mono(found.samples), found.rate
 
 
 def _g722(path: Path) -> Samples:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.audio.prosody import FRAME, measure_prosody
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.spoken import read_scripts
 from podeval.metrics import catalogue
@@ -103,7 +103,7 @@ def make_versions(topic: str, seed: int) -> dict[str, Samples]:
     """Return the recordings of one topic, by what was done."""
     script = read_scripts(real_pod.SCRIPTS)[topic].script("written")
     speech = registry.get("hibari_piper").speak(script)
-    whole = resample(mono(speech.samples.reshape(len(speech.samples), -1)), speech.rate, RATE)
+    whole = resample(mix_to_mono(speech.samples.reshape(len(speech.samples), -1)), speech.rate, RATE)
     turns = [whole[round(turn.start * RATE) : round(turn.end * RATE)] for turn in speech.turns]
     offsets = draw_offsets(len(turns), seed)
     gaps = [max(offset, 0.1) for offset in offsets]

@@ -28,7 +28,7 @@ from corpus import RATE, Item, Samples
 
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
-from podeval.metrics.catalogue import all_metrics
+from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Score
 from podeval.text.script import Script
@@ -103,7 +103,7 @@ def main() -> None:
 def run(work: Path, profile: str, chosen: Sequence[str], count: int) -> None:
     """Score what has no line yet, each finished line written at once."""
     items = corpus.read(work / "corpus")
-    metrics = [m for m in all_metrics() if "recording" in m.inputs and (not chosen or m.name in chosen)]
+    metrics = [m for m in load_all_metrics() if "recording" in m.inputs and (not chosen or m.name in chosen)]
     done = _done(work / "scores.jsonl", {metric.name: metric.version for metric in metrics})
     absent: set[str] = set()
     begin = time.perf_counter()

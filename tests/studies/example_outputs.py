@@ -31,10 +31,10 @@ from podeval.metrics import catalogue
 from podeval.metrics.card_facts import EXAMPLES
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
-from podeval.metrics.description import own_profile
+from podeval.metrics.description import choose_own_profile
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.space_files import example_texts
+from podeval.metrics.space_files import get_example_texts
 from podeval.systems import registry
 
 
@@ -65,7 +65,7 @@ PLACES = 4
 def sources_of(metric: Metric) -> dict[str, Any]:
     """What the example measures."""
     if metric.inputs[0] != "recording":
-        return example_texts(metric)
+        return get_example_texts(metric)
     if metric.name in LONGER:
         return {"recording": read_longer_dialogue()}
     if metric.name == "smr":
@@ -113,7 +113,7 @@ def mix_dialogue_with_music() -> Path:
 
 def needs_no_models(metric: Metric) -> bool:
     """Whether the example is computed without any weights: of texts, by a scripted judge, or with random numbers."""
-    return bool(metric.asks) or not metric.needs or own_profile(metric) != "embedded"
+    return bool(metric.asks) or not metric.needs or choose_own_profile(metric) != "embedded"
 
 
 def compute_example(metric: Metric) -> dict[str, Any]:
@@ -122,9 +122,9 @@ def compute_example(metric: Metric) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder, stand_ins.start_judge(Path(folder)) as judge:
             output = _compute(metric, bench=JudgeConfig(judge, Path(folder) / "records"))
         return {"output": output, "judge": stand_ins.REPLIES[metric.name]}
-    if own_profile(metric) != "embedded":
+    if choose_own_profile(metric) != "embedded":
         with stand_ins.replace_models(metric.needs):
-            return {"output": _compute(metric, profile=own_profile(metric)), "random": True}
+            return {"output": _compute(metric, profile=choose_own_profile(metric)), "random": True}
     of = f"the script {TOPIC} of Real-Pod, read by `{READER}`" if metric.name in LONGER else ""
     if metric.name == "smr":
         of = f"the dialogue of the tutorials (`docs/tutorials/audio`), {BELOW:g} LU over music made by a program,"
@@ -152,7 +152,7 @@ def _compute(metric: Metric, profile: str = "embedded", bench: JudgeConfig | Non
 
 def main() -> None:
     """Compute all of them and write the file."""
-    outputs = {metric.name: compute_example(metric) for metric in catalogue.all_metrics()}
+    outputs = {metric.name: compute_example(metric) for metric in catalogue.load_all_metrics()}
     EXAMPLES.write_text(json.dumps(outputs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -171,7 +171,7 @@ def replace_models(needs: Sequence[str]) -> Iterator[None]:
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.object(recording, "default_cache", lambda: Cache(Path(folder))),
+        patch.object(recording, "open_default_cache", lambda: Cache(Path(folder))),
         patch.object(registry, "load", load),
     ):
         yield

@@ -14,7 +14,7 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
-from podeval.benchmarks.records import content_revision, data_path
+from podeval.benchmarks.records import compute_content_revision, locate_data
 from podeval.benchmarks.spoken import read_voices
 
 COUNT, TURNS = 10, 10
@@ -165,8 +165,8 @@ def main() -> None:
     ):
         file = f"anchors_{name}.json"
         content = json.dumps({**LICENCE, "anchors": list(made)}, ensure_ascii=False, indent=1)
-        data_path(file).write_text(content + "\n", encoding="utf-8")
-        print(file, content_revision(file))
+        locate_data(file).write_text(content + "\n", encoding="utf-8")
+        print(file, compute_content_revision(file))
 
 
 if __name__ == "__main__":

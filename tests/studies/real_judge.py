@@ -31,7 +31,7 @@ from podeval.judges.rounds import hold
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_judged
 from podeval.metrics.judge_use import JudgeConfig, JudgeUse
-from podeval.metrics.pairwise_judge import SAMPLING, battle, prompts
+from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
@@ -159,9 +159,9 @@ def measured(name: str, bench: JudgeConfig, **inputs: Any) -> dict[str, Any]:
 
 def fought(one: SpokenDialogue, other: SpokenDialogue, bench: JudgeConfig) -> dict[str, Any]:
     """One battle in both orders, as `podeval judge battles` has it."""
-    judging = bench.judging(JudgeUse(lambda _: prompts("transcript"), lambda _: SAMPLING["default"]), {})
+    judging = bench.judging(JudgeUse(lambda _: list_prompts("transcript"), lambda _: SAMPLING["default"]), {})
     assert judging
-    (found,) = hold([battle(one, other)], judging)
+    (found,) = hold([judge_battle(one, other)], judging)
     return {"unscored": str(found)} if isinstance(found, Exception) else found.to_json()
 
 

@@ -24,7 +24,7 @@ import yaml
 from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.audio.resample import resample
-from podeval.leaderboard.validity import FEWEST, Validity, badness, compare, has_direction
+from podeval.leaderboard.validity import FEWEST, Validity, compare, has_direction, to_badness
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.stats.mushra_scores import Mark
@@ -145,7 +145,7 @@ def analyse(folder: Path, answers: Path, metrics: Sequence[str] = METRICS) -> li
             if len(scored) < FEWEST:
                 continue
             outputs = sorted(scored)
-            ours = [badness(key, scored[output]) for output in outputs]
+            ours = [to_badness(key, scored[output]) for output in outputs]
             theirs = [people[output] for output in outputs]
             found.append(compare(name, key, metric.version, SCALE, outputs, ours, theirs))
     return sorted(found, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))

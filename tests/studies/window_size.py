@@ -16,8 +16,8 @@ from svg_chart import Panel, Series, small_multiples
 from podeval.analysis import Recording
 from podeval.analysis.recording import MODEL_RATE
 from podeval.analysis.speech_windows import find_sounding
-from podeval.audio.srmr import srmr_windows
-from podeval.audio.windows import Span, windows_over
+from podeval.audio.srmr import compute_srmr_windows
+from podeval.audio.windows import Span, place_windows
 
 SETTINGS = ((1.0, 0.5), (2.0, 1.0), (3.0, 1.0), (3.0, 2.0), (4.0, 2.0), (5.0, 2.0), (10.0, 4.0))
 """Length and stride in seconds: those of LFS-Bench, tables 11 and 12."""
@@ -56,7 +56,7 @@ def run(work: Path, count: int) -> None:
 
 def measured(recording: Recording, window: float, stride: float) -> dict[str, float | int | None]:
     """Both metrics by their formulas, on the windows that hold enough speech; None below two of them."""
-    clips = windows_over([Span(0.0, recording.duration)], window, stride)
+    clips = place_windows([Span(0.0, recording.duration)], window, stride)
     heard = find_sounding(clips, recording.speech())
     kept = [clip for clip, sounds in zip(clips, heard, strict=True) if sounds]
     if len(kept) < 2:
@@ -76,7 +76,7 @@ def _mean_cosine(embeddings: NDArray[np.float32]) -> float:
 
 
 def _spread(recording: Recording, window: float, stride: float, heard: NDArray[np.bool_], norm: bool) -> float:
-    starts, values = srmr_windows(recording.mono(), MODEL_RATE, window, stride, norm=norm)
+    starts, values = compute_srmr_windows(recording.mono(), MODEL_RATE, window, stride, norm=norm)
     places = np.minimum(np.round(starts / stride).astype(int), len(heard) - 1)
     return float(np.std(values[heard[places]]))
 

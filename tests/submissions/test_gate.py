@@ -301,10 +301,12 @@ def test_a_board_for_everybody_takes_no_folders(outputs_document: Submitted, fol
 
 
 def test_reported_figures_are_not_run(submitted: Submitted) -> None:
-    from podeval.hub_sources import hub_source
+    from podeval.hub_sources import locate_hub_source
     from podeval.systems.submission_reading import load
 
-    assert "put the folder under submissions/" in refused(load(hub_source("submissions") / "podagent"))["document"]
+    assert (
+        "put the folder under submissions/" in refused(load(locate_hub_source("submissions") / "podagent"))["document"]
+    )
 
 
 def test_a_hub_that_is_down_refuses_nothing_but_says_so(submitted: Submitted, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from podeval import benchmarks
-from podeval.runs.item_inputs import inputs_of
-from podeval.runs.measure import protocols
-from podeval.runs.run import conditions_of
+from podeval.runs.item_inputs import gather_inputs
+from podeval.runs.measure import make_protocols
+from podeval.runs.run import list_conditions
 from podeval.runs.run_folder import Output, RunPlan
-from podeval.submissions.benchmark_entries import RunEntry, entries, possible_runs
+from podeval.submissions.benchmark_entries import RunEntry, list_entries, list_possible_runs
 from podeval.submissions.job_items import ask_of, write_asks
 from podeval.systems.adapters.presets import assign_voices
 from podeval.systems.ask import Ask
@@ -43,7 +43,7 @@ def test_a_script_without_voices_comes_with_none(tmp_path: Path) -> None:
 def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> None:
     item = TOPICS[1]
     script = tuple(item.script.to_json()) if item.script else ()
-    inputs = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")
+    inputs = gather_inputs(item, Output(item=item.id, script=script), tmp_path, "embedded")
     voices = inputs["reference_voices"]
     assert list(voices) == ["Agnes", "Tariq", "Harold"]
     assert inputs["reference_voices"] is voices
@@ -57,7 +57,7 @@ def test_protocols_tell_given_voices_from_own() -> None:
             benchmark="real_pod", split=split, dataset=content, track="voice", system="s", system_title="S",
             system_kind="model", generation={}, seed=0,
         )  # fmt: skip
-        return protocols(REAL_POD, plan, "embedded", conditions_of(REAL_POD.split(split)))
+        return make_protocols(REAL_POD, plan, "embedded", list_conditions(REAL_POD.split(split)))
 
     demo, topics = told("demo"), told("topics")
     assert demo["wer"].to_json()["generation"]["voices"] == "own"
@@ -67,6 +67,6 @@ def test_protocols_tell_given_voices_from_own() -> None:
 
 def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[..., dict[str, Any]]) -> None:
     submission = Submission.model_validate(make_document(revision="0" * 40))
-    assert entries(submission) == (ENTRY,)
-    places = {entry.split for entry in possible_runs(submission)}
+    assert list_entries(submission) == (ENTRY,)
+    places = {entry.split for entry in list_possible_runs(submission)}
     assert places >= {"demo", "topics", "spontaneous", "topics_v1"}, "what was published before is still found"

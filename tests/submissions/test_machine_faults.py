@@ -21,7 +21,7 @@ from podeval.cli.worker import stop_by_signals
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.files import DiskFull, writing
+from podeval.store.files import DiskFull, explain_write_errors
 from podeval.submissions import machine_faults, public_view, sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
@@ -30,7 +30,7 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
 from podeval.submissions.sandbox import ExitInfo, NoIsolation
 from podeval.submissions.service import SubmissionService
-from podeval.submissions.states import OURS, WAITS, waits_for_operator
+from podeval.submissions.states import OURS, WAITS, is_waiting_for_operator
 from podeval.systems.submission import Submission
 
 NO_BOX = "bwrap not found; install bubblewrap"
@@ -88,7 +88,7 @@ def test_a_disk_that_fills_waits_for_the_operator_and_is_done_once_there_is_room
     current = queue.get(row.id)
     assert (current.state, current.failures) == ("queued", 0)
     assert current.reason.startswith(f"{WAITS}: {sentence}")
-    assert waits_for_operator(current)
+    assert is_waiting_for_operator(current)
     assert sentence in message
     assert queue.history(row.id)[-1].reason == current.reason, "everybody reads it in the history"
     assert worker.once() is None, "it does not spin while its machine can do nothing"
@@ -130,7 +130,7 @@ def test_a_machine_at_fault_rests_longer_each_time_and_no_attempt_counts(
     ids=lambda value: type(value).__name__,
 )
 def test_what_the_operator_can_mend_is_the_machines(error: BaseException, everything: bool) -> None:
-    fault = machine_faults.machine_fault(error)
+    fault = machine_faults.recognise_machine_fault(error)
     assert fault
     assert fault.everything is everything
 
@@ -139,13 +139,13 @@ def test_what_the_operator_can_mend_is_the_machines(error: BaseException, everyt
     "error", [BadInput("its list of outputs is damaged"), OSError(errno.ENAMETOOLONG, "File name too long"), KeyError()]
 )
 def test_what_strangers_hand_in_is_not_the_machines(error: BaseException) -> None:
-    assert machine_faults.machine_fault(error) is None
+    assert machine_faults.recognise_machine_fault(error) is None
 
 
 def test_a_folder_that_cannot_be_written_is_the_machines() -> None:
-    with pytest.raises(BadInput) as refused, writing(Path("/work/x")):
+    with pytest.raises(BadInput) as refused, explain_write_errors(Path("/work/x")):
         raise OSError(errno.EROFS, "Read-only file system")
-    fault = machine_faults.machine_fault(refused.value)
+    fault = machine_faults.recognise_machine_fault(refused.value)
     assert fault
     assert str(fault) == "cannot write /work/x: Read-only file system; choose a folder that you can write to"
 
@@ -205,8 +205,8 @@ def test_a_model_that_the_kernel_kills_for_want_of_memory_is_not_blamed(
     kills = iter(range(100))
     row = tiny.enqueue(queue, "singer")
     with monkeypatch.context() as short:
-        short.setattr("podeval.submissions.generation.memory_kills", lambda: next(kills))
-        short.setattr(machine_faults, "memory_kills", lambda: next(kills))
+        short.setattr("podeval.submissions.generation.count_memory_kills", lambda: next(kills))
+        short.setattr(machine_faults, "count_memory_kills", lambda: next(kills))
         tiny.worker(queue, tmp_path).once()
     current = queue.get(row.id)
     assert current.state == "queued"
@@ -235,7 +235,7 @@ def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytes
     ended = ExitInfo(1, "it left too little of the disk free", "", 0.1)
     with pytest.raises(machine_faults.MachineFault):
         machine_faults.require_no_fault(ended, tmp_path, 0)
-    monkeypatch.setattr(machine_faults, "disk_use", lambda folder: machine_faults.LEAST_FREE)
+    monkeypatch.setattr(machine_faults, "measure_disk_use", lambda folder: machine_faults.LEAST_FREE)
     machine_faults.require_no_fault(ended, tmp_path, 0)
 
 

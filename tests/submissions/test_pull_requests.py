@@ -15,7 +15,7 @@ from podeval.errors import BadInput
 from podeval.hub.eval_results import FILE
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.pull_requests import Proposals, forms_of
+from podeval.submissions.pull_requests import Proposals, list_forms
 from podeval.submissions.queue import Queue
 from podeval.systems.submission import Submission
 
@@ -140,7 +140,7 @@ def test_asking_for_it_makes_no_other_submission(tiny: ModuleType, queue: Queue)
     from podeval.submissions.quotas import digest
 
     plain = Submission.model_validate(tiny.document("singer")).model_dump(mode="json")
-    assert forms_of(Submission.model_validate(plain)) == ()
+    assert list_forms(Submission.model_validate(plain)) == ()
     asked = Submission.model_validate({**plain, "source": {**plain["source"], "publish": {"eval_results": True}}})
-    assert forms_of(asked) == ("eval_results",)
+    assert list_forms(asked) == ("eval_results",)
     assert digest(plain, "embedded") == digest(asked.model_dump(mode="json"), "embedded")

@@ -18,7 +18,7 @@ from podeval.systems.submission import (
     Model,
     Reported,
     Submission,
-    json_schema,
+    build_json_schema,
 )
 from podeval.systems.submission_reading import MAX_BYTES, BadDocument, load, load_all, parse
 
@@ -318,6 +318,6 @@ def test_every_block_and_pattern_of_the_document_has_words_for_its_errors() -> N
         return set().union(*map(patterns, schema)) if isinstance(schema, list) else set()
 
     worded = set(PATTERNS_IN_WORDS)
-    unworded = {pattern for pattern in patterns(json_schema()["$defs"]) if pattern not in worded}
+    unworded = {pattern for pattern in patterns(build_json_schema()["$defs"]) if pattern not in worded}
     # What is left is the pattern of numbers written as text and that of a results file's name.
     assert all("csv" in pattern or r"\d" in pattern for pattern in unworded)

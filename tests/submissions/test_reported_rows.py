@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from podeval.leaderboard.build import build
-from podeval.leaderboard.columns import column
+from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.table import build as table_of
 from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
@@ -215,7 +215,7 @@ def test_module_and_key_are_ones_that_are_declared_or_directed() -> None:
             assert figure.module in ("podbench_final", None)
         if figure.module is not None:
             assert figure.key is not None
-            assert column(figure.module, figure.key, "").better == figure.better
+            assert get_column(figure.module, figure.key, "").better == figure.better
 
 
 @pytest.mark.parametrize(

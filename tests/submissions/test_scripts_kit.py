@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from podeval.submissions import supplied_outputs
-from podeval.submissions.benchmark_entries import RunEntry, expected_names
+from podeval.submissions.benchmark_entries import RunEntry, list_expected_names
 from podeval.submissions.document_draft import read_repo_name
 from podeval.submissions.gate import GateLimits
 from podeval.submissions.scripts_kit import list_spoken, write_notebook, write_scripts
@@ -25,7 +25,7 @@ def test_the_zip_holds_every_script_under_the_name_that_its_recording_has_to_hav
     assert content == write_scripts(TOPICS, items), "the same scripts are the same bytes"
     with zipfile.ZipFile(io.BytesIO(content)) as kit:
         names = {Path(name).stem for name in kit.namelist() if name.endswith(".json")}
-        assert names == set(expected_names(TOPICS, items))
+        assert names == set(list_expected_names(TOPICS, items))
         told = json.loads(kit.read(f"real_pod/topics/{items[0].id}.json"))
     assert len(names) == 51
     assert [turn["text"] for turn in told["turns"]] == [turn.text for turn in items[0].script.turns]
@@ -48,7 +48,7 @@ def test_the_notebook_runs_from_the_scripts_to_outputs_that_pass_the_gate(
     files = supplied_outputs.list_files(tmp_path / "outputs")
     assert set(files) == {f"real_pod/topics/{item.id}.flac" for item in items}
     assert soundfile.info(os.fspath(tmp_path / "outputs" / next(iter(files)))).samplerate == 8_000
-    refused = list(supplied_outputs.refusals(files, [TOPICS], GateLimits(), data=None, read=lambda name: b""))
+    refused = list(supplied_outputs.list_refusals(files, [TOPICS], GateLimits(), data=None, read=lambda name: b""))
     assert [str(each).startswith("manifest: 48 of 51") for each in refused] == [True], "the other scripts alone"
 
 

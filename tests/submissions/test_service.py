@@ -15,7 +15,7 @@ import yaml
 from sqlalchemy import select
 from typer.testing import CliRunner
 
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.hub import repo_info
@@ -30,7 +30,7 @@ from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
 from podeval.submissions.rules import SubmissionRefused
-from podeval.submissions.service import SubmissionService, Submitter, hub_submitter, withdraw
+from podeval.submissions.service import SubmissionService, Submitter, ask_hub_submitter, withdraw
 from podeval.submissions.worker import Worker
 from podeval.systems.submission import Submission
 from podeval.systems.submission_reading import load
@@ -71,7 +71,7 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
 
     document, desk = submitted(), SubmissionService(queue, Gate())
     with monkeypatch.context() as patch:
-        patch.setattr(repo_info, "facts", down)
+        patch.setattr(repo_info, "collect_facts", down)
         row = desk.submit(document, ALICE)
         assert row.state == "received"
         assert desk.look_over_all() == []
@@ -148,10 +148,10 @@ def test_a_closed_board_says_why(submitted: Any, queue: Queue) -> None:
 def test_who_submits_is_the_hubs_word(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import HfApi
 
-    assert hub_submitter(HfApi(token="hf_x")) == Submitter("podeval", ())
+    assert ask_hub_submitter(HfApi(token="hf_x")) == Submitter("podeval", ())
     monkeypatch.setattr("huggingface_hub.hf_api.get_token", lambda: None)
     with pytest.raises(BadInput, match="run `hf auth login`"):
-        hub_submitter()
+        ask_hub_submitter()
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     with queue.database.writing() as session:
         taken_in = {"loudness": None, "seconds": 1.0, "added_at": datetime.now(UTC)}
         session.add(ArenaSystem(id="tones", title="Tones", added_at=datetime.now(UTC)))
-        for file, item, sha in ((recording, "i4", "0" * 64), (same, "i5", content_hash(same))):
+        for file, item, sha in ((recording, "i4", "0" * 64), (same, "i5", hash_file(same))):
             session.add(ArenaItem(id=item, dimension="d", added_at=datetime.now(UTC)))
             session.flush()
             session.add(ArenaOutput(id=item, system="tones", item=item, audio=str(file), sha256=sha, **taken_in))

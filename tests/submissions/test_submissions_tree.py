@@ -10,7 +10,7 @@ import pytest
 
 from podeval import benchmarks
 from podeval.systems import registry
-from podeval.systems.submission import BuiltIn, Reported, ReportedFigure, schema_text
+from podeval.systems.submission import BuiltIn, Reported, ReportedFigure, write_schema
 from podeval.systems.submission_reading import load, load_all
 
 TREE = Path(__file__).parents[2] / "submissions"
@@ -57,7 +57,7 @@ def figures(paper: str = "podeval") -> dict[str, tuple[ReportedFigure, ...]]:
 
 def test_the_published_schema_is_the_one_the_code_checks_by() -> None:
     published = (TREE / "schema.json").read_text(encoding="utf-8")
-    assert published == schema_text(), "write podeval.systems.submission.schema_text() to submissions/schema.json"
+    assert published == write_schema(), "write podeval.systems.submission.write_schema() to submissions/schema.json"
 
 
 def test_the_template_is_a_valid_document() -> None:

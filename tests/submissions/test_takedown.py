@@ -15,11 +15,11 @@ import pytest
 import soundfile
 from sqlalchemy import select
 
-from podeval.analysis.cache import Cache, default_cache
+from podeval.analysis.cache import Cache, open_default_cache
 from podeval.analysis.playback import Playback, Stretch
 from podeval.analysis.recording import Recording
 from podeval.analysis.speech_track import resample_through
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.cli import main
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
@@ -27,7 +27,7 @@ from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.listening.designs import read_design
-from podeval.listening.session_results import overview
+from podeval.listening.session_results import read_overview
 from podeval.models.chat import ChatAnswer
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.copies import read_copies, register
@@ -35,7 +35,7 @@ from podeval.store.database import Database
 from podeval.store.files import append_line
 from podeval.store.tables import ListeningAnswer, ListeningTest
 from podeval.submissions.cleanup import clear
-from podeval.submissions.content_marks import marks_of, refuse_taken_down, taken_down_marks
+from podeval.submissions.content_marks import compute_marks, read_taken_down_marks, refuse_taken_down
 from podeval.submissions.hub_record import HubRecord
 from podeval.submissions.publishing import publish
 from podeval.submissions.queue import Queue
@@ -52,9 +52,9 @@ TRANSCRIPT = f"{PLANTED} were never asked whether they liked being photographed.
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PODEVAL_JUDGES", "")
-    default_cache.cache_clear()
+    open_default_cache.cache_clear()
     yield
-    default_cache.cache_clear()
+    open_default_cache.cache_clear()
 
 
 @pytest.fixture
@@ -133,12 +133,12 @@ def test_no_word_is_left_in_any_file_of_the_board_its_cache_or_its_mirror(
     (board / ".incoming-ten-demo-singer").mkdir()
     (board / ".incoming-ten-demo-singer/leftover.json").write_text(TRANSCRIPT)
     build(board)
-    content = content_hash(run.outputs / "item_0.flac")
+    content = hash_file(run.outputs / "item_0.flac")
     recording = Recording.open(run.outputs / "item_0.flac")
-    cache, stem = default_cache(), resample_through(recording, 8_000)
+    cache, stem = open_default_cache(), resample_through(recording, 8_000)
     for about in (content, stem.content):
         cache.put(Cache.key(about, "transcript"), TRANSCRIPT.encode())
-    kept_fact = Cache.key(content_hash(board / "ten/demo/other/outputs/item_0.flac"), "transcript")
+    kept_fact = Cache.key(hash_file(board / "ten/demo/other/outputs/item_0.flac"), "transcript")
     cache.put(kept_fact, b"another")
     copy = Playback.default().copy(Stretch(run.outputs / "item_0.flac", 0.0, 0.2, content))
     for folder in (tmp_path / "cache/judgements", board / "judges/anna"):
@@ -224,11 +224,11 @@ def test_what_never_reached_the_board_is_known_again_from_the_workers_disk(
     tiny.worker(queue, tmp_path, refresh=lambda board: queue.cancel(row.id, "alice")).once()
     shutil.rmtree(tmp_path / "board/ten")
     take_down(queue, row.id, "ada", tmp_path / "board", "stolen", NOW)
-    assert taken_down_marks(queue.database) == {}
-    content = content_hash(tmp_path / "work" / row.id / "runs/ten/demo/singer/outputs/item_0.flac")
-    default_cache().put(Cache.key(content, "transcript"), TRANSCRIPT.encode())
+    assert read_taken_down_marks(queue.database) == {}
+    content = hash_file(tmp_path / "work" / row.id / "runs/ten/demo/singer/outputs/item_0.flac")
+    open_default_cache().put(Cache.key(content, "transcript"), TRANSCRIPT.encode())
     clear(queue, tmp_path / "work", NOW)
-    assert len(taken_down_marks(queue.database)) == 10
+    assert len(read_taken_down_marks(queue.database)) == 10
     assert where_it_is(tmp_path / "cache") == []
 
 
@@ -243,7 +243,7 @@ def test_sound_is_the_same_in_another_container_and_words_in_another_case(tmp_pa
         if samples is not None:
             soundfile.write(folder.outputs / "i.flac", samples, 8_000, "PCM_24", **how)
         script = ({"speaker": "A", "text": words},)
-        return marks_of(folder, Output(item="i", audio=None if samples is None else "i.flac", script=script))
+        return compute_marks(folder, Output(item="i", audio=None if samples is None else "i.flac", script=script))
 
     (mark,) = run_with("one", tone)
     assert run_with("two", tone, compression_level=1.0) == {mark}
@@ -265,7 +265,7 @@ def test_a_takedown_that_is_said_again_keeps_what_is_known(tiny: ModuleType, que
     id = published(tiny, queue, tmp_path)
     for _ in range(2):
         take_down(queue, id, "ada", tmp_path / "board", "stolen", NOW)
-    assert len(taken_down_marks(queue.database)) == 10
+    assert len(read_taken_down_marks(queue.database)) == 10
     with pytest.raises(SubmissionRefused, match="took the same down"):
         queue.receive(tiny.document("singer"), owner="bob")
 
@@ -349,12 +349,12 @@ def test_a_listening_test_shows_and_plays_nothing_of_it_and_keeps_its_answers(
     id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
     plant(run)
     a_listening_test(queue, run, board / "played.flac")
-    digest = read_design(overview(queue.database, "texts").design.model_dump(mode="json")).digest
+    digest = read_design(read_overview(queue.database, "texts").design.model_dump(mode="json")).digest
     take_down(queue, id, "ada", board, "stolen", NOW)
-    texts = overview(queue.database, "texts")
+    texts = read_overview(queue.database, "texts")
     assert texts.design.items[0].stimuli["aria"].text == "[taken down]"
     assert texts.design.items[0].stimuli["basso"].text == "Hi."
-    assert overview(queue.database, "sounds").design.recordings == ["/taken-down"]
+    assert read_overview(queue.database, "sounds").design.recordings == ["/taken-down"]
     assert not (board / "played.flac").exists()
     with queue.database.reading() as session:
         assert session.get_one(ListeningTest, "texts").digest == digest, "answers are pooled as before"
@@ -422,7 +422,7 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
     with Database(restored / "podeval.db") as database:
         again = Queue(database)
         assert (again.get(id).state, again.get(other).state) == ("withdrawn", "published")
-        assert len(taken_down_marks(database)) == 10
+        assert len(read_taken_down_marks(database)) == 10
         with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
             again.receive(tiny.document("singer"), owner="mallory")
 

@@ -14,7 +14,7 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.operations.backup import back_up, verify
+from podeval.operations.backup import make_backup, verify
 from podeval.operations.restore import restore
 from podeval.store.database import Database
 from podeval.submissions import uploads as uploads_module
@@ -282,10 +282,10 @@ def test_uploads_go_into_a_backup_and_back_and_what_was_taken_down_since_stays_a
     waiting = uploads.take(tmp_path / "one.zip", "bob", queue)
     (uploads.folder / "incoming-u1" / "out").mkdir(parents=True)
     (uploads.folder / "incoming-u1" / "out" / "half.flac").write_bytes(TONE)
-    made = back_up(tmp_path / "backup.tar", tmp_path / "podeval.db", tmp_path / "runs")
+    made = make_backup(tmp_path / "backup.tar", tmp_path / "podeval.db", tmp_path / "runs")
     assert made.uploads == 2
     assert verify(tmp_path / "backup.tar").uploads == 2
-    bare = back_up(tmp_path / "bare.tar", tmp_path / "podeval.db", tmp_path / "runs", with_audio=False)
+    bare = make_backup(tmp_path / "bare.tar", tmp_path / "podeval.db", tmp_path / "runs", with_audio=False)
     assert (bare.uploads, bare.audio) == (0, False)
 
     elsewhere = tmp_path / "elsewhere"

@@ -43,9 +43,9 @@ _DATA = json.dumps(
         ],
     }
 ).encode()
-_path = records.data_path
+_path = records.locate_data
 _KEPT: Any = SimpleNamespace(read_bytes=lambda: _DATA)
-records.data_path = lambda file: _KEPT if file == _FILE else _path(file)
+records.locate_data = lambda file: _KEPT if file == _FILE else _path(file)
 
 BENCHMARK = Benchmark.model_validate(
     {

@@ -60,7 +60,7 @@ def everything(place: str | Path) -> dict[str, list[tuple[Any, ...]]]:
 def test_every_table_of_the_migrations_is_backed_up(database_place: str) -> None:
     with Database(database_place) as database:
         there = set(inspect(database.engine).get_table_names()) - {"alembic_version"}
-    assert there == {table.name for table in backup_database.tables()}
+    assert there == {table.name for table in backup_database.list_tables()}
 
 
 @pytest.mark.parametrize("name", ["backup.tar", "backup.tar.gz", "backup.tgz"])
@@ -76,7 +76,7 @@ def test_a_file_of_sqlite_with_its_runs_goes_into_a_backup_and_back(
     (runs / "podeval.db").write_bytes(b"of another site, not to be taken along")
     secret = b"s" * 32
     Path(f"{database_place}.secret").write_bytes(secret)
-    made = backups.back_up(tmp_path / name, database_place, runs, with_secret=True)
+    made = backups.make_backup(tmp_path / name, database_place, runs, with_secret=True)
     assert (made.rows["votes"], made.runs, made.secret, made.audio) == (6, 1, True, True)
     assert backups.verify(tmp_path / name) == made
 
@@ -109,7 +109,7 @@ def test_a_backup_goes_back_into_either_kind_of_database(
     for _ in range(14):
         small.vote("somebody", comment="it is 100% real — 理由,\tand\\N is \r\n no\\tnull\b\x0b")
     small.arena.exclude("ballot-000002", "a test", "ada")
-    made = backups.back_up(tmp_path / "backup.tar", database_place, None)
+    made = backups.make_backup(tmp_path / "backup.tar", database_place, None)
     assert backups.verify(tmp_path / "backup.tar") == made
     place = str(tmp_path / "new.db")
     if to == "postgresql":
@@ -153,7 +153,7 @@ def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
             assert voter.is_alive()
         acknowledged = before | set(told)
         for number in range(3):
-            backups.back_up(tmp_path / f"backup{number}.tar", database_place, None)
+            backups.make_backup(tmp_path / f"backup{number}.tar", database_place, None)
         while len(told) < len(acknowledged):
             assert voter.is_alive()
     finally:
@@ -172,12 +172,12 @@ def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
     from podeval.metrics import catalogue
-    from podeval.metrics.protocol import protocol_of
+    from podeval.metrics.protocol import make_protocol
 
     small_arena()
     runs = tmp_path / "runs"
     folder = a_run(runs, 0)
-    protocol = protocol_of(catalogue.get("loudness"), {}, ("recording",), {}, dataset="d@1", generation={})
+    protocol = make_protocol(catalogue.get("loudness"), {}, ("recording",), {}, dataset="d@1", generation={})
     written, stop = [0], threading.Event()
     quiet = np.zeros((800, 1), dtype=np.float32)
 
@@ -194,7 +194,7 @@ def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
         while written[0] < 20:
             assert worker.is_alive()
         for number in range(3):
-            backups.back_up(tmp_path / f"backup{number}.tar", database_place, runs)
+            backups.make_backup(tmp_path / f"backup{number}.tar", database_place, runs)
     finally:
         stop.set()
         worker.join()
@@ -221,7 +221,7 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
         for output, path in zip(session.scalars(select(ArenaOutput)), (inside, outside), strict=True):
             output.audio = str(path)
         session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": str(tmp_path / "gone.wav")}]
-    made = backups.back_up(tmp_path / "backup.tar", database_place, runs)
+    made = backups.make_backup(tmp_path / "backup.tar", database_place, runs)
     assert made.absent == [str(tmp_path / "gone.wav")]
     shutil.rmtree(outside.parent)
     there = tmp_path / "there"
@@ -238,7 +238,7 @@ def test_a_backup_without_recordings_says_so_and_holds_the_rest(
 ) -> None:
     small_arena()
     a_run(tmp_path / "runs")
-    made = backups.back_up(tmp_path / "small.tar.gz", database_place, tmp_path / "runs", with_audio=False)
+    made = backups.make_backup(tmp_path / "small.tar.gz", database_place, tmp_path / "runs", with_audio=False)
     assert not made.audio
     with tarfile.open(tmp_path / "small.tar.gz") as archive:
         names = archive.getnames()
@@ -260,7 +260,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     small_arena().vote("alice")
     a_run(tmp_path / "runs")
     whole, unpacked = tmp_path / "backup.tar", tmp_path / "unpacked"
-    backups.back_up(whole, database_place, tmp_path / "runs")
+    backups.make_backup(whole, database_place, tmp_path / "runs")
 
     def refused(path: Path, says: str) -> None:
         for attempt in (backups.verify, lambda path: restore(path, tmp_path / "new.db", tmp_path / "new-runs")):
@@ -301,7 +301,7 @@ def test_a_backup_of_postgresql_that_a_former_version_made_of_rows_is_still_read
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
     small_arena().vote("alice", id="of-alice-1")
-    backups.back_up(tmp_path / "backup.tar", database_place, None)
+    backups.make_backup(tmp_path / "backup.tar", database_place, None)
     with tarfile.open(tmp_path / "backup.tar") as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     manifest = json.loads((tmp_path / "unpacked" / "manifest.json").read_text())
@@ -323,7 +323,7 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     small.vote(alice, id="of-alice-1")
     small.vote("bob", id="of-bob-0001")
     a_run(runs)
-    backups.back_up(tmp_path / "backup.tar", database_place, runs)
+    backups.make_backup(tmp_path / "backup.tar", database_place, runs)
     small.vote("carol", id="of-carol-01")
     small.arena.erase("hf:alice")
     with pytest.raises(BadInput, match=r"real_pod already.*--force"):
@@ -345,14 +345,14 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
 ) -> None:
     from alembic import command
 
-    from podeval.store.migrate import configuration
+    from podeval.store.migrate import build_configuration
 
     small = small_arena()
     small.vote("alice")
     with small.database.engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(configuration(connection), "0001")
+        command.downgrade(build_configuration(connection), "0001")
     small.close()
-    made = backups.back_up(tmp_path / "old.tar", database_place, None)
+    made = backups.make_backup(tmp_path / "old.tar", database_place, None)
     assert "submissions" not in made.rows
     done = restore(tmp_path / "old.tar", tmp_path / "new.db", tmp_path / "runs")
     assert (done.rows["votes"], done.rows["submissions"]) == (1, 0)
@@ -374,7 +374,7 @@ def test_a_backup_that_finds_no_room_leaves_nothing(small_arena: Make, database_
             no_file_larger_than(400_000),
             pytest.raises(DiskFull, match="the disk is full: there is no backup") as full,
         ):
-            backups.back_up(place, database_place, runs)
+            backups.make_backup(place, database_place, runs)
         assert str(place) in str(full.value)
         assert list(place.parent.iterdir()) == []
 
@@ -393,15 +393,15 @@ def no_file_larger_than(most: int) -> Iterator[None]:
 
 def test_wrong_places_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no database"):
-        backups.back_up(tmp_path / "b.tar", tmp_path / "none.db", None)
+        backups.make_backup(tmp_path / "b.tar", tmp_path / "none.db", None)
     (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
     with pytest.raises(StoreUnusable, match="podeval arena verify"):
-        backups.back_up(tmp_path / "b.tar", tmp_path / "broken.db", None)
+        backups.make_backup(tmp_path / "b.tar", tmp_path / "broken.db", None)
     (tmp_path / "full.tgz").touch()
     with pytest.raises(BadInput, match="a name of its own"):
-        backups.back_up(tmp_path / "full.tgz", tmp_path / "broken.db", None)
+        backups.make_backup(tmp_path / "full.tgz", tmp_path / "broken.db", None)
     with pytest.raises(BadInput, match=r"does not end in \.tar or \.tar\.gz or \.tgz"):
-        backups.back_up(tmp_path / "folder", tmp_path / "broken.db", None)
+        backups.make_backup(tmp_path / "folder", tmp_path / "broken.db", None)
     with pytest.raises(BadInput, match="there is no backup"):
         backups.verify(tmp_path / "nowhere")
     assert issubclass(DiskFull, Exception)

@@ -154,7 +154,7 @@ def test_a_full_bucket_costs_the_acknowledgement_and_sending_again_counts_once(
 def test_a_restore_that_finds_no_room_leaves_what_was_there(
     small_arena: Make, small_disk: Small, tmp_path: Path, database_place: str
 ) -> None:
-    from podeval.operations.backup import back_up
+    from podeval.operations.backup import make_backup
     from podeval.operations.restore import restore
 
     small = small_arena()
@@ -162,7 +162,7 @@ def test_a_restore_that_finds_no_room_leaves_what_was_there(
     runs = tmp_path / "runs"
     runs.mkdir()
     (runs / "large.json").write_bytes(os.urandom(900_000))
-    back_up(tmp_path / "backup.tar", database_place, runs)
+    make_backup(tmp_path / "backup.tar", database_place, runs)
     target = small_disk.folder / "podeval.db"
     small_arena(str(target)).close()
     before = target.read_bytes()

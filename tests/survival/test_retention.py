@@ -198,16 +198,16 @@ def test_answers_of_dialogues_are_recordings_too(runs: Path) -> None:
 
 
 def test_a_clock_keeps_the_budget_that_is_set(database: Database, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.operations.retention import housekeeping
+    from podeval.operations.retention import schedule_housekeeping
 
     told: list[str] = []
     monkeypatch.delenv("PODEVAL_RUNS_GB", raising=False)
-    assert housekeeping(database, runs, told.append) == {}
+    assert schedule_housekeeping(database, runs, told.append) == {}
     monkeypatch.setenv("PODEVAL_RUNS_GB", "lots")
     with pytest.raises(BadInput, match="number of gigabytes"):
-        housekeeping(database, runs, told.append)
+        schedule_housekeeping(database, runs, told.append)
     monkeypatch.setenv("PODEVAL_RUNS_GB", "0.00001")
-    (_, work) = housekeeping(database, runs, told.append)["retention"]
+    (_, work) = schedule_housekeeping(database, runs, told.append)["retention"]
     work()
     work()
     assert recordings(RunFolder(runs, "real_pod", "tiny", "new")) == []

@@ -19,7 +19,7 @@ from podeval.systems.controls import DrawnGaps, RepeatedSentence, ShuffledVoices
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.speech import SpeakingSystem, Speech
-from podeval.systems.text_cleaning import seconds_to_say
+from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script
 
 
@@ -30,7 +30,7 @@ def long_dialogue(dialogue: Script) -> Script:
 
 def test_silence_lasts_as_long_as_the_words_and_says_nothing(dialogue: Script) -> None:
     speech = Silence().speak(dialogue)
-    assert speech.duration == pytest.approx(seconds_to_say(dialogue.text), abs=1e-3)
+    assert speech.duration == pytest.approx(estimate_seconds(dialogue.text), abs=1e-3)
     assert not speech.samples.any()
     assert speech.turns == ()
 
@@ -42,7 +42,7 @@ def test_one_sentence_is_repeated_to_the_length_of_the_script(
     assert_turns_hold_the_speech(speech)
     assert {(turn.speaker, turn.text) for turn in speech.turns} == {("Ann", "Welcome to the show.")}
     assert len(speech.turns) == speech.details["repetitions"] > 5
-    assert speech.duration == pytest.approx(seconds_to_say(long_dialogue.text), rel=0.1)
+    assert speech.duration == pytest.approx(estimate_seconds(long_dialogue.text), rel=0.1)
     first, last = (
         speech.samples[round(t.start * speech.rate) : round(t.end * speech.rate)]
         for t in (speech.turns[0], speech.turns[-1])
@@ -154,7 +154,7 @@ def measure(system: SpeakingSystem, script: Script) -> dict[str, float]:
 def test_controls_of_rhythm_move_what_they_must_and_nothing_else(loaded_neural: HibariPiper) -> None:
     for metric in ("turn_taking", "pace", *ELSEWHERE):
         for job in catalogue.get(metric).needs:
-            if missing := models.card(job, "embedded").missing():
+            if missing := models.get_card(job, "embedded").missing():
                 pytest.skip(missing)
     script = read_scripts(SCRIPTS)["Sports_27"].script("written")
     plain = measure(loaded_neural, script)

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.speech import Speech
 from podeval.text.script import Script
-from podeval.text.word_errors import word_errors
+from podeval.text.word_errors import count_word_errors
 
 pytestmark = pytest.mark.models
 
@@ -20,21 +20,21 @@ pytestmark = pytest.mark.models
 def whisper() -> Any:
     faster_whisper = pytest.importorskip("faster_whisper")
     try:
-        folder = weights.folder("whisper-base")
+        folder = weights.locate_weights("whisper-base")
     except ModelMissing as absent:
         pytest.skip(str(absent))
     return faster_whisper.WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=1)
 
 
 def heard(speech: Speech, whisper: Any) -> str:
-    samples = np.asarray(resample(mono(speech.samples), speech.rate, 16000))
+    samples = np.asarray(resample(mix_to_mono(speech.samples), speech.rate, 16000))
     segments, _ = whisper.transcribe(samples, language="en", beam_size=1)
     return " ".join(segment.text for segment in segments)
 
 
 @pytest.mark.long
 def test_the_neural_voices_are_understood(neural_speech: Speech, dialogue: Script, whisper: Any) -> None:
-    errors = word_errors(dialogue.text, heard(neural_speech, whisper), "en")
+    errors = count_word_errors(dialogue.text, heard(neural_speech, whisper), "en")
     assert errors.wer is not None
     assert errors.wer <= 0.1, errors
 
@@ -51,6 +51,6 @@ def test_most_of_what_espeak_says_is_understood(espeak: EspeakNg, whisper: Any) 
             {"speaker": "Ben", "text": "They lived in the mountains, and they wanted to stay awake during the night."},
         ]
     )
-    errors = word_errors(script.text, heard(espeak.speak(script), whisper), "en")
+    errors = count_word_errors(script.text, heard(espeak.speak(script), whisper), "en")
     assert errors.wer is not None
     assert errors.wer <= 0.3, errors

@@ -12,7 +12,7 @@ def test_every_system_is_found_by_its_own_name() -> None:
     rhythm, faults = ("drawn_gaps", "uneven_pace"), ("content_faults", "signal_faults")
     controls = ("silence", "repeated_sentence", "shuffled_voices", *rhythm, *faults)
     assert ("hibari_piper", "espeak_ng", "kokoro", "pico", "piper", *controls) == registry.NAMES
-    assert tuple(system.name for system in registry.all_systems()) == registry.NAMES
+    assert tuple(system.name for system in registry.list_systems()) == registry.NAMES
 
 
 @pytest.mark.parametrize("name", registry.NAMES)

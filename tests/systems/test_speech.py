@@ -35,7 +35,7 @@ def test_a_built_in_makes_of_asks_what_it_says_of_their_scripts() -> None:
     assert speeches[0].samples.shape != speeches[1].samples.shape  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("system", registry.all_systems(), ids=lambda system: system.name)
+@pytest.mark.parametrize("system", registry.list_systems(), ids=lambda system: system.name)
 def test_every_built_in_is_given_one_item_at_a_time(system: Any) -> None:
     assert system.at_once == 1
     assert system.make([], 0) == []

@@ -39,7 +39,7 @@ def make_meetings(samples: Path) -> list[tuple[Talk, Talk, float]]:
     """
     from podeval.analysis import Recording
     from podeval.audio.windows import Span
-    from podeval.text.alignment import words_of
+    from podeval.text.alignment import split_words
 
     rows = [line.split() for line in (samples / "ami.rttm").read_text(encoding="utf-8").splitlines()]
     cases = []
@@ -56,7 +56,7 @@ def make_meetings(samples: Path) -> list[tuple[Talk, Talk, float]]:
             for word in words:
                 middle = (word.start + word.end) / 2
                 who = min(spoken, key=lambda turn: max(turn[1] - middle, middle - turn[2], 0.0))[0]
-                for text in words_of(word.text, "en"):
+                for text in split_words(word.text, "en"):
                     end = max(word.end, word.start + 0.01)
                     talk.setdefault(who, []).append(HeardWord(text, round(word.start, 3), round(end, 3)))
             talks.append(talk)

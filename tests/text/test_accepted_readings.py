@@ -7,7 +7,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.text.accepted_readings import PLAIN, AcceptedReadings
-from podeval.text.word_errors import word_errors
+from podeval.text.word_errors import count_word_errors
 
 COFFEE = [
     {
@@ -24,7 +24,7 @@ COFFEE = [
 def read(heard: str, lines: list[dict[str, object]] = COFFEE, **options: str) -> tuple[float | None, int]:
     """The WER against the nearest accepted text, and the edits of the search."""
     nearest = AcceptedReadings.parse(lines).choose(heard, **options)
-    return word_errors(nearest.text, heard).wer, nearest.errors
+    return count_word_errors(nearest.text, heard).wer, nearest.errors
 
 
 @pytest.mark.parametrize("money", ["$3.50", "three dollars fifty", "Three fifty"])
@@ -70,10 +70,10 @@ def test_the_search_finds_what_trying_every_text_finds() -> None:
             " ".join([fixed[0], one, fixed[1], two, fixed[2], three, fixed[3]])
             for one, two, three in itertools.product(*stretches)
         ]
-        counts = [word_errors(text, heard, normaliser="basic") for text in texts]
+        counts = [count_word_errors(text, heard, normaliser="basic") for text in texts]
         best = min(each.substitutions + each.insertions + each.deletions for each in counts)
         nearest = AcceptedReadings.parse([line]).choose(heard, normaliser="basic")
-        chosen = word_errors(nearest.text, heard, normaliser="basic")
+        chosen = count_word_errors(nearest.text, heard, normaliser="basic")
         assert nearest.errors == best == chosen.substitutions + chosen.insertions + chosen.deletions
         assert sum(count.errors for count in nearest.by_tag.values()) == best
 

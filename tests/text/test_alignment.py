@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.alignment import Alignment, speaker_turns, words_of
+from podeval.text.alignment import Alignment, locate_speaker_turns, split_words
 from podeval.text.script import Script, Turn
 
 Word = tuple[str, float, float]
@@ -48,7 +48,7 @@ TRUTH = [(start, end) for _, start, end, _ in TURNS]
 
 
 def test_perfectly_heard_turns_have_their_times() -> None:
-    result = speaker_turns(SCRIPT, HEARD)
+    result = locate_speaker_turns(SCRIPT, HEARD)
     assert [turn.speaker for turn in result.turns] == ["A", "B", "A", "B", "A"]
     assert (result.coverage, result.missing, result.trusted) == (1.0, (), True)
     assert worst(result, TRUTH) < 1e-9
@@ -70,24 +70,24 @@ def test_perfectly_heard_turns_have_their_times() -> None:
 )
 def test_a_number_is_heard_however_it_is_written(first: str, second: str, heard: str) -> None:
     script = Script((Turn("A", first), Turn("B", second)))
-    result = speaker_turns(script, spread(heard, 0, 4))
+    result = locate_speaker_turns(script, spread(heard, 0, 4))
     assert (result.missing, result.coverage) == ((), 1.0)
     assert 0 < result.turns[1].start < result.turns[1].end == pytest.approx(4, abs=0.2)
 
 
 def test_case_punctuation_and_apostrophes_do_not_count() -> None:
     script = Script((Turn("A", "It’s state-of-the-art."), Turn("B", "Really!")))
-    result = speaker_turns(script, [(" it's", 0.0, 0.4), (" state-of-the-art", 0.4, 1.4), (" REALLY", 2.0, 2.5)])
+    result = locate_speaker_turns(script, [(" it's", 0.0, 0.4), (" state-of-the-art", 0.4, 1.4), (" REALLY", 2.0, 2.5)])
     assert [(turn.start, turn.end, turn.matched) for turn in result.turns] == [(0.0, 1.4, 1.0), (2.0, 2.5, 1.0)]
 
 
 def test_a_skipped_turn_is_left_out_and_counted() -> None:
     heard = [word for word in HEARD if not 4.5 <= word[1] < 9.5]
-    result = speaker_turns(SCRIPT, heard)
+    result = locate_speaker_turns(SCRIPT, heard)
     assert result.missing == (1,)
     assert [turn.index for turn in result.turns] == [0, 2, 3, 4]
     assert worst(result, TRUTH) < 1e-9
-    assert result.coverage == pytest.approx(1 - len(words_of(TURNS[1][3])) / len(words_of(SCRIPT.text)))
+    assert result.coverage == pytest.approx(1 - len(split_words(TURNS[1][3])) / len(split_words(SCRIPT.text)))
 
 
 def test_a_hallucination_between_turns_does_not_stretch_them() -> None:
@@ -97,7 +97,7 @@ def test_a_hallucination_between_turns_does_not_stretch_them() -> None:
         babble = [(generator.choice(vocabulary), start + 0.3 * at, start + 0.3 * at + 0.3) for at in range(30)]
         later = [(text, at + 10 * (at >= start), end + 10 * (at >= start)) for text, at, end in HEARD]
         truth = [(at + 10 * (turn >= gap), end + 10 * (turn >= gap)) for turn, (at, end) in enumerate(TRUTH)]
-        result = speaker_turns(SCRIPT, later + babble)
+        result = locate_speaker_turns(SCRIPT, later + babble)
         assert result.missing == ()
         assert worst(result, truth) < 0.3, f"babble before turn {gap}"
 
@@ -105,7 +105,7 @@ def test_a_hallucination_between_turns_does_not_stretch_them() -> None:
 def test_a_sentence_said_twice_stays_with_its_speaker() -> None:
     again = [(text, start + 5.5, end + 5.5) for text, start, end in HEARD if 4.5 <= start < 9.5]
     later = [(text, start + 6 * (start >= 10), end + 6 * (start >= 10)) for text, start, end in HEARD]
-    result = speaker_turns(SCRIPT, later + again)
+    result = locate_speaker_turns(SCRIPT, later + again)
     first, second, third = result.turns[:3]
     assert first.end == pytest.approx(4.0)
     assert (second.matched, third.start) == (1.0, pytest.approx(16.0))
@@ -116,25 +116,25 @@ def test_a_sentence_said_twice_stays_with_its_speaker() -> None:
 def test_unheard_words_at_an_edge_are_given_their_length_but_not_more_than_the_pause() -> None:
     script = Script((Turn("A", "one two three four"), Turn("B", "five six seven eight")))
     heard = [("one", 0.0, 0.3), ("two", 0.3, 0.6), ("three", 0.6, 1.1), ("six", 3.0, 3.3), ("seven", 3.3, 3.8)]
-    first, second = speaker_turns(script, heard, duration=10.0).turns
+    first, second = locate_speaker_turns(script, heard, duration=10.0).turns
     assert (first.end, second.start, second.end) == (pytest.approx(1.5), pytest.approx(2.6), pytest.approx(4.3))
     # 0.1 s a letter; with a pause of 0.2 s both sides share it, and the audio's end is not passed.
     close = [(text, start - 1.7 * (start > 2), end - 1.7 * (start > 2)) for text, start, end in heard]
-    first, second = speaker_turns(script, close, duration=2.2).turns
+    first, second = locate_speaker_turns(script, close, duration=2.2).turns
     assert (first.end, second.start, second.end) == (pytest.approx(1.2), pytest.approx(1.2), pytest.approx(2.2))
 
 
 def test_overlapping_word_times_meet_halfway() -> None:
     script = Script((Turn("A", "hello there"), Turn("B", "good morning")))
     heard = [("hello", 0.0, 0.5), ("there", 0.5, 1.2), ("good", 1.0, 1.4), ("morning", 1.4, 2.0)]
-    first, second = speaker_turns(script, heard).turns
+    first, second = locate_speaker_turns(script, heard).turns
     assert first.end == second.start == pytest.approx(1.1)
 
 
 def test_a_word_longer_than_the_turn_after_it_leaves_that_turn_no_negative_time() -> None:
     script = Script((Turn("A", "one two"), Turn("B", "three"), Turn("A", "four five")))
     heard = [("one", 0.0, 1.0), ("two", 4.9, 10.0), ("three", 5.0, 6.0), ("four", 7.0, 8.0), ("five", 8.0, 9.0)]
-    times = [(turn.start, turn.end) for turn in speaker_turns(script, heard).turns]
+    times = [(turn.start, turn.end) for turn in locate_speaker_turns(script, heard).turns]
     assert times == [(0.0, 7.5), (7.5, 7.5), (7.5, 9.0)]
 
 
@@ -144,26 +144,26 @@ def test_chinese_is_aligned_by_characters_across_variants() -> None:
         ("我们", 0.0, 0.4), ("今天", 0.4, 0.8), ("聊聊", 0.8, 1.2), ("海", 1.2, 1.4), ("税", 1.4, 1.6),
         ("好啊", 2.0, 2.4), ("ai", 2.4, 2.8), ("怎么", 2.8, 3.2), ("说", 3.2, 3.4),
     ]  # fmt: skip
-    result = speaker_turns(script, heard)
+    result = locate_speaker_turns(script, heard)
     assert [(turn.start, turn.end) for turn in result.turns] == [(0.0, 1.6), (2.0, 3.4)]
     assert result.turns[0].matched == pytest.approx(7 / 8)
     assert result.coverage == pytest.approx(13 / 14)
 
 
 def test_other_words_and_silence_are_not_trusted() -> None:
-    other = speaker_turns(SCRIPT, spread("completely different things are being said here " * 9, 0, 21))
+    other = locate_speaker_turns(SCRIPT, spread("completely different things are being said here " * 9, 0, 21))
     assert not other.trusted
-    silence = speaker_turns(SCRIPT, [])
+    silence = locate_speaker_turns(SCRIPT, [])
     assert (silence.turns, silence.missing, silence.coverage) == ((), (0, 1, 2, 3, 4), 0.0)
 
 
 def test_what_cannot_be_aligned_is_refused() -> None:
     with pytest.raises(CannotScore, match="no words to align"):
-        speaker_turns(Script((Turn("A", "..."),)), HEARD)
+        locate_speaker_turns(Script((Turn("A", "..."),)), HEARD)
     with pytest.raises(BadInput, match="'hello' has times"):
-        speaker_turns(SCRIPT, [("hello", 1.0, float("nan"))])
+        locate_speaker_turns(SCRIPT, [("hello", 1.0, float("nan"))])
     with pytest.raises(BadInput, match="in order"):
-        speaker_turns(SCRIPT, [("hello", 1.0, 0.5)])
+        locate_speaker_turns(SCRIPT, [("hello", 1.0, 0.5)])
 
 
 @given(
@@ -181,7 +181,7 @@ def test_what_cannot_be_aligned_is_refused() -> None:
 )
 @settings(deadline=None)
 def test_turns_are_ordered_and_do_not_overlap_whatever_was_heard(words: list[tuple[str, float, float]]) -> None:
-    result = speaker_turns(SCRIPT, [(text, start, start + length) for text, start, length in words])
+    result = locate_speaker_turns(SCRIPT, [(text, start, start + length) for text, start, length in words])
     times = [time for turn in result.turns for time in (turn.start, turn.end)]
     assert times == sorted(times)
     assert sorted([turn.index for turn in result.turns] + list(result.missing)) == list(range(5))
@@ -211,13 +211,13 @@ def test_a_real_dialogues_turns_are_found_through_word_errors(shared: Path) -> N
     truth = [(turn["start"], turn["end"]) for turn in turns]
     words = [word for turn in turns for word in spread(turn["text"], turn["start"], turn["end"])]
 
-    perfect = speaker_turns(script, words)
+    perfect = locate_speaker_turns(script, words)
     assert perfect.coverage == 1
     assert worst(perfect, truth) < 0.3
 
     off = found = 0
     for seed in range(40):
-        result = speaker_turns(script, noisy(words, 0.1, seed), duration=truth[-1][1])
+        result = locate_speaker_turns(script, noisy(words, 0.1, seed), duration=truth[-1][1])
         assert result.missing == ()
         assert result.coverage > 0.85
         assert worst(result, truth) < 1.5
@@ -234,6 +234,6 @@ def test_two_hours_are_aligned_in_seconds() -> None:
     script = Script(SCRIPT.turns * 300)
     heard = [(text, start + 21.5 * at, end + 21.5 * at) for at in range(300) for text, start, end in HEARD]
     begun = time.process_time()
-    result = speaker_turns(script, heard)
+    result = locate_speaker_turns(script, heard)
     assert time.process_time() - begun < 10
     assert (len(heard), result.coverage) == (16_800, 1.0)

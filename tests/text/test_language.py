@@ -7,7 +7,7 @@ import pytest
 
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.spoken import read_scripts
-from podeval.text.language import identify_language, language_name, read_as
+from podeval.text.language import get_language_name, identify_language, read_as
 from podeval.text.tokens import HAN, KANA
 
 PARAGRAPHS: dict[str, list[str]] = json.loads(
@@ -90,7 +90,7 @@ def test_a_fifth_in_another_language_is_noted_and_a_half_makes_it_no_language_of
     assert fifth.code == "en"
     assert list(fifth.noted) == ["en", code]
     assert 0.12 < fifth.noted[code] < 0.28
-    assert fifth.words == f"English, {fifth.noted[code]:.0%} {language_name(code)}"
+    assert fifth.words == f"English, {fifth.noted[code]:.0%} {get_language_name(code)}"
     half = identify_language(f"{ENGLISH} {other}")
     assert half.code == "mul"
     assert set(half.noted) == {"en", code}

@@ -7,7 +7,7 @@ import pytest
 
 import podeval
 from podeval.errors import BadInput
-from podeval.text.normalise import bracketed_share, normalise
+from podeval.text.normalise import compute_bracketed_share, normalise
 from podeval.text.simplified_chinese import convert_to_mainland, simplify
 
 
@@ -51,7 +51,7 @@ sys.modules["zhconv"] = None
 from podeval.text import alignment, normalise
 assert normalise.normalise("我們去臺灣", "zh") == normalise.normalise("我们去台湾", "zh")
 assert normalise.normalise("軟體", "zh", "lfs") == "软件"
-assert alignment.words_of("臺灣", "zh") == ["台", "湾"]
+assert alignment.split_words("臺灣", "zh") == ["台", "湾"]
 """
     subprocess.run([sys.executable, "-c", code], check=True)
     package = Path(podeval.__file__).parent
@@ -59,8 +59,13 @@ assert alignment.words_of("臺灣", "zh") == ["台", "湾"]
 
 
 def test_the_share_that_is_dropped_with_its_brackets_is_told() -> None:
-    assert bracketed_share("abcd (efgh) [ij]") == pytest.approx(0.6)
-    assert bracketed_share("No brackets.") == bracketed_share("") == bracketed_share("(all)", "lfs") == 0.0
+    assert compute_bracketed_share("abcd (efgh) [ij]") == pytest.approx(0.6)
+    assert (
+        compute_bracketed_share("No brackets.")
+        == compute_bracketed_share("")
+        == compute_bracketed_share("(all)", "lfs")
+        == 0.0
+    )
 
 
 def test_whisper_for_chinese_keeps_the_wording() -> None:

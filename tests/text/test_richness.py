@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.lexical_diversity import distinct_n, information_density, mattr
+from podeval.text.lexical_diversity import compute_distinct_n, compute_information_density, compute_mattr
 from podeval.text.tokens import stop_words, tokenise
 
 words = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=80)
@@ -30,9 +30,9 @@ def loop_distinct(tokens: list[str], n: int, window: int) -> list[float]:
 def test_distinct_n_equals_the_plain_loop(tokens: list[str], n: int, window: int) -> None:
     if len(tokens) < n:
         with pytest.raises(CannotScore):
-            distinct_n(tokens, n, window)
+            compute_distinct_n(tokens, n, window)
         return
-    result = distinct_n(tokens, n, window)
+    result = compute_distinct_n(tokens, n, window)
     expected = loop_distinct(tokens, n, window)
     np.testing.assert_allclose(result.windows, expected, rtol=1e-12)
     assert result.value == pytest.approx(np.mean(expected))
@@ -42,12 +42,12 @@ def test_distinct_n_equals_the_plain_loop(tokens: list[str], n: int, window: int
 @given(tokens=words, window=st.integers(1, 30))
 @settings(deadline=None)
 def test_mattr_equals_the_plain_loop(tokens: list[str], window: int) -> None:
-    np.testing.assert_allclose(mattr(tokens, window).windows, loop_distinct(tokens, 1, window), rtol=1e-12)
+    np.testing.assert_allclose(compute_mattr(tokens, window).windows, loop_distinct(tokens, 1, window), rtol=1e-12)
 
 
 @given(tokens=words)
 def test_information_density_lies_between_zero_and_its_bound(tokens: list[str]) -> None:
-    result = information_density(tokens)
+    result = compute_information_density(tokens)
     assert 0 <= result.bits <= np.log2(len(set(tokens))) + 1e-9
     if len(tokens) == 1:
         assert result.normalised is None
@@ -58,54 +58,54 @@ def test_information_density_lies_between_zero_and_its_bound(tokens: list[str]) 
 
 def test_distinct_2_by_hand() -> None:
     # "a b a b c", windows of 4: {ab, ba, ab} gives 2/3, {ba, ab, bc} gives 1.
-    assert distinct_n(list("ababc"), 2, 4).windows.tolist() == pytest.approx([2 / 3, 1])
+    assert compute_distinct_n(list("ababc"), 2, 4).windows.tolist() == pytest.approx([2 / 3, 1])
 
 
 def test_information_density_by_hand() -> None:
     # Shares 1/2, 1/4, 1/4 after the stop word: 1.5 bits, of at most log2(4) = 2.
-    result = information_density(["the", "sea", "sea", "salt", "rain", "the"], {"the"})
+    result = compute_information_density(["the", "sea", "sea", "salt", "rain", "the"], {"the"})
     assert (result.bits, result.normalised, result.tokens) == (1.5, 0.75, 4)
 
 
 def test_a_single_repeated_word_has_no_information_and_little_diversity() -> None:
     tokens = ["no"] * 200
-    assert information_density(tokens).bits == 0
-    assert distinct_n(tokens).value == pytest.approx(1 / 99)
-    assert mattr(tokens).value == pytest.approx(1 / 100)
+    assert compute_information_density(tokens).bits == 0
+    assert compute_distinct_n(tokens).value == pytest.approx(1 / 99)
+    assert compute_mattr(tokens).value == pytest.approx(1 / 100)
 
 
 def test_a_text_shorter_than_the_window_is_one_window_and_flagged() -> None:
-    result = distinct_n(["a", "b", "a"], window=100)
+    result = compute_distinct_n(["a", "b", "a"], window=100)
     assert (result.value, result.window, result.short, result.windows.size) == (1.0, 3, True, 1)
 
 
 def test_podevals_zero_for_short_texts_can_be_asked_for() -> None:
-    assert distinct_n([str(at) for at in range(99)], short_is_zero=True).value == 0
-    assert distinct_n([str(at) for at in range(100)], short_is_zero=True).value == 1
+    assert compute_distinct_n([str(at) for at in range(99)], short_is_zero=True).value == 0
+    assert compute_distinct_n([str(at) for at in range(100)], short_is_zero=True).value == 1
 
 
 def test_texts_without_enough_words_cannot_be_scored() -> None:
     with pytest.raises(CannotScore, match="distinct-2 needs at least 2"):
-        distinct_n(["alone"])
+        compute_distinct_n(["alone"])
     with pytest.raises(CannotScore, match="no tokens"):
-        mattr([])
+        compute_mattr([])
     with pytest.raises(CannotScore, match="besides stop words"):
-        information_density(["the"], {"the"})
+        compute_information_density(["the"], {"the"})
 
 
 def test_impossible_windows_are_refused() -> None:
     with pytest.raises(BadInput, match="n=3, window=2"):
-        distinct_n(list("abcdef"), n=3, window=2)
+        compute_distinct_n(list("abcdef"), n=3, window=2)
     with pytest.raises(BadInput, match="at least 1 token"):
-        mattr(list("abc"), window=0)
+        compute_mattr(list("abc"), window=0)
 
 
 def test_fifty_thousand_tokens_take_well_under_a_second() -> None:
     tokens = [f"w{number}" for number in np.random.default_rng(1).zipf(1.3, 50_000)]
     start = time.process_time()
-    distinct_n(tokens, 2)
-    mattr(tokens)
-    information_density(tokens, stop_words("en"))
+    compute_distinct_n(tokens, 2)
+    compute_mattr(tokens)
+    compute_information_density(tokens, stop_words("en"))
     # About 0.05 s; the plain loop takes 3 s for distinct-2 alone.
     assert time.process_time() - start < 1
 
@@ -120,9 +120,9 @@ def test_example_episodes_score_within_the_span_of_the_papers_tables(shared: Pat
     for name, text in transcripts.items():
         tokens = tokenise(text)
         scores = {
-            "distinct_2": distinct_n(tokens).value,
-            "mattr": mattr(tokens).value,
-            "info_dens": information_density(tokens, stop_words("en")).bits,
+            "distinct_2": compute_distinct_n(tokens).value,
+            "mattr": compute_mattr(tokens).value,
+            "info_dens": compute_information_density(tokens, stop_words("en")).bits,
         }
         for metric, score in scores.items():
             assert min(printed[metric]) <= score <= max(printed[metric]), (name, metric, score)

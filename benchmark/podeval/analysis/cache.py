@@ -118,21 +118,21 @@ def _make_prefix(content: str) -> str:
     return hashlib.sha256(content.partition(_DERIVED)[0].encode()).hexdigest()[:16]
 
 
-def array_to_bytes(array: NDArray[Any]) -> bytes:
+def dump_array(array: NDArray[Any]) -> bytes:
     """Write an array as `Cache.put` takes it."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
 
 
-def array_from_bytes(payload: bytes) -> NDArray[Any]:
-    """Read what `array_to_bytes` wrote."""
+def load_array(payload: bytes) -> NDArray[Any]:
+    """Read what `dump_array` wrote."""
     array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
     return array
 
 
 @functools.cache
-def default_cache() -> Cache:
+def open_default_cache() -> Cache:
     """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, `PODEVAL_CACHE_GB` gigabytes (20).
 
     Raises:

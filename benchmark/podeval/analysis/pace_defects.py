@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis.defects import TimedDefect
-from podeval.audio.windows import Span, seconds_inside
+from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models.interfaces import Transcript
-from podeval.text.alignment import words_of
+from podeval.text.alignment import split_words
 
 BREATH = 0.25
 """Seconds of the shortest pause."""
@@ -61,7 +61,7 @@ def find_long_pauses(speech: Sequence[Span], music: Sequence[Span]) -> list[Time
     return [
         TimedDefect("long_pause", pause.start, pause.end, heard=f"nobody speaks for {pause.duration:.1f} s")
         for pause in pauses
-        if pause.duration >= longest and seconds_inside([(pause,)], music)[0] < pause.duration / 2
+        if pause.duration >= longest and count_seconds_inside([(pause,)], music)[0] < pause.duration / 2
     ]
 
 
@@ -71,7 +71,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
         return []
     clock = _SpeechClock(speech)
     times = clock.to_speech(np.array([(word.start + word.end) / 2 for word in transcript.words]))
-    counts = np.array([len("".join(words_of(word.text, transcript.language))) for word in transcript.words], float)
+    counts = np.array([len("".join(split_words(word.text, transcript.language))) for word in transcript.words], float)
     order = np.argsort(times, kind="stable")
     times, total = times[order], np.concatenate([[0.0], np.cumsum(counts[order])])
 

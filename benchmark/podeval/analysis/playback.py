@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis.cache import Cache, default_cache
-from podeval.audio.decode import content_hash, decode
+from podeval.analysis.cache import Cache, open_default_cache
+from podeval.audio.decode import decode, hash_file
 from podeval.audio.resample import resample
 from podeval.audio.streamed import pad_flac, write_opus
 from podeval.errors import BadInput, CannotScore, PodevalError
@@ -100,7 +100,7 @@ class Playback:
     @classmethod
     def default(cls) -> "Playback":
         """Return the copies in this user's cache."""
-        return cls(default_cache().folder.parent / "playback")
+        return cls(open_default_cache().folder.parent / "playback")
 
     def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
         """Return the file of a passage's copy, creating it if necessary.
@@ -203,7 +203,7 @@ class Playback:
         return self._cache.delete_about(contents)
 
     def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
-        content = stretch.content or content_hash(stretch.source)
+        content = stretch.content or hash_file(stretch.source)
         end = None if stretch.end is None else round(stretch.end, 4)
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
 
@@ -217,7 +217,7 @@ class Playback:
             file_state = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
         content = self._hashes.get(file_state)
         if content is None:
-            content = content_hash(stretch.source)
+            content = hash_file(stretch.source)
             if len(self._hashes) >= _MOST_LEVELS:
                 self._hashes.clear()
             self._hashes[file_state] = content

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from podeval.analysis.cache import Cache, array_from_bytes, array_to_bytes, default_cache, derive_content
+from podeval.analysis.cache import Cache, derive_content, dump_array, load_array, open_default_cache
 from podeval.analysis.facts import DerivedFacts
-from podeval.audio.decode import content_hash, decode
+from podeval.audio.decode import decode, hash_file
 from podeval.audio.resample import resample
 from podeval.audio.windows import Clip, Span
 from podeval.errors import CannotScore
@@ -66,7 +66,7 @@ class Recording:
         self.allow_upsampling = allow_upsampling
         self.notes = notes or {}
         """What scores on this recording have to mention; empty for a file as it is."""
-        self.cache = cache or default_cache()
+        self.cache = cache or open_default_cache()
         self._facts = DerivedFacts()
         self._transcripts: dict[str | None, Transcript] = {}
 
@@ -78,7 +78,7 @@ class Recording:
             BadAudio: the file cannot be read as audio; the message says why and what to do.
         """
         decoded = decode(Path(path))
-        content = content_hash(Path(path))
+        content = hash_file(Path(path))
         return cls(decoded.samples, decoded.rate, content, name=str(path), layout=decoded.layout, **options)
 
     @classmethod
@@ -312,11 +312,11 @@ class Recording:
         """
         if script is None:
             return self.diarization()
-        from podeval.text.alignment import speaker_turns
+        from podeval.text.alignment import locate_speaker_turns
 
         transcript = self.transcript(language)
         words = [(word.text, word.start, word.end) for word in transcript.words]
-        aligned = speaker_turns(script, words, self.duration)
+        aligned = locate_speaker_turns(script, words, self.duration)
         if not aligned.trusted:
             raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
         return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
@@ -373,7 +373,7 @@ class Recording:
             ask: takes the model and returns the array.
             parameters: everything besides the recording and the model that can change the result.
         """
-        return self._read_or_compute(job, array_from_bytes, array_to_bytes, ask, parameters)
+        return self._read_or_compute(job, load_array, dump_array, ask, parameters)
 
     def _read_or_compute(
         self,
@@ -383,7 +383,7 @@ class Recording:
         ask: Callable[[Any], T],
         parameters: dict[str, Any],
     ) -> T:
-        identity = registry.card(job, self.profile).identity
+        identity = registry.get_card(job, self.profile).identity
         upsampled = self.allow_upsampling and self.rate < MODEL_RATE
         key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.resample import mono
+from podeval.audio.resample import mix_to_mono
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models.interfaces import Samples
 
@@ -58,7 +58,7 @@ def mix_channels(samples: Samples) -> Samples:
     Raises:
         CannotScore: the channels cancel each other.
     """
-    mixed = mono(samples)
+    mixed = mix_to_mono(samples)
     channels = samples.shape[1]
     if channels > 1 and 0 < _energy(samples) / channels > CANCELLED * _energy(mixed):
         raise CannotScore("the recording is silent once its channels are averaged, because they cancel each other out")

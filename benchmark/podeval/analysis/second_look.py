@@ -15,7 +15,7 @@ from typing import Literal
 from rapidfuzz.distance import Levenshtein
 
 from podeval.analysis.recording import Recording
-from podeval.audio.windows import Span, seconds_inside
+from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models import registry
 from podeval.models.interfaces import Word
 from podeval.text.alignment import HeardWord, split_timed_words
@@ -116,10 +116,10 @@ def _gave_up(words: Sequence[Word], span: Span) -> bool:
 
 def _has_second(profile: str, language: str) -> bool:
     """Whether a profile has another recogniser for a language."""
-    first = registry.card("transcriber", profile)
+    first = registry.get_card("transcriber", profile)
     return any(
         card.id != first.id and (not card.languages or language in card.languages)
-        for card in registry.cards(profile, ("second_transcriber",))
+        for card in registry.list_cards(profile, ("second_transcriber",))
     )
 
 
@@ -143,7 +143,7 @@ def _judge_by_time(
     """Say whether the time that a difference takes allows it."""
     duration = max(speech[-1].end if speech else 0.0, alignment.heard[-1].end if alignment.heard else 0.0)
     span = find_span(difference, alignment, duration)
-    voiced = float(seconds_inside([(span,)], speech)[0])
+    voiced = float(count_seconds_inside([(span,)], speech)[0])
     omitted = difference.kind == "omitted"
     first, last = (difference.first, difference.last) if omitted else (difference.start, difference.end)
     words = [word.text for word in (alignment.written if omitted else alignment.heard)[first:last]]

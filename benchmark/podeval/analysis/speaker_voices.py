@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.windows import Clip, Span, windows_over
+from podeval.audio.windows import Clip, Span, place_windows
 from podeval.models.interfaces import Samples, SpeakerTurn
 
 VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
@@ -60,7 +60,7 @@ def find_voices(
             spans.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, duration)))
     seconds = {speaker: sum(span.duration for span in of_speaker) for speaker, of_speaker in spans.items()}
     windows = {
-        speaker: windows_over(of_speaker, VOICE_WINDOW, VOICE_STRIDE) or [tuple(of_speaker)]
+        speaker: place_windows(of_speaker, VOICE_WINDOW, VOICE_STRIDE) or [tuple(of_speaker)]
         for speaker, of_speaker in spans.items()
         if seconds[speaker] >= SHORTEST_VOICE
     }

@@ -84,7 +84,7 @@ def separate_stems(recording: MixedRecording) -> Stems:
         CannotScore: the recording has more than two channels.
         ModelMissing: the profile has no separator, or it is not installed.
     """
-    rate = registry.card("separator", recording.profile).rate
+    rate = registry.get_card("separator", recording.profile).rate
     samples = resample(recording.samples, recording.rate, rate)
     separator: Separator
     with registry.use("separator", recording.profile) as separator:
@@ -112,7 +112,7 @@ def separate_speech_stem(recording: R) -> R:
     """
     stems = recording.stems()
     made_by: dict[str, Any] = {
-        "separator": registry.card("separator", recording.profile).identity,
+        "separator": registry.get_card("separator", recording.profile).identity,
         "rate": stems.rate,
     }
     # The notes say what the stem is.

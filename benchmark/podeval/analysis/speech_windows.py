@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.windows import Clip, Span, seconds_inside
+from podeval.audio.windows import Clip, Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.models.interfaces import SpeakerTurn
 
@@ -37,7 +37,7 @@ def require_speech(recording: Recording, shortest: float = 0.0) -> None:
 def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
     """Return which windows hold enough speech, shape (windows,)."""
     lengths = np.array([sum(span.duration for span in clip) for clip in clips])
-    enough: NDArray[np.bool_] = seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
+    enough: NDArray[np.bool_] = count_seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
     return enough
 
 
@@ -57,7 +57,7 @@ def select_spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> 
                     voice,
                     clips=tuple(clip for clip, sounds in zip(voice.clips, enough, strict=True) if sounds),
                     embeddings=voice.embeddings[enough],
-                    seconds=float(seconds_inside([spans], speech)[0]),
+                    seconds=float(count_seconds_inside([spans], speech)[0]),
                     left_out=int((~enough).sum()),
                 )
             )

@@ -47,7 +47,7 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
     """Return what is heard, with the times of the profile's forced aligner, or the transcriber's where it has none."""
     transcript = recording.transcript(language)
-    if not transcript.words or not registry.cards(recording.profile, ("aligner",)):
+    if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript
 
     def ask(model: Aligner) -> NDArray[np.float64]:
@@ -55,7 +55,7 @@ def time_transcript(recording: Recording, language: str | None = None) -> Transc
         return np.array([(word.start, word.end) for word in words])
 
     times = recording.array_from(
-        "aligner", ask, transcriber=registry.card("transcriber", recording.profile).identity, language=language
+        "aligner", ask, transcriber=registry.get_card("transcriber", recording.profile).identity, language=language
     )
     words = zip(transcript.words, times.tolist(), strict=True)
     return replace(transcript, words=tuple(Word(word.text, start, end) for word, (start, end) in words))

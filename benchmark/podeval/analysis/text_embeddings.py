@@ -36,6 +36,6 @@ class EmbeddedText:
         ]
         hint = f"; --profile {able[0].profiles[0]} has {able[0].title}" if able else ""
         raise ModelMissing(
-            f"{registry.card('sentence_encoder', self.profile).title}, the sentence encoder of the profile "
+            f"{registry.get_card('sentence_encoder', self.profile).title}, the sentence encoder of the profile "
             f"{self.profile}, does not read {_NAMES.get(language, language)}{hint}"
         )

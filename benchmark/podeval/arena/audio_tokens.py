@@ -128,10 +128,10 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
     if extent == "excerpt":
         start, end = this_side.start, float(this_side.end or 0.0)
         lengths = [float(one.end or 0.0) - one.start for one in (this_side, other)]
-        seconds = played_seconds(lengths[0], lengths[1], row.protocol)
+        seconds = compute_played_seconds(lengths[0], lengths[1], row.protocol)
     else:
         start, end = 0.0, float(row.seconds_a if side == "a" else row.seconds_b)
-        seconds = whole_seconds(end)
+        seconds = round_up_seconds(end)
     return Audio(
         this_side.path,
         start,
@@ -144,15 +144,15 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
     )
 
 
-def played_seconds(length: float, other: float, protocol: str) -> float:
+def compute_played_seconds(length: float, other: float, protocol: str) -> float:
     """Return how long a side is played, with the silence that hides its exact length.
 
     Two excerpts are equally long: how long one takes for the same words would identify it.
     """
-    return whole_seconds(max(length, other) if protocol == EXCERPTS else length)
+    return round_up_seconds(max(length, other) if protocol == EXCERPTS else length)
 
 
-def whole_seconds(length: float) -> float:
+def round_up_seconds(length: float) -> float:
     """Round a length up to whole seconds, at least one: the exact length of a recording would identify it."""
     # A hair above a whole second is one of rounding.
     return float(max(1, math.ceil(round(length, 3))))

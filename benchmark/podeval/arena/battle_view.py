@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from podeval.arena.audio_tokens import AudioTokens, played_seconds
+from podeval.arena.audio_tokens import AudioTokens, compute_played_seconds
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import ArenaItem, Battle
@@ -63,7 +63,7 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
     lengths = [end - begin for begin, end in read_spans(battle)]
     sides = []
     for side, length, other in zip("ab", lengths, reversed(lengths), strict=True):
-        seconds = played_seconds(length, other, battle.protocol)
+        seconds = compute_played_seconds(length, other, battle.protocol)
         needed = settings.asked_seconds(seconds, battle.protocol)
         sides.append(BattleSide(sounds.name_side(battle.id, side, "excerpt"), seconds, needed))
     a, b = sides

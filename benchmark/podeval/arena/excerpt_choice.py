@@ -121,7 +121,7 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
     return start, min(start + seconds, side.seconds)
 
 
-def heard_seconds(played: Sequence[Span], span: Span) -> float:
+def count_heard_seconds(played: Sequence[Span], span: Span) -> float:
     """Compute how much of an excerpt was played at least once; audio outside the excerpt does not count.
 
     Args:
@@ -141,7 +141,7 @@ def heard_seconds(played: Sequence[Span], span: Span) -> float:
     return min(seconds, max(0.0, end - begin))
 
 
-def heard_share(played: Sequence[Span], span: Span) -> float:
+def compute_heard_share(played: Sequence[Span], span: Span) -> float:
     """Compute the share of an excerpt that was played at least once.
 
     Args:
@@ -152,4 +152,4 @@ def heard_share(played: Sequence[Span], span: Span) -> float:
         0 to 1; 1 for an empty excerpt.
     """
     length = span[1] - span[0]
-    return min(1.0, heard_seconds(played, span) / length) if length > 0 else 1.0
+    return min(1.0, count_heard_seconds(played, span) / length) if length > 0 else 1.0

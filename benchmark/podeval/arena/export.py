@@ -19,11 +19,11 @@ from podeval.arena.vote_records import (
     Record,
     StandingRecord,
     VoteRecord,
-    erasure_records,
+    read_erasure_records,
     read_record,
-    standing_records,
+    read_standing_records,
+    read_vote_records,
     to_line,
-    vote_records,
 )
 from podeval.errors import BadInput
 from podeval.store.database import Database
@@ -47,9 +47,9 @@ def export(database: Database, folder: Path, format: Format = "parquet", *, comm
         raise BadInput(f"{format} is not an export format; choose from {', '.join(FORMATS)}")
     with database.reading() as session:
         tables = {
-            "votes": [_plain(record) for record in vote_records(session, private=comments)],
-            "standings": [_plain(record) for record in standing_records(session)],
-            "erasures": [_plain(record) for record in erasure_records(session)],
+            "votes": [_plain(record) for record in read_vote_records(session, private=comments)],
+            "standings": [_plain(record) for record in read_standing_records(session)],
+            "erasures": [_plain(record) for record in read_erasure_records(session)],
             "ratings": list(_ratings(session)),
             "answers": list(_answers(session, comments)),
         }

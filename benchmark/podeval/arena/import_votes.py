@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.arena.protocols import protocol_of_rule
+from podeval.arena.protocols import get_protocol_of_rule
 from podeval.arena.vote_records import ErasureRecord, Record, StandingRecord, VoteRecord
 from podeval.errors import BadInput
 from podeval.store import pseudonyms
@@ -155,7 +155,7 @@ def _battle(record: VoteRecord) -> Battle:
         seed=record.seed,
         pairing=record.pairing,
         excerpt=(excerpt := json.loads(record.excerpt)),
-        protocol=record.protocol or protocol_of_rule(str(excerpt.get("rule"))),
+        protocol=record.protocol or get_protocol_of_rule(str(excerpt.get("rule"))),
         served_at=record.served_at,
         expires_at=record.expires_at,
     )

@@ -175,7 +175,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
         BadInput: it is not audio, or a turn lies outside it.
     """
     from podeval.audio import loudness
-    from podeval.audio.decode import content_hash, decode
+    from podeval.audio.decode import decode, hash_file
 
     file = Path(entry.audio)
     audio = decode(file)
@@ -191,7 +191,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
         "system": entry.system,
         "item": entry.item,
         "audio": str(file),
-        "sha256": content_hash(file),
+        "sha256": hash_file(file),
         "seconds": audio.seconds,
         "loudness": level,
         "turns": [list(turn) for turn in entry.turns],

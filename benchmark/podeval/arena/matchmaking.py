@@ -14,14 +14,14 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import RecordingLength, choose, choose_whole
-from podeval.arena.pairing import Pair, PairingPool, next_meeting, pair, pick_dimension
+from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair, pick_dimension
 from podeval.arena.protocols import EXCERPTS, PROTOCOLS, list_protocols
-from podeval.arena.quick_ratings import strengths
+from podeval.arena.quick_ratings import rate_quickly
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.vote_table import dimensions_of
+from podeval.arena.vote_table import list_open_dimensions
 from podeval.sentences import write_sentence
-from podeval.store.operator_settings import closed_dimensions
+from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
 _SEED_BITS = 53
@@ -141,7 +141,7 @@ class Matchmaker:
             for other in compared.items[item] - {met}
         }
         protocol, avoided, possible = _find_open(fields, (avoided, judged))
-        if not possible and not dimensions_of(session):
+        if not possible and not list_open_dimensions(session):
             raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))
         if not possible:
             raise ArenaRefused(NOTHING_LEFT, write_sentence("all-judged"))
@@ -149,7 +149,7 @@ class Matchmaker:
         with self._lock:
             # Others count battles while this one looks through them.
             battles: dict[tuple[Pair, str], int] = dict(snapshot.battles.get(chosen, Counter()))
-        meeting = next_meeting(
+        meeting = choose_next_meeting(
             snapshot.fields[chosen],
             snapshot.ratings[chosen],
             battles,
@@ -291,7 +291,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
         .where(ArenaItem.active, ArenaOutput.active, ArenaSystem.active, ArenaOutput.audio != "")
     )
     items: dict[_Kind, dict[str, set[str]]] = {}
-    closed = closed_dimensions(session)
+    closed = read_closed_dimensions(session)
     for dimension, benchmark, item, system in session.execute(rows):
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
@@ -306,7 +306,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
         snapshot.battles.setdefault((protocol, dimension), Counter())[(low, high), item] = count
     # Estimate the strength of each system.
     for kind, systems in items.items():
-        snapshot.ratings[kind] = strengths(
+        snapshot.ratings[kind] = rate_quickly(
             {s for group in systems.values() for s in group}, _read_results(session, *kind)
         )
     return snapshot

@@ -90,7 +90,7 @@ class ArenaModeration:
         def work(session: Session) -> None:
             if session.scalar(select(ArenaItem.id).where(ArenaItem.dimension == dimension).limit(1)) is None:
                 raise BadInput(f"no dimension is called {dimension!r}; `podeval arena status` lists those there are")
-            others = operator_settings.closed_dimensions(session) - {dimension}
+            others = operator_settings.read_closed_dimensions(session) - {dimension}
             operator_settings.set_closed_dimensions(session, others if opened else others | {dimension}, by, now)
             operator_settings.note(session, f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, now)
 
@@ -140,7 +140,7 @@ class ArenaModeration:
                 ArenaOutput.system == ArenaSystem.id, ArenaOutput.active, ArenaOutput.audio != ""
             )
             systems = session.execute(select(ArenaSystem, playable.scalar_subquery()).order_by(ArenaSystem.title)).all()
-            closed = operator_settings.closed_dimensions(session)
+            closed = operator_settings.read_closed_dimensions(session)
             counts = (
                 select(Battle.dimension, func.count())
                 .join(Vote, Vote.battle == Battle.id)
@@ -152,5 +152,5 @@ class ArenaModeration:
             return Pool(
                 [(system.id, system.title, system.active, items) for system, items in systems],
                 {name: (name not in closed, votes.get(name, 0)) for name in names},
-                operator_settings.votes_goal(session),
+                operator_settings.read_votes_goal(session),
             )

@@ -77,7 +77,7 @@ class PairingPool:
         return [item for item, systems in self.items.items() if systems.issuperset(met) and (met, item) not in judged]
 
 
-def next_meeting(
+def choose_next_meeting(
     field: PairingPool,
     ratings: Mapping[str, float],
     battles: Mapping[tuple[Pair, str], int],

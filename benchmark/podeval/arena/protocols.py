@@ -16,7 +16,7 @@ PROTOCOLS = (EXCERPTS, WHOLE)
 
 @cache
 def _benchmarks_heard_whole() -> frozenset[str]:
-    return frozenset(name for name in benchmarks.names() if benchmarks.get(name).whole_battles)
+    return frozenset(name for name in benchmarks.list_benchmarks() if benchmarks.get(name).whole_battles)
 
 
 def list_protocols(benchmark: str) -> tuple[str, ...]:
@@ -28,6 +28,6 @@ def list_protocols(benchmark: str) -> tuple[str, ...]:
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 
 
-def protocol_of_rule(rule: str) -> str:
+def get_protocol_of_rule(rule: str) -> str:
     """Return the protocol of a battle of before there were two, by the rule that chose what was heard."""
     return WHOLE if rule == "whole" else EXCERPTS

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from podeval.arena.export import read_lines, write_lines
 from podeval.arena.import_votes import TakenIn, take_in
-from podeval.arena.vote_records import Record, erasure_records, name_of, standing_records, vote_records
+from podeval.arena.vote_records import Record, name_of, read_erasure_records, read_standing_records, read_vote_records
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly, Conflict
 from podeval.store.database import Database
@@ -171,9 +171,9 @@ class PublicLog:
             kind, _, key = name.partition(":")
             ids[kind].append(key)
         return [
-            *vote_records(session, ids["vote"]),
-            *standing_records(session, ids["flag"]),
-            *erasure_records(session, ids["erasure"]),
+            *read_vote_records(session, ids["vote"]),
+            *read_standing_records(session, ids["flag"]),
+            *read_erasure_records(session, ids["erasure"]),
         ]
 
     def _note_arrival(self, path: str, commit: str, session: Session) -> None:

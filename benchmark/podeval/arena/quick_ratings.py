@@ -13,7 +13,7 @@ _INVISIBLE = "\x00"
 _PRIOR = 2.0
 
 
-def strengths(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
+def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
     """Rate each system on Elo's scale (400 for odds of ten to one), centred at 0.
 
     Args:

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from podeval.arena.protocols import PROTOCOLS
-from podeval.arena.ratings import POOLED, Standings, standings_by_dimension
+from podeval.arena.ratings import POOLED, Standings, compute_standings_by_dimension
 from podeval.arena.service import Arena
 from podeval.arena.vote_review import Status
 from podeval.arena.voting import may_tell
@@ -260,7 +260,7 @@ def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
     """
     first, second, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     battles = Battles.of(first, second, outcome, voter, slight=list(votes["preference"] == "slight"))
-    standings = standings_by_dimension(battles, list(votes["dimension"]))
+    standings = compute_standings_by_dimension(battles, list(votes["dimension"]))
     if len(standings) == 2:
         del standings[POOLED]
     return standings

@@ -25,7 +25,7 @@ class Dot:
     kind: str = "system"
 
 
-def ladder(dots: Sequence[Dot], title: str) -> str:
+def draw_ladder(dots: Sequence[Dot], title: str) -> str:
     """Draw the picture, for a page that styles the classes `axis`, `rule`, `dot` and `dot control`.
 
     Args:

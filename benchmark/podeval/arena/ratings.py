@@ -54,7 +54,7 @@ class Standings:
         return [list(group) for group in self.ratings.islands]
 
 
-def standings(
+def compute_standings(
     battles: Battles, *, position: bool = False, intervals: Intervals = "sandwich", seed: int = 0
 ) -> Standings:
     """Compute the ranking from battles, with everything a board shows beside it.
@@ -82,7 +82,7 @@ def standings(
     return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 
-def standings_by_dimension(
+def compute_standings_by_dimension(
     battles: Battles, dimensions: Sequence[str], *, position: bool = False, intervals: Intervals = "sandwich"
 ) -> dict[str, Standings]:
     """Compute the ranking of each dimension, and of all votes together under `pooled`.
@@ -101,10 +101,10 @@ def standings_by_dimension(
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
         raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")
-    by_dimension = {POOLED: standings(battles, position=position, intervals=intervals)}
+    by_dimension = {POOLED: compute_standings(battles, position=position, intervals=intervals)}
     for dimension in sorted(set(dimensions)):
         part = battles.only(np.asarray(labels == dimension, dtype=bool))
-        by_dimension[dimension] = standings(part, position=position, intervals=intervals)
+        by_dimension[dimension] = compute_standings(part, position=position, intervals=intervals)
     return by_dimension
 
 

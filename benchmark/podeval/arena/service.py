@@ -22,7 +22,7 @@ from podeval.arena.protocols import PROTOCOLS
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
-from podeval.arena.vote_table import dimensions_of, rating_table
+from podeval.arena.vote_table import build_rating_table, list_open_dimensions
 from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
 from podeval.sentences import write_sentence
@@ -104,7 +104,7 @@ class Arena:
     @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def _read_frozen(self) -> str:
         with self.database.reading(one_state=False) as session:
-            return operator_settings.frozen(session).get(operator_settings.VOTES, "")
+            return operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
@@ -236,7 +236,7 @@ class Arena:
     def votes_goal(self) -> int | None:
         """Return how many counted votes the operator wants on each dimension; None where nothing is set."""
         with self.database.reading() as session:
-            return operator_settings.votes_goal(session)
+            return operator_settings.read_votes_goal(session)
 
     def dimensions(self) -> list[str]:
         """Return the open dimensions that have an item with outputs of at least two systems."""
@@ -245,7 +245,7 @@ class Arena:
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
         """Return, by protocol, the open dimensions that can be judged by it; a protocol without any is left out."""
         with self.database.reading() as session:
-            return dimensions_of(session)
+            return list_open_dimensions(session)
 
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
@@ -321,24 +321,24 @@ class Arena:
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """Return the newest signals and decisions."""
         with self.database.reading() as session:
-            return vote_review.flags_of(session, vote=vote, newest=newest)
+            return vote_review.list_flags(session, vote=vote, newest=newest)
 
     def counts(self) -> vote_review.Counts:
         """Return the numbers of battles and votes."""
         with self.database.reading() as session:
-            return vote_review.counts(session)
+            return vote_review.count_votes(session)
 
     def status(self) -> vote_review.Status:
         """Return the counts, and the current alarms."""
         with self.database.reading() as session:
-            return vote_review.status(session, self.settings)
+            return vote_review.report_status(session, self.settings)
 
     def battles(
         self, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False
     ) -> pd.DataFrame:
         """Return the votes that ratings are computed from; see `vote_table.rating_table`."""
         with self.database.reading() as session:
-            return rating_table(session, protocol=protocol, dimension=dimension, excluded=excluded)
+            return build_rating_table(session, protocol=protocol, dimension=dimension, excluded=excluded)
 
     def _view(self, session: Session, battle: Battle) -> BattleView:
         return make_view(session, battle, self._sounds, self._secret.sign("battle", battle.id), self.settings)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from podeval.arena.quick_ratings import strengths
+from podeval.arena.quick_ratings import rate_quickly
 from podeval.arena.rule_sentences import format_details
 
 _SURE = 0.05
@@ -137,7 +137,7 @@ def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float6
     """Return the probability that A wins each battle, by everyone's votes."""
     table = trusted.groupby(["a", "b", "outcome"]).size().reset_index(name="count")
     rating = pd.Series(
-        strengths(pd.concat([counted["a"], counted["b"]]).unique(), table.itertuples(index=False, name=None)),
+        rate_quickly(pd.concat([counted["a"], counted["b"]]).unique(), table.itertuples(index=False, name=None)),
         dtype=float,
     )
     gap = rating[counted["a"]].to_numpy() - rating[counted["b"]].to_numpy()

@@ -212,10 +212,10 @@ def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
     reasons = format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
     guilty = points[points >= limits.exclude_at].index
     excluded = {str(vote): str(reasons[vote]) for vote in guilty}
-    return RuleFindings(signals, excluded, alarms(votes, set(excluded), limits))
+    return RuleFindings(signals, excluded, list_alarms(votes, set(excluded), limits))
 
 
-def alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = None) -> list[str]:
+def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = None) -> list[str]:
     """List the alarms for a person: too large a share of the votes is excluded, of all or of the last day's.
 
     Args:

@@ -23,15 +23,15 @@ from podeval.arena.vote_records import (
     ErasureRecord,
     StandingRecord,
     VoteRecord,
-    erasure_records,
+    read_erasure_records,
     read_record,
-    standing_records,
+    read_standing_records,
+    read_vote_records,
     to_line,
-    vote_records,
 )
 from podeval.errors import BadInput
 from podeval.store.database import Database
-from podeval.store.files import sync_folder, writing
+from podeval.store.files import explain_write_errors, sync_folder
 from podeval.store.tables import Erasure, Flag, Pseudonym, Vote
 
 Kind = TypeVar("Kind", VoteRecord, StandingRecord, ErasureRecord)
@@ -49,7 +49,7 @@ class VoteObjects:
 
     def write(self, session: Session, vote: str) -> None:
         """Write a recorded vote and the key of its voter to the bucket, so that both are there after a restart."""
-        (record,) = vote_records(session, [vote], private=True)
+        (record,) = read_vote_records(session, [vote], private=True)
         folder = self._of(record.voter)
         person = session.scalar(select(Pseudonym).where(Pseudonym.pseudonym == record.voter))
         if person is not None:
@@ -63,7 +63,7 @@ class VoteObjects:
         """Write persons' decisions on these votes beside them; those of the rules are made again by a sweep."""
         voters = dict(session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes)))).tuples().all())
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
-        for record in standing_records(session, session.scalars(decided)):
+        for record in read_standing_records(session, session.scalars(decided)):
             if record.by == "a person":
                 folder = self._of(voters[record.vote])
                 self._once(folder / f"standing-{record.id}.json", json.loads(to_line(record)))
@@ -73,7 +73,7 @@ class VoteObjects:
         record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
         self._of(pseudonym)
         self._once(self.folder / "erased" / f"{pseudonym}.json", json.loads(to_line(record)))
-        with writing(self.folder):
+        with explain_write_errors(self.folder):
             shutil.rmtree(self._of(pseudonym), ignore_errors=True)
             if self._of(pseudonym).exists():
                 raise BadInput(f"cannot delete {self._of(pseudonym)}; delete it by hand")
@@ -84,7 +84,7 @@ class VoteObjects:
         The bucket is read before anything is written: no other writer waits for a slow mount.
         """
         with database.reading() as session:
-            erasures = {record.voter: record for record in erasure_records(session)}
+            erasures = {record.voter: record for record in read_erasure_records(session)}
         kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
         erased = (kept | erasures).values()
         for erasure in erased:
@@ -131,7 +131,7 @@ class VoteObjects:
         """Write an object unless it exists whole; without a rename, which a bucket may not have."""
         if file.exists() and _whole(file) is not None:
             return
-        with writing(file):
+        with explain_write_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("wb") as stream:
                 stream.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())

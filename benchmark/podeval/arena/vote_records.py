@@ -117,7 +117,9 @@ def name_of(record: Record) -> str:
     return f"erasure:{record.voter}"
 
 
-def vote_records(session: Session, ids: Iterable[str] | None = None, *, private: bool = False) -> Iterator[VoteRecord]:
+def read_vote_records(
+    session: Session, ids: Iterable[str] | None = None, *, private: bool = False
+) -> Iterator[VoteRecord]:
     """Return votes in the order in which they were recorded.
 
     Args:
@@ -184,17 +186,17 @@ def _make_record(
         "comment_cut": vote.comment_cut,
         "standing": vote.standing,
         "standing_reason": vote.standing_reason,
-        "standing_by": by_whom(vote.standing_by),
+        "standing_by": describe_decider(vote.standing_by),
     })  # fmt: skip
 
 
-def standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
+def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
     """Return decisions about votes, oldest first; their author is given as the rules or a person."""
     query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
     if ids is not None:
         query = query.where(Flag.id.in_(list(ids)))
     for flag in session.scalars(query):
-        by = by_whom(flag.made_by) or "rules"
+        by = describe_decider(flag.made_by) or "rules"
         yield StandingRecord.model_validate(
             {
                 "id": flag.id,
@@ -207,7 +209,7 @@ def standing_records(session: Session, ids: Iterable[str] | None = None) -> Iter
         )
 
 
-def erasure_records(session: Session, pseudonyms: Iterable[str] | None = None) -> Iterator[ErasureRecord]:
+def read_erasure_records(session: Session, pseudonyms: Iterable[str] | None = None) -> Iterator[ErasureRecord]:
     """Return the erasures of voters."""
     query = select(Erasure).order_by(Erasure.erased_at, Erasure.pseudonym)
     if pseudonyms is not None:
@@ -216,7 +218,7 @@ def erasure_records(session: Session, pseudonyms: Iterable[str] | None = None) -
         yield ErasureRecord.model_validate({"voter": erasure.pseudonym, "at": erasure.erased_at})
 
 
-def by_whom(name: str) -> str:
+def describe_decider(name: str) -> str:
     """Return who decided, the rules or a person, without the person's name."""
     return name if name in ("", "rules") else "a person"
 

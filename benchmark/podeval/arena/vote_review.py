@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.vote_integrity import COLUMNS, RuleFindings, alarms, judge
+from podeval.arena.vote_integrity import COLUMNS, RuleFindings, judge, list_alarms
 from podeval.errors import BadInput
 from podeval.store import operator_settings
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
@@ -62,7 +62,7 @@ class Status(Counts):
     alarms: list[str]
 
 
-def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
+def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
     """Read all votes in the form the rules take them, with `integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
@@ -123,7 +123,7 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 def look(session: Session, settings: ArenaSettings) -> RuleFindings:
     """Return what the rules find in all votes; this may take long, and does not block voting."""
-    return judge(evidence(session, settings), settings.limits)
+    return judge(read_evidence(session, settings), settings.limits)
 
 
 def apply(session: Session, findings: RuleFindings, settings: ArenaSettings, now: datetime) -> VoteReview:
@@ -148,7 +148,7 @@ def apply(session: Session, findings: RuleFindings, settings: ArenaSettings, now
     for vote in _votes(session, back):
         decide(session, vote, "counted", "the rules see nothing in it any more", RULES, now)
     session.flush()
-    return VoteReview(len(decisions), out, back, len(signals), status(session, settings).alarms)
+    return VoteReview(len(decisions), out, back, len(signals), report_status(session, settings).alarms)
 
 
 def _votes(session: Session, ids: list[str]) -> Iterable[Vote]:
@@ -178,13 +178,13 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
     return vote
 
 
-def flags_of(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
+def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
     """Return the newest signals and decisions, newest first; only those of one vote where it is given."""
     query = select(Flag).where(Flag.vote.is_not(None)).order_by(Flag.number.desc()).limit(newest)
     return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
 
 
-def counts(session: Session) -> Counts:
+def count_votes(session: Session) -> Counts:
     """Count battles and votes."""
     by_outcome = select(Vote.outcome, func.count()).group_by(Vote.outcome)
     return Counts(
@@ -193,9 +193,9 @@ def counts(session: Session) -> Counts:
     )
 
 
-def status(session: Session, settings: ArenaSettings) -> Status:
+def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts, and the current alarms."""
-    counted = counts(session)
+    counted = count_votes(session)
     excluded = (
         select(Vote.id, Vote.recorded_at, Vote.standing, Vote.standing_by)
         .join(Battle, Vote.battle == Battle.id)
@@ -216,5 +216,5 @@ def status(session: Session, settings: ArenaSettings) -> Status:
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
         excluded=len(out),
         excluded_by_people=sum(row.standing_by not in ("", RULES) for row in rows if row.id in out),
-        alarms=alarms(table, out, settings.limits),
+        alarms=list_alarms(table, out, settings.limits),
     )

@@ -5,7 +5,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.protocols import PROTOCOLS, list_protocols
-from podeval.store.operator_settings import closed_dimensions
+from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
 COLUMNS = (
@@ -20,7 +20,7 @@ PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
 
-def rating_table(
+def build_rating_table(
     session: Session, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False
 ) -> pd.DataFrame:
     """Return votes in the order in which they were recorded, with `COLUMNS`.
@@ -57,7 +57,7 @@ def rating_table(
     return table.astype(dict.fromkeys(numbers, float))
 
 
-def dimensions_of(session: Session) -> dict[str, list[str]]:
+def list_open_dimensions(session: Session) -> dict[str, list[str]]:
     """Return, by protocol, the open dimensions that have an item with outputs of at least two systems.
 
     A protocol without such a dimension is left out.
@@ -71,7 +71,7 @@ def dimensions_of(session: Session) -> dict[str, list[str]]:
         .group_by(ArenaItem.dimension, ArenaItem.benchmark, ArenaItem.id)
         .having(func.count(func.distinct(ArenaOutput.system)) > 1)
     )
-    closed = closed_dimensions(session)
+    closed = read_closed_dimensions(session)
     dimensions: dict[str, set[str]] = {protocol: set() for protocol in PROTOCOLS}
     for dimension, benchmark in session.execute(answered):
         for protocol in list_protocols(benchmark) if dimension not in closed else ():

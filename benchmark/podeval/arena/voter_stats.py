@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
-from podeval.arena.quick_ratings import strengths
+from podeval.arena.quick_ratings import rate_quickly
 from podeval.arena.service import Arena
 from podeval.stats.bias import wilson
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
@@ -137,7 +137,7 @@ class Personals:
             for system, part in ((a, share), (b, 1 - share)):
                 battles[system] += count
                 wins[system] += part * count
-        strength = strengths(battles, results)
+        strength = rate_quickly(battles, results)
         with self._arena.database.reading(one_state=False) as session:
             named = select(ArenaSystem.id, ArenaSystem.title).where(ArenaSystem.id.in_(list(battles)))
             titles = {id: title for id, title in session.execute(named)}

@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal
-from podeval.arena.audio_tokens import played_seconds
+from podeval.arena.audio_tokens import compute_played_seconds
 from podeval.arena.comments import clean_comment
-from podeval.arena.excerpt_choice import Span, heard_seconds, heard_share
+from podeval.arena.excerpt_choice import Span, compute_heard_share, count_heard_seconds
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
@@ -140,7 +140,7 @@ def record(
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
     amounts = [
-        _measure_heard(side, played, length, played_seconds(length, other, battle.protocol))
+        _measure_heard(side, played, length, compute_played_seconds(length, other, battle.protocol))
         for side, played, length, other in zip(
             "AB", (ballot.played_a, ballot.played_b), lengths, reversed(lengths), strict=True
         )
@@ -257,7 +257,7 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
                 write_sentence("stretch-impossible", side=side, length=f"{container:.0f}", stretch=f"{stretch!r:.60}"),
             )
     spans = [(float(begin), float(end)) for begin, end in played]
-    return _Heard(heard_seconds(spans, (0.0, length)), heard_share(spans, (0.0, length)))
+    return _Heard(count_heard_seconds(spans, (0.0, length)), compute_heard_share(spans, (0.0, length)))
 
 
 def _is_number(value: object) -> bool:

@@ -121,7 +121,7 @@ def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
     return sink.finish(container, size)
 
 
-def content_hash(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hexadecimal.
 
     Raises:

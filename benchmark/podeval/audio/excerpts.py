@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput, CannotScore
 
 CLIP_RATE = 16_000
@@ -30,7 +30,7 @@ TONE_HERTZ, TONE_SECONDS, TONE_DECIBELS = 1_000.0, 0.3, -10.0
 _CONTEXT = CLIP_RATE // 4
 
 
-def minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
+def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
     """Return the index of the first frame of the first, middle and last minute, or None if these would overlap.
 
     They overlap in recordings below three minutes. The middle minute is centred to within a millisecond, which is the
@@ -43,7 +43,7 @@ def minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
     return 0, milliseconds * rate // 1000, frames - minute
 
 
-def summary(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
+def join_minutes(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
     """Join the first, middle and last minute with a separator between them, keeping the rate and the channels.
 
     The first two minutes fade out linearly over their last 2 s. A recording below three minutes is returned whole,
@@ -56,18 +56,18 @@ def summary(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
     Returns:
         `(frames, channels)` float32: 180.6 s, or a copy of the recording.
     """
-    starts = minutes(len(samples), rate)
+    starts = locate_minutes(len(samples), rate)
     if starts is None:
         return np.array(samples, dtype=np.float32)
     minute = round(MINUTE * rate)
     first, middle, last = (np.array(samples[start : start + minute], dtype=np.float32) for start in starts)
     for excerpt in (first, middle):
         _fade_out(excerpt, round(FADE * rate))
-    tone = np.repeat(separator(rate)[:, np.newaxis], samples.shape[1], axis=1)
+    tone = np.repeat(make_separator(rate)[:, np.newaxis], samples.shape[1], axis=1)
     return np.concatenate([first, tone, middle, tone, last])
 
 
-def separator(rate: int) -> NDArray[np.float32]:
+def make_separator(rate: int) -> NDArray[np.float32]:
     """Return 300 ms of a 1 kHz sine with peaks at -10 dBFS, shape `(frames,)`; whole periods, so it does not click."""
     times = np.arange(round(TONE_SECONDS * rate)) / rate
     return np.asarray(10 ** (TONE_DECIBELS / 20) * np.sin(2 * np.pi * TONE_HERTZ * times), dtype=np.float32)
@@ -106,10 +106,10 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
     steps = max(first - _CONTEXT, 0) * shared // CLIP_RATE
     begin, lead = steps * rate // shared, steps * CLIP_RATE // shared
     stop = math.ceil((last + _CONTEXT) * rate / CLIP_RATE)
-    return resample(mono(samples[begin:stop]), rate, CLIP_RATE)[first - lead : last - lead]
+    return resample(mix_to_mono(samples[begin:stop]), rate, CLIP_RATE)[first - lead : last - lead]
 
 
-def pcm16_wav(samples: NDArray[np.float32], rate: int) -> bytes:
+def encode_pcm16_wav(samples: NDArray[np.float32], rate: int) -> bytes:
     """Encode samples as a 16-bit WAV file; values are rounded to the nearest step and clipped at full scale.
 
     Samples that were decoded from 16 bits are reproduced exactly.

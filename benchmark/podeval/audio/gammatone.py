@@ -2,8 +2,8 @@
 
 Slaney's digital design (Apple Technical Report 35, 1993): a channel is four second-order sections with one pair of
 poles, with unit gain at its centre frequency. Centre frequencies are spaced evenly on the scale of Glasberg and
-Moore's equivalent rectangular bandwidths (ERB). `gammatonegram` is Ellis' fast approximation of the filter bank: a
-short-time spectrum whose bins are summed with the channels' magnitude responses as weights.
+Moore's equivalent rectangular bandwidths (ERB). `compute_gammatonegram` is Ellis' fast approximation of the filter
+bank: a short-time spectrum whose bins are summed with the channels' magnitude responses as weights.
 """
 
 import math
@@ -28,15 +28,15 @@ def centre_frequencies(rate: int, channels: int, lowest: float) -> Floats:
     return frequencies
 
 
-def bandwidths(centres: Floats) -> Floats:
+def compute_bandwidths(centres: Floats) -> Floats:
     """Return the equivalent rectangular bandwidths, in Hz, of channels with these centre frequencies."""
     return centres / _EAR_Q + _LEAST_BANDWIDTH
 
 
-def filters(centres: Floats, rate: int) -> Floats:
+def design_gammatone_filters(centres: Floats, rate: int) -> Floats:
     """Return the channels' second-order sections in the form `scipy.signal.sosfilt` takes; shape (channels, 4, 6)."""
     angle = 2 * np.pi * centres / rate
-    radius = np.exp(-2 * np.pi * 1.019 * bandwidths(centres) / rate)
+    radius = np.exp(-2 * np.pi * 1.019 * compute_bandwidths(centres) / rate)
     sections = np.zeros((len(centres), 4, 6))
     for number, (outer, inner) in enumerate(((1, 1), (-1, 1), (1, -1), (-1, -1))):
         zero = np.cos(angle) + outer * math.sqrt(3 + inner * 2**1.5) * np.sin(angle)
@@ -50,12 +50,12 @@ def filters(centres: Floats, rate: int) -> Floats:
     return sections
 
 
-def gammatonegram_rate(rate: int) -> tuple[int, int]:
+def compute_gammatonegram_rate(rate: int) -> tuple[int, int]:
     """Return the hop between columns and the length of a column's window with its zero padding, both in samples."""
     return math.floor(_HOP_S * rate + 0.5), 2 ** math.ceil(math.log2(2 * _WINDOW_S * rate))
 
 
-def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> NDArray[np.float32]:
+def compute_gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> NDArray[np.float32]:
     """Compute the magnitude of each channel in Hann windows of 10 ms every 2.5 ms.
 
     Args:
@@ -66,12 +66,12 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
     Returns:
         Shape (channels, columns); there are no columns if the samples are shorter than one column's window.
     """
-    hop, size = gammatonegram_rate(rate)
+    hop, size = compute_gammatonegram_rate(rate)
     columns = max(0, 1 + (len(samples) - size) // hop)
     half = math.floor(_WINDOW_S * rate + 0.5) // 2
     window = (0.5 * (1 + np.cos(np.pi * np.arange(1 - half, half) / half))).astype(np.float32)
     angles = 2 * np.pi * np.arange(size // 2 + 1) / size
-    gather = (np.abs(_frequency_response(filters(centres, rate), angles)) / size).astype(np.float32)
+    gather = (np.abs(_frequency_response(design_gammatone_filters(centres, rate), angles)) / size).astype(np.float32)
     magnitudes = np.empty((len(centres), columns), dtype=np.float32)
     if columns:
         # The window is centred in the transformed samples; its position does not change the magnitudes.

@@ -110,7 +110,7 @@ class _InRows(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _make_row_filter(rate: int) -> _InRows:
-    sections = k_weighting(rate)
+    sections = design_k_weighting(rate)
     # Responses of the filter to each sample of a row, and to each part of the state, on their own.
     alone = np.eye(_ROW + 4)
     response, states = filter_sections(sections, alone[:, :_ROW], _by_section(alone[:, _ROW:]))
@@ -158,7 +158,7 @@ def _by_row(states: Floats) -> Floats:
     return states.transpose(1, 0, 2).reshape(-1, 4)
 
 
-def k_weighting(rate: int) -> Floats:
+def design_k_weighting(rate: int) -> Floats:
     """Return the K-weighting filter for any sample rate as second-order sections, shape (2, 6).
 
     The poles tabulated for 48 kHz keep their decay times; the zeros are chosen so that the response equals that of the

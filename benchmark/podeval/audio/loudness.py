@@ -104,7 +104,7 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
         BadInput: `samples` has another shape or type, or `layout` another number of channels.
     """
     _check(samples, rate)
-    weights = channel_weights(samples.shape[1], layout)
+    weights = get_channel_weights(samples.shape[1], layout)
     weighted_channels = np.flatnonzero(weights)
     meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(weighted_channels), rate)
     # One pass over the recording: true peak, and the weighted energy of every cell.
@@ -136,7 +136,7 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
     )
 
 
-def channel_weights(channels: int, layout: str | None = None) -> Floats:
+def get_channel_weights(channels: int, layout: str | None = None) -> Floats:
     """Return the BS.1770-4 weights for the channels of a layout, shape (channels,); a single channel has weight 1.
 
     Raises:
@@ -313,7 +313,7 @@ def _soxr_peak(mono: Samples, rate: int) -> float:
     return float(max(peaks))
 
 
-def integrated_score(lufs: float, variant: Variant = "paper") -> float:
+def score_integrated_loudness(lufs: float, variant: Variant = "paper") -> float:
     """Return how well an integrated loudness suits a podcast, 0..1 (PodEval).
 
     1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]), falling as exp(-0.0858 d) below and
@@ -323,7 +323,7 @@ def integrated_score(lufs: float, variant: Variant = "paper") -> float:
     return _plateau(lufs, -18.0 if variant == "paper" else -17.0, -14.0, 0.0858, 0.3291)
 
 
-def true_peak_score(dbtp: float) -> float:
+def score_true_peak(dbtp: float) -> float:
     """Return the score of a true peak, 0..1 (PodEval).
 
     1 up to -1 dBTP, above it exp(-4.605 (dbtp + 1)): 0.01 at 0 dBTP.
@@ -331,7 +331,7 @@ def true_peak_score(dbtp: float) -> float:
     return _plateau(dbtp, -math.inf, -1.0, 0.0, 4.605)
 
 
-def range_score(lu: float) -> float:
+def score_loudness_range(lu: float) -> float:
     """Return the score of a loudness range, 0..1 (PodEval).
 
     1 in [4, 18] LU, exp(-1.1513 d) below and exp(-0.2554 d) above, where d is the distance in LU.

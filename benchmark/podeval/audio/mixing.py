@@ -17,7 +17,7 @@ FADE = 0.02
 _FRAME, _RANGE_DB = 0.02, 40.0
 
 
-def active_power(speech: Samples, rate: int) -> float:
+def measure_active_power(speech: Samples, rate: int) -> float:
     """Return the mean power of mono speech over the frames in which somebody speaks.
 
     Raises:
@@ -63,7 +63,7 @@ def _add_at(speech: Samples, sound: Samples, start: int, rate: int, snr_db: floa
     power = float(np.mean(np.square(faded)))
     if not power:
         raise CannotScore("the sound is silent, so it cannot be mixed in at a ratio")
-    factor = np.sqrt(active_power(speech, rate) / power) * 10 ** (-snr_db / 20)
+    factor = np.sqrt(measure_active_power(speech, rate) / power) * 10 ** (-snr_db / 20)
     mixed = speech.astype(np.float64)
     mixed[start : start + len(faded)] += factor * faded
     return np.asarray(mixed, dtype=np.float32)

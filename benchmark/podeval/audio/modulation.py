@@ -27,13 +27,13 @@ _LONGEST_BLOCK = 32
 _VALUES_AT_A_TIME = 1 << 18
 
 
-def lower_edges(bands: Floats, rate: float) -> Floats:
+def compute_lower_edges(bands: Floats, rate: float) -> Floats:
     """Return the lower -3 dB edges, in Hz, of band-passes with these centre frequencies, by SRMR's formula."""
     edges: Floats = bands - np.tan(np.pi * bands / rate) / Q * rate / (2 * np.pi)
     return edges
 
 
-def modulation_energies(envelopes: Singles, rate: float, bands: tuple[float, ...]) -> Floats:
+def compute_modulation_energies(envelopes: Singles, rate: float, bands: tuple[float, ...]) -> Floats:
     """Compute the energy of each modulation band in each frame of 256 ms every 64 ms.
 
     Args:

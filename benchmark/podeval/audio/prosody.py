@@ -75,7 +75,7 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
     return VoiceContour(np.concatenate(pitches).astype(np.float64), np.concatenate(levels).astype(np.float64))
 
 
-def spread(values: NDArray[np.float64]) -> float:
+def compute_spread(values: NDArray[np.float64]) -> float:
     """Return the distance from the 10th to the 90th percentile of what is finite."""
     low, high = np.percentile(values[np.isfinite(values)], [10, 90])
     return float(high - low)

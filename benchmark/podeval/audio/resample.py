@@ -12,7 +12,7 @@ _LONG = 60
 """Minimum seconds for progress to be reported."""
 
 
-def mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTES) -> NDArray[np.float32]:
+def mix_to_mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTES) -> NDArray[np.float32]:
     """Mix down to mono by averaging the channels.
 
     Args:

@@ -17,10 +17,10 @@ COPY = 0.8
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
     """Return whether a recording holds a copy of the loudest piece of another; both at `RATE`, shape (frames,)."""
-    return bool(correlation_with(samples, other) >= COPY)
+    return bool(correlate_with(samples, other) >= COPY)
 
 
-def correlation_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     """Return the highest correlation, over all offsets, of the loudest piece of another recording with this one.
 
     It is 0 where either is shorter than a piece, or silent.

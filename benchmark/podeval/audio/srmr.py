@@ -29,7 +29,7 @@ from scipy import fft, signal
 from podeval import progress
 from podeval.audio import gammatone
 from podeval.audio.blas_threads import limit_to_one_thread
-from podeval.audio.modulation import FRAME_S, lower_edges, modulation_energies
+from podeval.audio.modulation import FRAME_S, compute_lower_edges, compute_modulation_energies
 from podeval.errors import BadInput, CannotScore
 
 Floats = NDArray[np.float64]
@@ -50,10 +50,10 @@ _WINDOWS_AT_A_TIME = {True: 8, False: 4}
 _VALUES_AT_A_TIME = 1 << 22
 
 
-def srmr(samples: ArrayLike, rate: int, fast: bool = True, norm: bool = False) -> float:
+def compute_srmr(samples: ArrayLike, rate: int, fast: bool = True, norm: bool = False) -> float:
     """Compute the SRMR of a whole signal; higher means less reverberation.
 
-    Memory grows with the signal's length: use `srmr_windows` for long recordings.
+    Memory grows with the signal's length: use `compute_srmr_windows` for long recordings.
 
     Args:
         samples: shape (frames,); their scale does not change the value.
@@ -74,10 +74,10 @@ def srmr(samples: ArrayLike, rate: int, fast: bool = True, norm: bool = False) -
     return float(values[0])
 
 
-def srmr_windows(
+def compute_srmr_windows(
     samples: ArrayLike, rate: int, window_s: float, stride_s: float, fast: bool = True, norm: bool = False
 ) -> tuple[Floats, Floats]:
-    """Compute the SRMR of every window of a signal, equal to `srmr` of its samples within 1e-5 relative.
+    """Compute the SRMR of every window of a signal, equal to `compute_srmr` of its samples within 1e-5 relative.
 
     Windows are processed in batches, so memory does not grow with the signal's length. In fast mode the gammatonegram
     is computed only once where windows overlap, if the stride is a multiple of its hop (2.5 ms).
@@ -87,8 +87,8 @@ def srmr_windows(
         rate: sample rate, Hz, at least 1000.
         window_s: length of a window, seconds.
         stride_s: time from the start of one window to that of the next, seconds.
-        fast: as in `srmr`.
-        norm: as in `srmr`.
+        fast: as in `compute_srmr`.
+        norm: as in `compute_srmr`.
 
     Returns:
         Start times in seconds and values, both of shape (windows,). Windows of digital silence have no value and are
@@ -123,7 +123,7 @@ def _check_samples(samples: ArrayLike, rate: int) -> NDArray[np.floating]:
 
 def _require_frame(length: int, rate: int, fast: bool, error: type[Exception], what: str) -> None:
     frame = math.ceil(FRAME_S * (_FAST_RATE if fast else rate))
-    hop, size = gammatone.gammatonegram_rate(rate)
+    hop, size = gammatone.compute_gammatonegram_rate(rate)
     least = size + (frame - 1) * hop if fast else frame
     if length < least:
         raise error(f"{what} lasts {length / rate:.3f} s; SRMR needs one frame, {least / rate:.3f} s")
@@ -139,7 +139,7 @@ def _ratios(
     centres = gammatone.centre_frequencies(rate, _CHANNELS, _LOWEST_CHANNEL)
     # Windows can share a gammatonegram only if the stride is a multiple of its hop.
     stride = starts[1] - starts[0] if len(starts) > 1 else 0
-    shared = not fast or stride % gammatone.gammatonegram_rate(rate)[0] == 0
+    shared = not fast or stride % gammatone.compute_gammatonegram_rate(rate)[0] == 0
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
     kept, values = [np.empty(0, dtype=np.intp)], [np.empty(0)]
     with limit_to_one_thread():
@@ -149,7 +149,7 @@ def _ratios(
             # Modulation energies of this batch of windows, some channels at a time.
             energies = np.concatenate(
                 [
-                    modulation_energies(channels, _FAST_RATE if fast else float(rate), tuple(bands))
+                    compute_modulation_energies(channels, _FAST_RATE if fast else float(rate), tuple(bands))
                     for channels in envelopes(samples, rate, some, length, centres)
                 ],
                 axis=1,
@@ -169,10 +169,10 @@ def _gammatonegrams(
     Yields:
         Shape (windows, channels, columns).
     """
-    hop, size = gammatone.gammatonegram_rate(rate)
+    hop, size = gammatone.compute_gammatonegram_rate(rate)
     piece = np.asarray(samples[starts[0] : starts[-1] + length], dtype=np.float64)
     piece = piece * _scale(piece[np.newaxis])[0]
-    gram = gammatone.gammatonegram(piece.astype(np.float32), rate, centres)
+    gram = gammatone.compute_gammatonegram(piece.astype(np.float32), rate, centres)
     columns = 1 + (length - size) // hop
     step = (starts[1] - starts[0]) // hop if len(starts) > 1 else 1
     scale = _scale([piece[start - starts[0] :][:length] for start in starts]).astype(np.float32)
@@ -197,7 +197,7 @@ def _hilbert_envelopes(
     windows = np.stack([np.asarray(samples[start : start + length], dtype=np.float64) for start in starts])
     windows *= _scale(windows)
     padded = math.ceil(length / 16) * 16
-    filters = gammatone.filters(centres, rate)
+    filters = gammatone.design_gammatone_filters(centres, rate)
     together = max(1, _VALUES_AT_A_TIME // (len(starts) * padded))
     for first in range(0, len(filters), together):
         some = filters[first : first + together]
@@ -239,8 +239,8 @@ def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bo
     channels = mean.sum(axis=2)
     # SRMRpy reverses both the slow mode's channels, which fall, and the fast mode's, which rise.
     below = np.cumsum(channels[:, ::-1] if fast else channels, axis=1) / channels.sum(axis=1, keepdims=True)
-    bandwidth = gammatone.bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
-    edges = lower_edges(bands, rate)
+    bandwidth = gammatone.compute_bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
+    edges = compute_lower_edges(bands, rate)
     by_band = mean.sum(axis=1)
     # Cumulative sums of the bands from the fifth, one of which ends at K*.
     tails = np.cumsum(by_band[:, _SPEECH_BANDS:], axis=1)

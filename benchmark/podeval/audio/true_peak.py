@@ -20,7 +20,7 @@ _STRETCH = 32  # samples interpolated, or skipped, together; as many as a point 
 _TOGETHER = 40  # stretches in one matrix product: larger ones wake BLAS's threads, which only get in each other's way
 
 
-def oversampling(rate: int) -> int:
+def get_oversampling(rate: int) -> int:
     """Return the oversampling factor for a sample rate in Hz: 4 below 96 kHz, 2 below 192 kHz, otherwise 1."""
     if rate < 96_000:
         return 4
@@ -49,7 +49,7 @@ class TruePeakMeter:
 
     def __init__(self, rate: int, channels: int) -> None:
         self._peak = 0.0
-        phases = _interpolator(oversampling(rate))
+        phases = _interpolator(get_oversampling(rate))
         # Rounded up, so that the bound stays a bound.
         self._gain = float(np.abs(phases).sum(axis=1).max(initial=1.0)) * (1 + 1e-5)
         self._span = _STRETCH + 2 * _REACH - 1

@@ -24,7 +24,7 @@ Clip = tuple[Span, ...]
 """Spans played one after the other, as if they were one."""
 
 
-def windows_over(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
+def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
     """Return windows of `window` seconds every `stride` seconds over the spans, as if joined end to end.
 
     Each window is given as the spans of original time that make it up. Spans that are together shorter than
@@ -46,7 +46,7 @@ def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
     return tuple(clip)
 
 
-def seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
+def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
     """Return how many seconds of each clip lie inside the spans, which are in order and do not overlap one another.
 
     The running time grows with the number of clips plus spans, not with their product.

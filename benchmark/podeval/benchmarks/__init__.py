@@ -19,9 +19,9 @@ __all__ = [
     "anchors",
     "benchmark",
     "chosen_metrics",
+    "find_item_maker",
     "get",
-    "item_maker",
-    "names",
+    "list_benchmarks",
     "real_pod",
     "real_pod_splits",
     "records",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-def names() -> tuple[str, ...]:
+def list_benchmarks() -> tuple[str, ...]:
     """Return the names of all benchmarks in alphabetical order."""
     return tuple(sorted(find_all()))
 
@@ -48,7 +48,7 @@ def get(name: str) -> Benchmark:
     raise BadInput(f"there is no benchmark {name!r}; {hint}")
 
 
-def item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
+def find_item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
     """Return the function that turns a row of the benchmark's dataset into an item."""
     maker: Callable[[Mapping[str, Any]], Item] = importlib.import_module(f"{__name__}.{get(name).name}").item
     return maker

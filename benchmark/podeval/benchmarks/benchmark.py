@@ -25,7 +25,7 @@ from podeval.benchmarks.item import Language as Language
 from podeval.benchmarks.item import Name as Name
 from podeval.benchmarks.item import UserTurn as UserTurn
 from podeval.benchmarks.records import FactSheet, PinnedFile
-from podeval.benchmarks.records import content_revision as content_revision
+from podeval.benchmarks.records import compute_content_revision as compute_content_revision
 from podeval.benchmarks.spoken import Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
 from podeval.models.card import Profile
@@ -271,7 +271,7 @@ class Benchmark(FactSheet):
 
         Raises:
             BadInput: the benchmark has no such split, or its items are rows of a dataset that must be built first
-                (`podeval.datasets.items.items_of` reads those too).
+                (`podeval.datasets.items.load_items` reads those too).
             PodevalError: the package's data file is not the one that the record pins.
         """
         part = self.split(split)

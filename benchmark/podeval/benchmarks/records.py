@@ -30,7 +30,7 @@ class PinnedFile(FactSheet):
         Raises:
             PodevalError: the content is not what is pinned.
         """
-        if (actual := content_revision(self.file)) != self.revision:
+        if (actual := compute_content_revision(self.file)) != self.revision:
             raise PodevalError(
                 f"the data file {self.file} is {actual[:19]}…, its benchmark pins {self.revision[:19]}…; reinstall "
                 "podeval, or pin the new revision if you changed the data on purpose"
@@ -38,16 +38,16 @@ class PinnedFile(FactSheet):
         return _read_data(self.file)
 
 
-def content_revision(file: str) -> str:
+def compute_content_revision(file: str) -> str:
     """Return `sha256:…` of a text file of the package's data, with its line ends as stored in git."""
     content = _read_data(file).replace(b"\r\n", b"\n")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def data_path(file: str) -> Path:
+def locate_data(file: str) -> Path:
     """Return the path of a data file of the package."""
     return Path(str(resources.files("podeval.benchmarks").joinpath("data", file)))
 
 
 def _read_data(file: str) -> bytes:
-    return data_path(file).read_bytes()
+    return locate_data(file).read_bytes()

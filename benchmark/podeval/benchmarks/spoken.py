@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from podeval.benchmarks.records import FactSheet, PinnedFile, data_path
+from podeval.benchmarks.records import FactSheet, PinnedFile, locate_data
 from podeval.errors import PodevalError
 from podeval.text.script import Script, Turn
 
@@ -129,7 +129,7 @@ def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
 
 @cache
 def _verify_recording(file: str, sha256: str) -> Path:
-    path = data_path(file)
+    path = locate_data(file)
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:

@@ -172,7 +172,7 @@ def ratings(
     Example: podeval arena ratings --position --covariate length --covariate loudness
     """
     from podeval.arena.protocols import PROTOCOLS
-    from podeval.arena.ratings import standings_by_dimension
+    from podeval.arena.ratings import compute_standings_by_dimension
     from podeval.stats.battles import Battles
 
     with open_arena(database, runs) as opened:
@@ -186,7 +186,7 @@ def ratings(
             a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
             slight = list(votes["preference"] == "slight")
             battles = Battles.of(a, b, outcome, voter, _differences(votes, covariate or []), slight)
-            rated[protocol] = standings_by_dimension(battles, list(votes["dimension"]), position=position)
+            rated[protocol] = compute_standings_by_dimension(battles, list(votes["dimension"]), position=position)
     if as_json:
         emit({protocol: {name: _plain(part) for name, part in parts.items()} for protocol, parts in rated.items()})
         return

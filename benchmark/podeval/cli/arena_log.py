@@ -43,9 +43,9 @@ def erase(
     with open_arena(database, runs, objects) as opened:
         done = opened.erase(identity, pseudonym=pseudonym, account=(issuer, name) if name else None)
         if done is None and name and issuer == "hf":
-            from podeval.hub.users import user_id
+            from podeval.hub.users import find_user_id
 
-            account = user_id(name)
+            account = find_user_id(name)
             done = opened.erase(f"hf:{account}") if account else None
     if done is None:
         hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""

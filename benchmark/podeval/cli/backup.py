@@ -44,7 +44,7 @@ def backup(
         _print(target, made_backup, as_json, "is whole")
         return
     existing_runs = runs if runs.is_dir() or database == "" else None
-    made_backup = backups.back_up(
+    made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
     register("backup", [target], find_list_folder(resolve_database(database, runs), runs))

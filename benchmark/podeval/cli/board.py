@@ -82,13 +82,13 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     """
     import runpy
 
-    from podeval.hub_sources import hub_source
+    from podeval.hub_sources import locate_hub_source
     from podeval.leaderboard.build import build
 
     require_board(host, port)
     _say_empty(runs)
     build(runs)
-    space = hub_source("space")
+    space = locate_hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
     app["serve"](runs, host, port, database or None)

@@ -28,7 +28,7 @@ def fetch_runs(runs: Path) -> Path:
     """
     if not str(runs).startswith("hf:"):
         return runs
-    from podeval.analysis.cache import default_cache
+    from podeval.analysis.cache import open_default_cache
     from podeval.hub.buckets import BucketFolder
 
     match = _ADDRESS.match(str(runs))
@@ -36,7 +36,7 @@ def fetch_runs(runs: Path) -> Path:
         raise BadInput(f"{runs} is not a folder in a bucket; write hf://buckets/OWNER/NAME/FOLDER")
     bucket, path = match[1], match[2].strip("/")
     folder = BucketFolder(bucket, path)
-    copy = default_cache().folder.parent / "bucket-runs" / bucket / path
+    copy = open_default_cache().folder.parent / "bucket-runs" / bucket / path
     listed = {name: size for name, size in folder.files().items() if _is_result(name)}
     if not listed:
         raise BadInput(f"there are no results of runs in {path} of the bucket {bucket}; check its name and your token")

@@ -61,7 +61,7 @@ def complete_benchmark(incomplete: str) -> list[str]:
     """Return the benchmarks whose names begin so."""
     from podeval import benchmarks
 
-    return _choose(benchmarks.names(), incomplete)
+    return _choose(benchmarks.list_benchmarks(), incomplete)
 
 
 def complete_split(context: typer.Context, incomplete: str) -> list[str]:
@@ -98,7 +98,7 @@ def _named_benchmarks(context: typer.Context) -> "list[Benchmark]":
 
     name = context.params.get("benchmark")
     try:
-        return [benchmarks.get(str(name))] if name else [benchmarks.get(each) for each in benchmarks.names()]
+        return [benchmarks.get(str(name))] if name else [benchmarks.get(each) for each in benchmarks.list_benchmarks()]
     except BadInput:
         return []
 

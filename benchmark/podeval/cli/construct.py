@@ -158,7 +158,7 @@ def make_encoder(profile: str) -> Encode:
     from podeval.models import registry
 
     registry.require_profile(profile)
-    if reason := registry.card("sentence_encoder", profile).missing():
+    if reason := registry.get_card("sentence_encoder", profile).missing():
         raise ModelMissing(reason)
 
     def encode(texts: Any) -> Any:

@@ -176,17 +176,17 @@ def _require_recording(file: Path, audio: Path | None, outputs: _Outputs) -> Pat
 def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
     """Open the recording, and write its summary, which needs no transcript."""
     from podeval.analysis import Recording
-    from podeval.audio.excerpts import MINUTE, minutes, pcm16_wav, summary
+    from podeval.audio.excerpts import MINUTE, encode_pcm16_wav, join_minutes, locate_minutes
 
     recording = Recording.open(path, **options)
     if outputs.summary:
-        starts = minutes(len(recording.samples), recording.rate)
+        starts = locate_minutes(len(recording.samples), recording.rate)
         if starts is None:
             say(f"{path} is shorter than three minutes; {outputs.summary} holds all of it, without cuts")
         begins = [start / recording.rate for start in starts or ()]
         spans = [(start, start + MINUTE) for start in begins] or [(0.0, recording.duration)]
         _require_sound(recording, spans)
-        _write(outputs.summary, pcm16_wav(summary(recording.samples, recording.rate), recording.rate))
+        _write(outputs.summary, encode_pcm16_wav(join_minutes(recording.samples, recording.rate), recording.rate))
         excerpts = [{"start": round(start, 3), "end": round(end, 3)} for start, end in spans]
         output["summary"] = {"file": str(outputs.summary), "excerpts": excerpts}
     return recording
@@ -243,7 +243,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
     if left_out:
         total = left_out + len(transcript.segments)
         say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
-    models = {job: registry.card(job, recording.profile).id for job in ("transcriber", "diarizer")}
+    models = {job: registry.get_card(job, recording.profile).id for job in ("transcriber", "diarizer")}
     output["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
     return list(transcript.segments)
 
@@ -260,7 +260,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
 
 
 def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Path) -> None:
-    from podeval.audio.excerpts import CLIP_RATE, cut, pcm16_wav
+    from podeval.audio.excerpts import CLIP_RATE, cut, encode_pcm16_wav
 
     # Before anything is written: the times may be those of another recording.
     for clip in clips:
@@ -274,7 +274,7 @@ def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Pa
     _require_sound(recording, [(clip.start, clip.end) for clip in clips])
     for clip in clips:
         samples = cut(recording.samples, recording.rate, clip.start, clip.end)
-        _write(folder / clip.file_name, pcm16_wav(samples, CLIP_RATE))
+        _write(folder / clip.file_name, encode_pcm16_wav(samples, CLIP_RATE))
 
 
 def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]]) -> None:

@@ -183,6 +183,6 @@ def fetch(
 
 
 def _find_downloads() -> Path:
-    from podeval.analysis.cache import default_cache
+    from podeval.analysis.cache import open_default_cache
 
-    return default_cache().folder.parent / "downloads"
+    return open_default_cache().folder.parent / "downloads"

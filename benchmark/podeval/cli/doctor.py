@@ -105,17 +105,17 @@ def _join_missing(whats: Iterable[str]) -> str:
 
 def diagnosis() -> dict[str, Any]:
     """What `podeval doctor` shows, as plain data."""
-    from podeval.analysis.cache import default_cache
+    from podeval.analysis.cache import open_default_cache
     from podeval.errors import ModelMissing
-    from podeval.metrics.catalogue import all_metrics
+    from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights
     from podeval.models.card import PROFILES
     from podeval.submissions import sandbox
-    from podeval.systems.registry import all_systems
+    from podeval.systems.registry import list_systems
 
     def missing(job: str, profile: str) -> str | None:
         try:
-            return registry.card(job, profile).missing()
+            return registry.get_card(job, profile).missing()
         except ModelMissing as absence:
             return str(absence)
 
@@ -124,11 +124,14 @@ def diagnosis() -> dict[str, Any]:
             metric.name: sorted(
                 {
                     reason
-                    for job in (*metric.needs, *(card.job for card in registry.cards(profile, metric.where_available)))
+                    for job in (
+                        *metric.needs,
+                        *(card.job for card in registry.list_cards(profile, metric.where_available)),
+                    )
                     if (reason := missing(job, profile))
                 }
             )
-            for metric in all_metrics()
+            for metric in load_all_metrics()
         }
         for profile in PROFILES
     }
@@ -143,15 +146,15 @@ def diagnosis() -> dict[str, Any]:
         "packages": sorted({name.replace("_", "-") for card in registry.CARDS for name in card.absent_packages()}),
         "warnings": warnings,
         "metrics": metrics,
-        "judged": [metric.name for metric in all_metrics() if metric.asks],
-        "systems": {system.name: system.available() for system in all_systems()},
+        "judged": [metric.name for metric in load_all_metrics() if metric.asks],
+        "systems": {system.name: system.available() for system in list_systems()},
         "sandbox": {
             "missing": sandbox.explain_missing_isolation(),
             "memory": sandbox.describe_memory_bound(),
             "system_calls": sandbox.describe_system_calls(),
         },
-        "cache": str(default_cache().folder),
-        "weights": str(weights.root()),
+        "cache": str(open_default_cache().folder),
+        "weights": str(weights.locate_root()),
     }
 
 

@@ -12,22 +12,26 @@ from podeval.cli.architecture import picture
 from podeval.datasets import card
 from podeval.datasets import catalogue as datasets
 from podeval.judges.prompt import RULES, Prompt
-from podeval.metrics.catalogue import all_metrics
+from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
-from podeval.metrics.description import range_text
+from podeval.metrics.description import format_range
 from podeval.metrics.prompts import PROTOCOLS
-from podeval.metrics.space_files import sources
+from podeval.metrics.space_files import list_sources
 from podeval.models.registry import CARDS
-from podeval.scoring.standing import span_text
-from podeval.systems.adapters.documentation_tables import adapters_table, full_size_table, presets_table
+from podeval.scoring.standing import format_span
+from podeval.systems.adapters.documentation_tables import (
+    format_full_size_table,
+    render_adapters_table,
+    render_presets_table,
+)
 
 
 def pages(checkout: Path) -> dict[Path, str]:
     """Every generated file of a checkout with the content it should have."""
     contents = {
         checkout / "hf_metrics" / metric.name / name: content
-        for metric in all_metrics()
-        for name, content in sources(metric).items()
+        for metric in load_all_metrics()
+        for name, content in list_sources(metric).items()
     }
     contents |= {
         checkout / "dataset_builders" / name / "README.md": card.render_card(datasets.get(name), {})
@@ -35,7 +39,11 @@ def pages(checkout: Path) -> dict[Path, str]:
     }
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
     adapters = checkout / "docs" / "adapters.md"
-    tables = {"adapters": adapters_table(), "presets": presets_table(), "full size": full_size_table()}
+    tables = {
+        "adapters": render_adapters_table(),
+        "presets": render_presets_table(),
+        "full size": format_full_size_table(),
+    }
     contents[adapters] = _fill_tables(adapters.read_text(encoding="utf-8"), tables)
     board = checkout / "space" / "README.md"
     contents[board] = _list_models(board.read_text(encoding="utf-8"))
@@ -69,7 +77,7 @@ def _list_models(card: str) -> str:
 def summary_table() -> str:
     """One line a metric: its key, direction, what it says, its paper."""
     lines = ["| metric | says | better | from |", "| --- | --- | --- | --- |"]
-    for metric in all_metrics():
+    for metric in load_all_metrics():
         link = f"[{metric.title}](../hf_metrics/{metric.name}/README.md)"
         says = metric.about.partition(": ")[2].rstrip(".") or metric.about
         lines.append(f"| {link} | {says} | {metric.headline.better} | {metric.paper} |")
@@ -79,7 +87,7 @@ def summary_table() -> str:
 def metrics_page() -> str:
     """Every metric with its keys, choices and the docstring that says how it is computed."""
     parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n", summary_table()]
-    parts += [_section(metric) for metric in all_metrics()]
+    parts += [_section(metric) for metric in load_all_metrics()]
     return "\n".join(parts)
 
 
@@ -95,8 +103,8 @@ def _section(metric: Metric) -> str:
     lines += [metric.misreading, ""] if metric.misreading else []
     lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
     for k in metric.keys:
-        people, systems = (span_text(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")
-        lines.append(f"| `{k.name}` | {k.better} | {k.unit} | {range_text(k)} | {people} | {systems} | {k.about} |")
+        people, systems = (format_span(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")
+        lines.append(f"| `{k.name}` | {k.better} | {k.unit} | {format_range(k)} | {people} | {systems} | {k.about} |")
     lines.append("")
     for source in dict.fromkeys(k.reach.source for k in metric.keys if k.reach):
         lines += [f"People and good systems: {source}.", ""]

@@ -24,12 +24,12 @@ def list_metrics(as_json: AsJson = False) -> None:
 
     Example: podeval metrics list
     """
-    from podeval.metrics.catalogue import all_metrics
-    from podeval.metrics.description import facts
+    from podeval.metrics.catalogue import load_all_metrics
+    from podeval.metrics.description import collect_metric_facts
 
-    for metric in all_metrics():
+    for metric in load_all_metrics():
         if as_json:
-            emit(facts(metric))
+            emit(collect_metric_facts(metric))
         else:
             keys = ", ".join(f"{key.name} ({key.better})" for key in metric.keys)
             print(f"{metric.name:20} {metric.about}\n{'':20} {keys}")
@@ -44,10 +44,10 @@ def show_metric(
     Example: podeval metrics show dnsmos
     """
     from podeval.metrics.catalogue import get
-    from podeval.metrics.description import facts
+    from podeval.metrics.description import collect_metric_facts
 
     metric = get(name)
-    description = facts(metric)
+    description = collect_metric_facts(metric)
     print(f"{metric.title} ({metric.name}, version {metric.version})\n\n{metric.documentation}\n")
     if metric.caution:
         print(f"Caution: {metric.caution}\n")

@@ -51,11 +51,11 @@ def dialogues(
     """
     from podeval.datasets.mtalk_answers import read_answers
     from podeval.datasets.mtalk_turns import Taxonomy
-    from podeval.hub_sources import hub_source
+    from podeval.hub_sources import locate_hub_source
     from podeval.store.copies import register
 
     read = read_answers(answers)
-    scenarios = Taxonomy(hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
+    scenarios = Taxonomy(locate_hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
     documents: dict[tuple[str, str], dict[str, Any]] = {}
     for answer in read.answers:
         if system and answer.model not in system:
@@ -204,19 +204,24 @@ def battles(
     Example: podeval judge battles dialogues/*.json --judge judge.yaml > battles.jsonl
     """
     from podeval.metrics.judge_use import JudgeUse
-    from podeval.metrics.pairwise_judge import SAMPLING, battle, prompts
+    from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
 
     pairs = [(a, b) for a, b in combinations(_dialogues(files), 2) if a.id == b.id and a.system != b.system]
     if not pairs:
         raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
-    asks = JudgeUse(prompts=lambda _: prompts(modality, variant), sampling=lambda _: SAMPLING[variant])
+    asks = JudgeUse(prompts=lambda _: list_prompts(modality, variant), sampling=lambda _: SAMPLING[variant])
     outcomes, judge_id = _ask(
-        [battle(a, b, variant=variant, modality=modality, seed=seed, transcripts=transcripts) for a, b in pairs],
+        [judge_battle(a, b, variant=variant, modality=modality, seed=seed, transcripts=transcripts) for a, b in pairs],
         asks,
         name,
         records,
     )
-    protocol = {"judge": judge_id, "prompt": prompts(modality, variant)[0].id, "variant": variant, "modality": modality}
+    protocol = {
+        "judge": judge_id,
+        "prompt": list_prompts(modality, variant)[0].id,
+        "variant": variant,
+        "modality": modality,
+    }
     protocol |= {"transcripts": transcripts} if modality == "transcript" else {}
     for (a, b), outcome in zip(pairs, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
@@ -237,16 +242,16 @@ def reasons(
 
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """
-    from podeval.metrics.human_records import answers as read_answers
+    from podeval.metrics.human_records import read_answers
     from podeval.metrics.judge_use import JudgeUse
-    from podeval.metrics.mos import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
+    from podeval.metrics.mos import QUESTIONS, SUMMARISE, group_reasons, judge_justifications
 
     read = read_answers(answers)
-    questions = reasons_by_question(read.answers, read.clips)
+    questions = group_reasons(read.answers, read.clips)
     if not questions:
         raise BadInput(f"{answers}: no question has reasons for every system")
     asks = JudgeUse(prompts=lambda _: (SUMMARISE,))
-    conversations = [justification_scores(QUESTIONS[question], texts) for question, texts in questions.items()]
+    conversations = [judge_justifications(QUESTIONS[question], texts) for question, texts in questions.items()]
     outcomes, judge_id = _ask(conversations, asks, name, records)
     for question, outcome in zip(questions, outcomes, strict=True):
         if isinstance(outcome, PodevalError):

@@ -80,7 +80,7 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 
     with _open(require_database(database, runs)) as opened:
         for test in Listening(opened).tests():
-            overview = session_results.overview(opened, test)
+            overview = session_results.read_overview(opened, test)
             print(
                 f"{test}: {overview.design.kind}, "
                 f"{overview.finished} of {overview.design.listeners} listeners finished, "
@@ -116,15 +116,15 @@ def print_results(
     from podeval.store.files import write_whole
 
     with _open(require_database(database, runs)) as opened:
-        design = session_results.overview(opened, test).design
+        design = session_results.read_overview(opened, test).design
         summary = results.summarise(opened, test)
-        marks = session_results.marks(opened, test) if plots else []
+        marks = session_results.read_session_marks(opened, test) if plots else []
     if plots and design.kind != "mushra":
         raise BadInput(f"box plots are of MUSHRA tests; {test} is a {design.kind} test")
     if plots:
-        from podeval.listening.box_plots import box_plots
+        from podeval.listening.box_plots import draw_box_plots
 
-        write_whole(plots, box_plots(marks, summary.screened, f"{design.title}: marks by listener").encode())
+        write_whole(plots, draw_box_plots(marks, summary.screened, f"{design.title}: marks by listener").encode())
     for row in summary.rows:
         emit(row) if as_json else print(_describe_row(row))
     for line in summary.remarks:
@@ -158,15 +158,15 @@ def export(
     if (form == "parquet" and out is None) or (form == "jsonl" and out is not None):
         raise BadInput("a Parquet table goes to a file, and JSON lines are printed: --form parquet --out marks.parquet")
     with _open(require_database(database, runs)) as opened:
-        kind = session_results.overview(opened, test).design.kind
-        marks = session_results.marks(opened, test)
-        answers, clips = session_results.answers(opened, test) if kind == "questionnaire" else ([], {})
+        kind = session_results.read_overview(opened, test).design.kind
+        marks = session_results.read_session_marks(opened, test)
+        answers, clips = session_results.read_session_answers(opened, test) if kind == "questionnaire" else ([], {})
         tidy = tabulate_marks_of_test(opened, test) if form != "jsonl" else []
     if form in ("csv", "parquet"):
         _write_table(tidy, form, out)
         return
     if form == "webmushra":
-        table = webmushra.results(test, marks) if kind == "mushra" else webmushra.tabulate(test, kind, tidy)
+        table = webmushra.write_results(test, marks) if kind == "mushra" else webmushra.tabulate(test, kind, tidy)
         _put(table.encode(), out)
         return
     if kind == "questionnaire":
@@ -198,7 +198,7 @@ def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> Non
 
     import pandas as pd
 
-    from podeval.leaderboard.table import csv_safe
+    from podeval.leaderboard.table import make_csv_safe
     from podeval.listening.tidy_marks import COLUMNS
 
     table = pd.DataFrame(rows, columns=COLUMNS).astype({"headphones": "Int64"})
@@ -207,7 +207,7 @@ def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> Non
         table.to_parquet(content, index=False)
         _put(content.getvalue(), out)
     else:
-        _put(csv_safe(table).to_csv(index=False, lineterminator="\n").encode(), out)
+        _put(make_csv_safe(table).to_csv(index=False, lineterminator="\n").encode(), out)
 
 
 def _put(content: bytes, out: Path | None) -> None:

@@ -81,9 +81,9 @@ def _read_marks(location: str, test: str) -> "tuple[list[Mark], Design]":
     from podeval.store.database import Database
 
     with Database(location) as opened:
-        design = session_results.overview(opened, test).design
+        design = session_results.read_overview(opened, test).design
         if len(design.systems) < 2:
             raise BadInput(f"{test} is a {design.kind} test of one system; two are needed")
-        marks = session_results.marks(opened, test)
+        marks = session_results.read_session_marks(opened, test)
         left_out = {verdict.rater for verdict in results.summarise(opened, test).screened if verdict.reasons}
     return [mark for mark in marks if mark.rater not in left_out], design

@@ -88,7 +88,7 @@ def measure(
     from podeval.cli.progress_bar import show_measure_progress
     from podeval.metrics import catalogue
     from podeval.metrics.compute import describe_protocol, score_items
-    from podeval.metrics.inputs import inputs_from_files
+    from podeval.metrics.inputs import read_inputs_from_files
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Unscored
     from podeval.models import registry
@@ -108,7 +108,7 @@ def measure(
         register("records", [records], None)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
-    items = inputs_from_files(metric, files, reference or [], text or [], **options)
+    items = read_inputs_from_files(metric, files, reference or [], text or [], **options)
     names = tuple(items[0][1]) if items else metric.inputs
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0

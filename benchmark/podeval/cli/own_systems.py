@@ -102,12 +102,12 @@ def require_name(name: str) -> str:
     Raises:
         BadInput: it has other characters, or a system that comes with podeval has it.
     """
-    from podeval.hub_sources import hub_source
+    from podeval.hub_sources import locate_hub_source
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
     if not re.fullmatch(SLUG, name):
         raise BadInput(f"the name {name!r} cannot be used; give --name {PATTERNS_IN_WORDS[SLUG]}")
-    if (hub_source("submissions") / name).is_dir():
+    if (locate_hub_source("submissions") / name).is_dir():
         raise BadInput(f"{name} is the name of a system that comes with podeval; choose another with --name")
     return name
 

@@ -206,12 +206,12 @@ def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"
         BadInput: its items cannot be read.
     """
     from podeval.metrics import catalogue
-    from podeval.runs.estimate import RunEstimate, guess_minutes
+    from podeval.runs.estimate import RunEstimate, estimate_minutes
     from podeval.runs.run import read_items
 
     uses = request.benchmark.metrics(request.track, request.split, request.profile)
     metrics = [metric for use in uses if not (metric := catalogue.get(use.name)).asks]
-    minutes = [guess_minutes(item) for item in read_items(request).items]
+    minutes = [estimate_minutes(item) for item in read_items(request).items]
     estimate = RunEstimate(minutes, metrics, getattr(request.executor, "processes", 1), label)
     with Steps(label) as steps, _ScoreLine(steps) as line:
         run_steps = _RunSteps(label, estimate, line)

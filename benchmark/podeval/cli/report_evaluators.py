@@ -41,8 +41,8 @@ def evaluators(
 
     Example: podeval report evaluators --runs runs --json
     """
-    from podeval.leaderboard.evaluators import of_marks, of_votes, votes_of_file
-    from podeval.leaderboard.validity import marks_of_file
+    from podeval.leaderboard.evaluators import analyse_marks, analyse_votes, read_votes
+    from podeval.leaderboard.validity import read_marks_file
 
     files = [*(votes or []), *(scores or [])]
     if not files and not is_there(resolve_database(database, runs)):
@@ -52,10 +52,10 @@ def evaluators(
         )
     lines: list[AnalysisLine] = []
     for path in votes or []:
-        lines += of_votes(path.stem, votes_of_file(path))
+        lines += analyse_votes(path.stem, read_votes(path))
     for path in scores or []:
-        for measure, marks in marks_of_file(path).items():
-            lines += of_marks(measure, marks)
+        for measure, marks in read_marks_file(path).items():
+            lines += analyse_marks(measure, marks)
     if database or not files:
         lines += _of_database(require_database(database, runs))
     for finding in lines:
@@ -66,23 +66,23 @@ def evaluators(
 
 
 def _of_database(location: str) -> "list[AnalysisLine]":
-    from podeval.arena.vote_table import rating_table
-    from podeval.leaderboard.evaluators import of_marks, of_votes
-    from podeval.leaderboard.validity import by_measure
-    from podeval.listening.session_results import marks_by_test
+    from podeval.arena.vote_table import build_rating_table
+    from podeval.leaderboard.evaluators import analyse_marks, analyse_votes
+    from podeval.leaderboard.validity import group_by_measure
+    from podeval.listening.session_results import read_marks_by_test
     from podeval.store.database import Database
 
     lines: list[AnalysisLine] = []
     with Database(location) as opened:
         with opened.reading() as session:
-            table = rating_table(session)
+            table = build_rating_table(session)
         for (protocol, dimension), part in table.groupby(["protocol", "dimension"]) if len(table) else ():
             rows = part.rename(columns={"system_a": "first", "system_b": "second"}).to_dict("records")
-            lines += of_votes(
+            lines += analyse_votes(
                 f"{dimension} ({protocol})", [{str(name): str(v) for name, v in row.items()} for row in rows]
             )
-        for measure, marks in by_measure(marks_by_test(opened)).items():
-            lines += of_marks(measure, marks)
+        for measure, marks in group_by_measure(read_marks_by_test(opened)).items():
+            lines += analyse_marks(measure, marks)
     return lines
 
 

@@ -35,9 +35,9 @@ def audit(
     Example: podeval report judge records/ --scores scores.jsonl --human listeners.csv --key script_quality
     """
     from podeval.leaderboard import judge_audit as auditing
-    from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
-    from podeval.leaderboard.judge_audit_page import page as as_page
-    from podeval.leaderboard.judge_audit_page import plain
+    from podeval.leaderboard.human_scores import compute_agreement, read_people, read_scores
+    from podeval.leaderboard.judge_audit_page import convert_to_plain
+    from podeval.leaderboard.judge_audit_page import render_audit_page as as_page
     from podeval.metrics.judge_answers import read_answers
     from podeval.store.copies import register
 
@@ -45,8 +45,8 @@ def audit(
         raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
     judges = read_answers(folders)
     audits = [auditing.audit(judge) for judge in judges]
-    alike = auditing.between_judges(judges)
-    people = agreement_with_people(read_scores(scores, key), read_people(human, key)) if scores and human else None
+    alike = auditing.compare_judges(judges)
+    people = compute_agreement(read_scores(scores, key), read_people(human, key)) if scores and human else None
     if page:
         register("report", [page], None)
         try:
@@ -54,7 +54,7 @@ def audit(
         except OSError as error:
             raise BadInput(f"cannot write {page}: {error.strerror}") from None
     if as_json:
-        emit(plain(audits, alike, people), allow_nan=False)
+        emit(convert_to_plain(audits, alike, people), allow_nan=False)
     else:
         print(as_page(audits, alike, people), end="")
     raise typer.Exit(int(any(findings.unfit for findings in audits)))

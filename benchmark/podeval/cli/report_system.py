@@ -26,11 +26,11 @@ def system(
 
     Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
     """
-    from podeval.leaderboard.report_page import document
-    from podeval.leaderboard.report_runs import reports_of_runs
+    from podeval.leaderboard.report_page import render_document
+    from podeval.leaderboard.report_runs import report_runs
     from podeval.store.copies import register
 
-    text = document(reports_of_runs(folders, profile), language)
+    text = render_document(report_runs(folders, profile), language)
     runs = [folder.resolve() for folder in folders]
     register("report", [out], runs[0].parents[2], ["/".join(run.parts[-3:]) for run in runs])
     try:

@@ -51,8 +51,8 @@ def validity(
         _print_published(as_json)
         return
     from podeval.leaderboard.build import build
-    from podeval.leaderboard.validity import ENOUGH_SYSTEMS, FEWEST, of_file
-    from podeval.leaderboard.validity import validity as agreement
+    from podeval.leaderboard.validity import ENOUGH_SYSTEMS, FEWEST, read_human_file
+    from podeval.leaderboard.validity import compute_validity as agreement
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders
 
@@ -67,7 +67,7 @@ def validity(
         )
     human: dict[str, dict[tuple[str, str], float]] = {}
     from_tests = [_of_database(require_database(database, runs))] if database or not scores else []
-    for measures in (*map(of_file, scores or []), *from_tests):
+    for measures in (*map(read_human_file, scores or []), *from_tests):
         for name, outputs in measures.items():
             human.setdefault(name, {}).update(outputs)
     build(runs)
@@ -88,11 +88,11 @@ def validity(
 
 
 def _print_published(as_json: bool) -> None:
-    from podeval.leaderboard.published_evidence import THIN, printed_agreements, recompute_agreement
+    from podeval.leaderboard.published_evidence import THIN, list_printed_agreements, recompute_agreement
 
     rows = recompute_agreement()
     if as_json:
-        for entry in (*rows, *printed_agreements()):
+        for entry in (*rows, *list_printed_agreements()):
             emit(entry)
         return
     print(THIN)
@@ -103,19 +103,19 @@ def _print_published(as_json: bool) -> None:
             within += f" [{row.within.low:.2f}, {row.within.high:.2f}]"
         print(_describe_validity(row.agreement) + within)
     print("\nAgreement with people that the papers print:")
-    for printed in printed_agreements():
+    for printed in list_printed_agreements():
         count = f", n {printed.count}" if printed.count else ""
         what = f"{printed.who}, {printed.about}: {printed.statistic} {printed.value}{count}"
         print(f"{printed.paper} {printed.table}: {what}")
 
 
 def _of_database(location: str) -> "Human":
-    from podeval.leaderboard.validity import of_listening_tests
-    from podeval.listening.session_results import marks_by_test
+    from podeval.leaderboard.validity import collect_from_listening_tests
+    from podeval.listening.session_results import read_marks_by_test
     from podeval.store.database import Database
 
     with Database(location) as opened:
-        return of_listening_tests(marks_by_test(opened))
+        return collect_from_listening_tests(read_marks_by_test(opened))
 
 
 def _describe_search(row: "Validity") -> str:

@@ -306,12 +306,12 @@ def _add_to_arena(runs: Path) -> None:
 
 def _load_system(name: str) -> tuple["SpeakingSystem", str]:
     """A system that can be run here, and its title."""
-    from podeval.hub_sources import hub_source
+    from podeval.hub_sources import locate_hub_source
     from podeval.systems import registry
     from podeval.systems.submission import BuiltIn
     from podeval.systems.submission_reading import load
 
-    path = hub_source("submissions") / name if name in registry.NAMES else Path(name)
+    path = locate_hub_source("submissions") / name if name in registry.NAMES else Path(name)
     if not path.exists() and path.suffix not in (".yaml", ".yml"):
         registry.get(name)
     submission = load(path)

@@ -145,13 +145,13 @@ def publish(
 
     Example: podeval submissions publish s0123456789ab --eval-results
     """
-    from podeval.submissions.pull_requests import Proposals, forms_of
+    from podeval.submissions.pull_requests import Proposals, list_forms
     from podeval.systems.submission import Submission
 
     with open_queue(require_database(database, runs)) as queue:
         options = {"eval_results": eval_results, "model_index": model_index}
         document = Submission.model_validate(queue.get(id).document)
-        forms = [form for form, chosen in options.items() if chosen] or list(forms_of(document))
+        forms = [form for form, chosen in options.items() if chosen] or list(list_forms(document))
         for proposal in Proposals(queue, runs).propose_again(id, forms):
             print(f"{proposal.form}: {proposal.state}{_append(proposal.url or proposal.reason)}")
 
@@ -294,7 +294,7 @@ def open_queue(url: str) -> Iterator["Queue"]:
 
 
 def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -> None:
-    from podeval.submissions.states import waits_for_operator
+    from podeval.submissions.states import is_waiting_for_operator
 
     if as_json:
         for row in rows:
@@ -303,7 +303,7 @@ def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -
     if not rows:
         print("there are no submissions here")
     for row in rows:
-        quiet = row.state == "running" or (row.state == "queued" and not waits_for_operator(row))
+        quiet = row.state == "running" or (row.state == "queued" and not is_waiting_for_operator(row))
         reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
         standing = describe_standing(row, standings)
         print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{standing}{reason}")

@@ -35,7 +35,7 @@ def submit(
     Example: podeval submit submissions/my_tts
     """
     from podeval.submissions.gate import Gate
-    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
+    from podeval.submissions.service import OPERATOR, SubmissionService, ask_hub_submitter
     from podeval.systems.submission_reading import load
 
     file = document / "submission.yaml" if document.is_dir() else document
@@ -49,7 +49,7 @@ def submit(
         print(f"{submission.system.name} passes all checks{size}")
         return
     with open_queue(announce_database(database, runs)) as queue:
-        submitter = hub_submitter() if as_me else OPERATOR
+        submitter = ask_hub_submitter() if as_me else OPERATOR
         row = SubmissionService(queue, gate).submit(
             submission, submitter, document_folder=file.parent, profile=profile, priority=priority
         )
@@ -62,21 +62,21 @@ def _check(
     document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
 ) -> "PinnedSource":
     """Check a submission as submitting it would, with duplicates and quotas if there is a queue already."""
-    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
+    from podeval.submissions.service import OPERATOR, SubmissionService, ask_hub_submitter
 
     if not is_there(folder):
         return gate.check(document, beside)
     with open_queue(folder) as queue:
-        submitter = hub_submitter() if as_me else OPERATOR
+        submitter = ask_hub_submitter() if as_me else OPERATOR
         return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
 
 
 def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
     """Print the highest cost of a submission, and what is spent so far."""
-    from podeval.runs.hf_jobs import HfJobs, minutes_of
+    from podeval.runs.hf_jobs import HfJobs, parse_minutes
     from podeval.submissions.job_budget import Ledger, estimate
 
-    jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
+    jobs = HfJobs(image, flavor, "me", parse_minutes(timeout))
     estimated = estimate(document, jobs)
     if not estimated.runs:
         print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")

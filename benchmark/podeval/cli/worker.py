@@ -90,9 +90,9 @@ def worker(
     from huggingface_hub import HfApi
 
     from podeval.leaderboard.build import build
-    from podeval.operations.retention import housekeeping
+    from podeval.operations.retention import schedule_housekeeping
     from podeval.runs.executor import InProcess, Workers
-    from podeval.runs.hf_jobs import HfJobs, minutes_of
+    from podeval.runs.hf_jobs import HfJobs, parse_minutes
     from podeval.submissions import sandbox
     from podeval.submissions.gate import Gate
     from podeval.submissions.generation import GenerationSettings
@@ -115,7 +115,7 @@ def worker(
     with open_queue(announce_database(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
-            jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asks)
+            jobs = HfJobs(image, flavor, namespace, parse_minutes(timeout), attempts, bucket, asks)
             hub = _on_the_hub(queue.database, jobs, budget)
         desk = SubmissionService(queue, Gate(api=HfApi(token=False), data=data))
         look = desk.look_over_all
@@ -136,7 +136,10 @@ def worker(
             _work_dispatched(queue, this_worker, desk, board, pause)
             return
         say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with run_periodically(housekeeping(queue.database, board, say), say), stop_by_signals(this_worker) as stopped:
+        with (
+            run_periodically(schedule_housekeeping(queue.database, board, say), say),
+            stop_by_signals(this_worker) as stopped,
+        ):
             this_worker.watch(pause, stopped)
 
 
@@ -207,7 +210,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 
 def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
     """Work when procrastinate wakes this worker; a clock announces waiting and returned submissions."""
-    from podeval.operations.retention import housekeeping
+    from podeval.operations.retention import schedule_housekeeping
     from podeval.submissions.procrastinate_worker import Dispatch
     from podeval.submissions.scheduler import run_periodically
 
@@ -218,7 +221,7 @@ def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService"
         "announce": (pause, dispatch.announce),
         "catch up": (60.0, worker.catch_up),
         "leftovers": (60.0, worker.clear),
-        **housekeeping(queue.database, board, say),
+        **schedule_housekeeping(queue.database, board, say),
     }
     with run_periodically(works, say):
         dispatch.announce()

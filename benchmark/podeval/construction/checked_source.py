@@ -7,7 +7,7 @@ from pathlib import Path
 
 from podeval.datasets import catalogue
 from podeval.datasets.row_rules import BrokenRules, RowProblem
-from podeval.store.files import writing
+from podeval.store.files import explain_write_errors
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def write_source(dataset: str, into: Path, configs: Sequence[str]) -> Iterator[P
     partial = into.with_name(f".{into.name}.making")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        with writing(partial):
+        with explain_write_errors(partial):
             partial.mkdir(parents=True)
             yield partial
             check_source(dataset, partial, configs)

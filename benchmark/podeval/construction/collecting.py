@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from podeval import progress
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.construction.lfs_cases import Case, CaseTurn, make_case, parse_turns
 from podeval.construction.programs import Program
 from podeval.construction.review import ReviewRow, read_decisions
@@ -116,7 +116,7 @@ def collect(
     results = []
     for number, path in enumerate(files):
         progress.report("recordings", number, len(files))
-        key = (content_hash(path), settings.id, path.stem)
+        key = (hash_file(path), settings.id, path.stem)
         if key not in collected:
             collected[key] = _transcribe(path, key[0], settings, enhancer)
             append_line(record, collected[key].model_dump(mode="json"))

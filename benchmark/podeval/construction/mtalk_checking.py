@@ -68,7 +68,7 @@ class State:
 
 def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
     """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list those still to be made."""
-    from podeval.audio.decode import content_hash
+    from podeval.audio.decode import hash_file
 
     files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
     takes, missing = list[Take](), list[WaitingRow]()
@@ -77,7 +77,7 @@ def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take],
             turn = f"{dialogue.id}-{number}"
             if turn in files:
                 path = files[turn]
-                takes.append(Take(turn, text, dialogue.profile, path, content_hash(path)))
+                takes.append(Take(turn, text, dialogue.profile, path, hash_file(path)))
             else:
                 missing.append(WaitingRow(turn, f"no recording of it lies in {folder}"))
     return takes, missing

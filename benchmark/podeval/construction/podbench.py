@@ -185,11 +185,11 @@ def compute_statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str,
     return {
         "language": _count_values(meta["language"] for meta in metas),
         "speakers": _count_values(
-            (str(podbench_meta.bucket_of("speaker_buckets", meta.get("speaker_number")) or "open") for meta in metas),
+            (str(podbench_meta.find_bucket("speaker_buckets", meta.get("speaker_number")) or "open") for meta in metas),
             [*(bucket["name"] for bucket in buckets["speaker_buckets"]), "open"],
         ),
         "input tokens": _count_values(
-            (str(podbench_meta.bucket_of("input_buckets", meta["input_tokens"]) or "longer") for meta in metas),
+            (str(podbench_meta.find_bucket("input_buckets", meta["input_tokens"]) or "longer") for meta in metas),
             [*(bucket["name"] for bucket in buckets["input_buckets"]), "longer"],
         ),
         "documents": _count_values(str(len(meta["content"])) for meta in metas),

@@ -200,7 +200,7 @@ def _check_instruction(dimensions: Sequence[str], language: str) -> Callable[[In
             raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
         if "speaker_number" in dimensions:
             number = read_speaker_number(answer.requirements)
-            if podbench_meta.bucket_of("speaker_buckets", number) is None:
+            if podbench_meta.find_bucket("speaker_buckets", number) is None:
                 raise ValueError("the number of speakers is a digit from 1 to 4")
 
     return check

@@ -17,7 +17,7 @@ from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
 from podeval.hub.parquet import HUB_PARQUET
-from podeval.store.files import write_json, writing
+from podeval.store.files import explain_write_errors, write_json
 from podeval.version import __version__
 
 SHARD_BYTES = 400 << 20
@@ -59,13 +59,13 @@ def build(
     earlier_revision = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
     into = cache / name / origin.replace("/", "_")
     # Bring the source here.
-    fetched = fetch(record, origin, catalogue.folder_of(name), into, progress, earlier_revision)
+    fetched = fetch(record, origin, catalogue.locate_folder(name), into, progress, earlier_revision)
     chosen = _choose_configs(record, fetched.source, configs)
     # Write everything beside the goal, and put it in place at the end.
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        with writing(partial):
+        with explain_write_errors(partial):
             partial.mkdir(parents=True)
             written = _write_configs(kind, chosen, origin, fetched, partial, progress)
             notes = list(kind.notes(origin, fetched.folder))

@@ -129,7 +129,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         size = AUDIO_ROWS_PER_GROUP if _has_audio(features) else ROWS_PER_GROUP
         rows = self._rows(split)
         while group := list(islice(rows, size)):
-            yield as_table(group, features)
+            yield convert_to_table(group, features)
 
     def _rows(self, split: str) -> Iterator[Row]:
         if self.folder is None:
@@ -137,7 +137,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return iter(self.rows(self.config.name, split, self.source, self.folder))
 
 
-def as_table(rows: Sequence[Row], features: datasets.Features) -> pa.Table:
+def convert_to_table(rows: Sequence[Row], features: datasets.Features) -> pa.Table:
     """Convert rows to a table in the storage form of the features: audio as `{bytes, path}`, labels as numbers."""
     schema = features.arrow_schema
     columns = {

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from podeval.datasets.builder import Builder
 from podeval.errors import BadInput, PodevalError
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 
 NAMES = ("real_pod", "lfs_bench", "podbench", "mtalk_bench")
 """Every dataset, in the order of DESIGN."""
 
 
-def folder_of(name: str) -> Path:
+def locate_folder(name: str) -> Path:
     """Return the folder of a builder, with its code, its card and its sample.
 
     Raises:
@@ -21,7 +21,7 @@ def folder_of(name: str) -> Path:
     """
     if name not in NAMES:
         raise BadInput(f"there is no dataset {name!r}; `podeval data list` shows {', '.join(NAMES)}")
-    return hub_source("dataset_builders") / name
+    return locate_hub_source("dataset_builders") / name
 
 
 @cache
@@ -31,7 +31,7 @@ def get(name: str) -> type[Builder]:
     Raises:
         BadInput: there is no dataset of this name.
     """
-    path = folder_of(name) / "builder.py"
+    path = locate_folder(name) / "builder.py"
     # `datasets` names a builder's cache by the last part of its module.
     module_name = f"podeval_dataset_builders.{name}"
     spec = importlib.util.spec_from_file_location(module_name, path)

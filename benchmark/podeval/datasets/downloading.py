@@ -11,7 +11,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
 from podeval.errors import BadInput
-from podeval.store.files import writing
+from podeval.store.files import explain_write_errors
 
 _HEADERS = {
     "User-Agent": "podeval (https://huggingface.co/podeval)",
@@ -77,7 +77,7 @@ def download(
     if to.is_file() and (sha256 is None or _hash(to) == sha256):
         return to
     part = to.with_name(f"{to.name}.part")
-    with writing(to):
+    with explain_write_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
     # Fetch the missing bytes, with the caller's client or a new one.
     try:
@@ -90,7 +90,7 @@ def download(
         part.unlink()
         _mark(part).unlink(missing_ok=True)
         raise BadInput(f"{url} is not the expected file: its SHA-256 is {digest[:16]}…, not {sha256[:16]}…")
-    with writing(to):
+    with explain_write_errors(to):
         part.replace(to)
         _mark(part).unlink(missing_ok=True)
     return to
@@ -145,7 +145,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
                 raise TooLarge(
                     f"{url} has {total / 1e6:.0f} MB, more than the {most_bytes / 1e6:.0f} MB that are fetched"
                 )
-            with writing(part):
+            with explain_write_errors(part):
                 file = part.open("ab" if goes_on else "wb")
                 _mark(part).write_text(_identify(answer.headers), encoding="utf-8")
             with file:
@@ -200,7 +200,7 @@ def _copy(
         done += len(block)
         if done > most_bytes:
             raise TooLarge(f"{url} has more than the {most_bytes / 1e6:.0f} MB that are fetched")
-        with writing(Path(file.name)):
+        with explain_write_errors(Path(file.name)):
             file.write(block)
         if watch:
             watch(done, total)

@@ -19,7 +19,7 @@ _AUDIO_NAMES = frozenset(
 )
 
 
-def episode_features() -> datasets.Features:
+def list_episode_features() -> datasets.Features:
     """Return the columns.
 
     `id` is the file's name without its ending; `turns` are segments of at most 30 s, `clips` are those that `podeval
@@ -128,8 +128,8 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         "sha256": None,
         "duration": 0.0,
         "language": item.language if item else None,
-        "transcriber": registry.card("transcriber", "embedded").id,
-        "diarizer": registry.card("diarizer", "embedded").id,
+        "transcriber": registry.get_card("transcriber", "embedded").id,
+        "diarizer": registry.get_card("diarizer", "embedded").id,
         "transcript": "",
         "turns": [],
         "clips": [],

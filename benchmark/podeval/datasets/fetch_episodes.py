@@ -15,14 +15,14 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from podeval import progress
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.benchmarks import real_pod
 from podeval.datasets.downloading import Gone, TooLarge
 from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, find_enclosures
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
-from podeval.store.files import append_line, lock_folder, read_lines, writing
+from podeval.store.files import append_line, explain_write_errors, lock_folder, read_lines
 
 RECORD = "episodes.jsonl"
 
@@ -206,7 +206,7 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
 def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
     """Try every address where the episode may be, until one has it."""
     scratch = into / _SCRATCH / request.id
-    with writing(scratch):
+    with explain_write_errors(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
     checked = datetime.now(UTC).isoformat(timespec="seconds")
     attempt = Attempt(request.id, request.link, checked, "unreachable")
@@ -278,12 +278,12 @@ def _download(
     file_facts = {
         "file": path.name,
         "bytes": part.stat().st_size,
-        "sha256": content_hash(part),
+        "sha256": hash_file(part),
         "seconds": round(seconds, 3),
         "container": container,
         "http": asdict(facts) if facts else None,
     }
-    with writing(path):
+    with explain_write_errors(path):
         part.replace(path)
     return file_facts
 

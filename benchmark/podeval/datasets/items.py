@@ -28,7 +28,7 @@ class Items:
     revision: str
 
 
-def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None) -> Items:
+def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = None) -> Items:
     """Read the items of a split.
 
     Args:
@@ -68,7 +68,7 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
             f"{build_folder} holds other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
             "build it again from the pinned source, or install the version of podeval that belongs to it"
         )
-    to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.item_maker(benchmark.name)
+    to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.find_item_maker(benchmark.name)
     return Items(tuple(to_item(_write_audio_files(row, build_folder)) for row in rows), revision)
 
 
@@ -101,7 +101,7 @@ def _hash_sample(name: str) -> str:
     """Return a hash of the sample's files and their builder, twelve hex digits."""
     from podeval.datasets import catalogue
 
-    folder = catalogue.folder_of(name)
+    folder = catalogue.locate_folder(name)
     digest = hashlib.sha256((folder / "builder.py").read_bytes())
     for path in sorted((folder / SAMPLE).rglob("*")):
         if path.is_file() and path.suffix != ".pyc":

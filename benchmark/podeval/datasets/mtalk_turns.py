@@ -30,10 +30,10 @@ class Taxonomy:
 
     def capability_of(self, prompt: Any) -> str | None:
         """Return the capability that an arena prompt asks about; None where the map does not have the prompt."""
-        return self._prompts.get(prompt_key(prompt)) if isinstance(prompt, str) else None
+        return self._prompts.get(hash_prompt(prompt)) if isinstance(prompt, str) else None
 
 
-def prompt_key(prompt: str) -> str:
+def hash_prompt(prompt: str) -> str:
     """Return the key of a prompt in the map: 16 hexadecimal digits of its SHA-256, whatever its white space."""
     return hashlib.sha256(" ".join(prompt.split()).encode()).hexdigest()[:16]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.text.tokens import detect_language
 
 Facts = Mapping[str, Any]
@@ -23,12 +23,12 @@ _COUNT = re.compile(r"(\d{1,2})\s*(?:人|位|名|个人|speakers?|hosts?|people|
 @cache
 def read_facts() -> Facts:
     """Read the versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
-    path = hub_source("dataset_builders") / "podbench" / "facts.json"
+    path = locate_hub_source("dataset_builders") / "podbench" / "facts.json"
     content: Facts = json.loads(path.read_text(encoding="utf-8"))
     return content
 
 
-def bucket_of(kind: str, number: int | None) -> str | None:
+def find_bucket(kind: str, number: int | None) -> str | None:
     """Return the name of the bucket that a number falls into; None for no number, or one outside the paper's buckets.
 
     Args:
@@ -140,7 +140,7 @@ def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]
         return []
     dimensions: list[dict[str, str | None]] = []
     for spelling, content in value.items():
-        name = dimension_of(spelling)
+        name = find_dimension(spelling)
         if name is None:
             notes.append(f"dimensions: {spelling} is not in the table")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
@@ -148,7 +148,7 @@ def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]
     return dimensions
 
 
-def dimension_of(text: str) -> str | None:
+def find_dimension(text: str) -> str | None:
     """Return the dimension of a name, which may be the paper's, the README's, a Chinese one or our own; else None."""
     for name, names in read_facts()["dimensions"].items():
         spellings = [name, names["paper"], names["readme"], *names["zh"]]
@@ -171,7 +171,7 @@ def _read_tokens(value: Any, notes: list[str]) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         notes.append(f"input_tokens: {_abbreviate(value)} is not a number of tokens")
         return None
-    if bucket_of("input_buckets", value) is None:
+    if find_bucket("input_buckets", value) is None:
         notes.append(f"input_tokens: {value} is beyond the paper's longest input")
     return value
 
@@ -188,7 +188,7 @@ def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], n
     if not counts:
         notes.append("speakers: meta does not say how many")
         return None
-    if bucket_of("speaker_buckets", counts[0]) is None:
+    if find_bucket("speaker_buckets", counts[0]) is None:
         notes.append(f"speakers: {counts[0]} are none of the paper's 1 to 4")
     return counts[0]
 

@@ -14,7 +14,7 @@ from podeval.datasets.build import read_lock
 from podeval.datasets.dataset_record import LOCK, SAMPLE
 from podeval.datasets.verify import verify
 from podeval.errors import BadInput
-from podeval.hub.eval_results import eval_yaml
+from podeval.hub.eval_results import write_eval_yaml
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -120,7 +120,7 @@ def _first_line(error: Exception) -> str:
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
     """Write `eval.yaml` beside the card, a task for each dimension; return its path, None without a benchmark."""
-    if name not in benchmarks.names():
+    if name not in benchmarks.list_benchmarks():
         return None
     configs: dict[str, list[str]] = {}
     for file in files:
@@ -128,7 +128,7 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
         split = rows.partition("-")[0]
         if split not in configs.setdefault(config, []):
             configs[config].append(split)
-    text = eval_yaml(benchmarks.get(name), configs)
+    text = write_eval_yaml(benchmarks.get(name), configs)
     if text is None:
         return None
     (folder / EVAL).write_text(text, encoding="utf-8")

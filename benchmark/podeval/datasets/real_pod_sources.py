@@ -25,7 +25,7 @@ NAMED_THROUGHOUT = ("topics", "demo")
 """Splits of which every year and every name that is said has a source, or is said to be invented."""
 
 
-def features_of_claims() -> datasets.Features:
+def list_claim_features() -> datasets.Features:
     """Return the columns of the table of claims."""
     text = datasets.Value("string")
     turn = {"speaker": text, "text": text, "claims": datasets.List({"claim": text, "source": text})}

@@ -11,7 +11,7 @@ import datasets
 from podeval.benchmarks.benchmark import Benchmark, Split
 from podeval.benchmarks.real_pod_splits import TAGS
 from podeval.datasets.data_files import read_object_lines, read_objects
-from podeval.datasets.row_rules import Row, RowRule, one_of, present
+from podeval.datasets.row_rules import Row, RowRule, require_one_of, require_present
 from podeval.errors import BadInput
 from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
 from podeval.text.normalise import normalise
@@ -59,7 +59,7 @@ class SplitTable:
         return (str(self.split.file), *scripts)
 
 
-def features_of(table: SplitTable, categories: Sequence[str], languages: Sequence[str]) -> datasets.Features:
+def list_split_features(table: SplitTable, categories: Sequence[str], languages: Sequence[str]) -> datasets.Features:
     """Return the columns of a split's table."""
     text, count = datasets.Value("string"), datasets.Value("int32")
     common = {
@@ -117,7 +117,11 @@ def count_length(texts: Sequence[str], language: str) -> int:
 
 def make_split_rules(table: SplitTable, benchmark: Benchmark, categories: Sequence[str]) -> Sequence[RowRule]:
     """Return the rules that every row of a split must keep."""
-    common = [one_of("category", categories), one_of("language", benchmark.languages), present("turns", "topic")]
+    common = [
+        require_one_of("category", categories),
+        require_one_of("language", benchmark.languages),
+        require_present("turns", "topic"),
+    ]
     if table.split.readings:
         return [*common, RowRule("turns", _wrong_hard_turns), RowRule("readings", _wrong_readings)]
     rules = [*common, RowRule("readable", _unreadable), RowRule("sources", _wrong_sources)]
@@ -125,7 +129,12 @@ def make_split_rules(table: SplitTable, benchmark: Benchmark, categories: Sequen
         return [*rules, RowRule("speakers", _wrong_voices), RowRule("length", _limit_length(DEMO_LENGTH))]
     rules += [RowRule("speakers", _wrong_speakers), RowRule("pasted", _repeats_itself)]
     if "long" in table.name:
-        return [*rules, one_of("minutes", MINUTES), RowRule("length", _wrong_minutes), RowRule("turns", _too_quiet)]
+        return [
+            *rules,
+            require_one_of("minutes", MINUTES),
+            RowRule("length", _wrong_minutes),
+            RowRule("turns", _too_quiet),
+        ]
     return [*rules, RowRule("length", _limit_length(CHINESE_LENGTH)), RowRule("versions", _versions_differ)]
 
 

@@ -61,7 +61,7 @@ def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Seque
                 yield RowProblem(config, split, number, name, rule.name, sentence)
 
 
-def present(*columns: str) -> RowRule:
+def require_present(*columns: str) -> RowRule:
     """Make the rule that these columns are not empty."""
 
     def broken_by(row: Row) -> str | None:
@@ -71,7 +71,7 @@ def present(*columns: str) -> RowRule:
     return RowRule("present", broken_by)
 
 
-def one_of(column: str, values: Sequence[str]) -> RowRule:
+def require_one_of(column: str, values: Sequence[str]) -> RowRule:
     """Make the rule that the column's value is one of these."""
 
     def broken_by(row: Row) -> str | None:
@@ -81,7 +81,7 @@ def one_of(column: str, values: Sequence[str]) -> RowRule:
     return RowRule(f"{column}.known", broken_by)
 
 
-def at_least(column: str, least: float) -> RowRule:
+def require_at_least(column: str, least: float) -> RowRule:
     """Make the rule that the column's value is a number, and not below this."""
 
     def broken_by(row: Row) -> str | None:
@@ -92,7 +92,7 @@ def at_least(column: str, least: float) -> RowRule:
     return RowRule(f"{column}.range", broken_by)
 
 
-def readable_audio(column: str) -> RowRule:
+def require_readable_audio(column: str) -> RowRule:
     """Make the rule that the audio in the column can be decoded."""
 
     def broken_by(row: Row) -> str | None:

@@ -19,7 +19,7 @@ def show_sample_row(kind: type[Builder], config: str) -> str:
         return ""
     from podeval.datasets import catalogue
 
-    at_builder = catalogue.folder_of(kind.RECORD.name) / source.location
+    at_builder = catalogue.locate_folder(kind.RECORD.name) / source.location
     folder = find_package_folder(source.location) if ":" in source.location else at_builder
     chosen = kind.RECORD.config(config)
     assert chosen

@@ -68,10 +68,10 @@ class AppendOnly:
             HubUnavailable: the Hub does not answer.
             BadInput: the file is not there, or the token may not read it.
         """
-        from podeval.hub.repo_info import content
+        from podeval.hub.repo_info import fetch_content
 
         with self._translate_errors("read"):
-            return content(self.repo, commit, path, api=self._api, kind="dataset")
+            return fetch_content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
         """Add files in one commit and return the commit; None if all of them were there already.

@@ -41,12 +41,12 @@ class HubFigure:
     revision: str | None = None
 
 
-def task_of(split: str, dimension: str) -> str:
+def name_task(split: str, dimension: str) -> str:
     """Return the task under which a dimension of a split is listed on the Hub."""
     return f"{split}_{dimension}"
 
 
-def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
+def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
     """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it holds no part of one.
 
     Args:
@@ -55,7 +55,7 @@ def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str
             are there.
     """
     tasks = [
-        {"id": task_of(split.name, dimension.name), "config": config, "split": rows}
+        {"id": name_task(split.name, dimension.name), "config": config, "split": rows}
         for split in benchmark.splits
         if not split.sample and (config := split.config or split.name) in configs
         for rows in [split.name if split.name in configs[config] else configs[config][0]]
@@ -68,7 +68,7 @@ def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str
     return yaml.safe_dump({**about, "tasks": tasks}, sort_keys=False, allow_unicode=True)
 
 
-def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
+def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
     """Return the content of the file in which a model's repo keeps its results.
 
     Args:
@@ -105,7 +105,7 @@ def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi 
     """
     from huggingface_hub import CommitOperationAdd
 
-    content = eval_results_yaml(_require_figures(repo, figures), board).encode()
+    content = write_eval_results_yaml(_require_figures(repo, figures), board).encode()
     title = f"podeval results ({_short_hash(content)})"
 
     def open_request(client: "HfApi") -> str | None:
@@ -143,13 +143,13 @@ def propose_model_index(
 
     from podeval.hub import repo_info
 
-    added = model_index(name, _require_figures(repo, figures), board)
+    added = build_model_index(name, _require_figures(repo, figures), board)
     title = f"podeval results in the card ({_short_hash(yaml.safe_dump(added).encode())})"
 
     def open_request(client: "HfApi") -> str | None:
         if "README.md" not in {each.rfilename for each in client.model_info(repo).siblings or ()}:
             raise BadInput(f"{repo} has no card (README.md) to add results to")
-        text = repo_info.content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
+        text = repo_info.fetch_content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
         try:
             card = ModelCard(text, ignore_metadata_errors=True)
             before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
@@ -172,7 +172,7 @@ def propose_model_index(
     return _open_once(repo, title, open_request, api)
 
 
-def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
+def build_model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
     """Return the results in the older form of a model card's `model-index`, for those who ask for it."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
@@ -240,7 +240,7 @@ def _holds(client: "HfApi", repo: str, content: bytes) -> bool:
     from podeval.hub import repo_info
 
     files = {each.rfilename for each in client.model_info(repo).siblings or ()}
-    return FILE in files and repo_info.content(repo, "main", FILE, api=client) == content
+    return FILE in files and repo_info.fetch_content(repo, "main", FILE, api=client) == content
 
 
 def _short_hash(content: bytes) -> str:

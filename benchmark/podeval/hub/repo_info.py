@@ -82,7 +82,7 @@ def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, ki
     return str(_info(_client(api), repo, revision, kind).sha)
 
 
-def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> RepoFacts:
+def collect_facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> RepoFacts:
     """Collect the Hub's facts about a repo at a commit.
 
     Raises:
@@ -128,7 +128,7 @@ def is_config(name: str) -> bool:
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 
-def keys(data: Any) -> set[str]:
+def collect_keys(data: Any) -> set[str]:
     """Collect the keys of every object in parsed JSON, at any depth."""
     names: set[str] = set()
     left = [data]
@@ -142,7 +142,7 @@ def keys(data: Any) -> set[str]:
     return names
 
 
-def content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
+def fetch_content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
     """Return the first 64 MiB of a file without storing it."""
     with _translate_errors(repo, revision, kind):
         return _read(_client(api), repo, revision, kind, name, 64 * 2**20)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
-def user_id(name: str, api: "HfApi | None" = None) -> str | None:
+def find_user_id(name: str, api: "HfApi | None" = None) -> str | None:
     """Return the id of an account by its name, from the Hub's public API; None if there is no such account.
 
     Raises:

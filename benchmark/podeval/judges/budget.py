@@ -93,7 +93,7 @@ class Budget:
             while True:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
-                reservation = Reservation(question, answer, price_of(price, question, answer))
+                reservation = Reservation(question, answer, compute_price(price, question, answer))
                 if self._fits(reservation):
                     self._open.append(reservation)
                     return reservation
@@ -109,12 +109,12 @@ class Budget:
             if answer is None:
                 account.busy += 1
             else:
-                question_tokens, answered = used_tokens(answer, reservation.prompt_tokens)
+                question_tokens, answered = count_used_tokens(answer, reservation.prompt_tokens)
                 account.calls += 1
                 account.reckoned += answer.prompt_tokens is None or answer.answer_tokens is None
                 account.prompt_tokens += question_tokens
                 account.answer_tokens += answered
-                account.cost += price_of(price, question_tokens, answered)
+                account.cost += compute_price(price, question_tokens, answered)
                 self._longest_answer = max(self._longest_answer, answered)
                 # If the backend counts more than was estimated, raise the estimate from now on.
                 self._dearer *= max(1.0, question_tokens / max(1, reservation.prompt_tokens))
@@ -127,14 +127,14 @@ class Budget:
         return (self.tokens is None or tokens <= self.tokens) and (self.cost is None or cost <= self.cost)
 
 
-def price_of(price: Price | None, prompt_tokens: int, answer_tokens: int) -> float:
+def compute_price(price: Price | None, prompt_tokens: int, answer_tokens: int) -> float:
     """Return the cost of tokens; 0 without a price."""
     if price is None:
         return 0.0
     return (prompt_tokens * price.prompt + answer_tokens * price.answer) / 1e6
 
 
-def used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
+def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
     """Return the tokens of the request and of the answer: the backend's count, or otherwise our estimate."""
     question_tokens = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
     length = round(len((answer.text or "").encode("utf-8", "replace")) / BYTES_A_TOKEN)

@@ -23,11 +23,11 @@ from podeval.errors import BadInput, ModelMissing, PodevalError
 from podeval.judges.answer_validation import UnreadableAnswer
 from podeval.judges.budget import Account, Budget, estimate_tokens
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
-from podeval.judges.exchange_records import JudgeExchange, Records, key_of
+from podeval.judges.exchange_records import JudgeExchange, Records, build_key
 from podeval.judges.judge import Judge
 from podeval.judges.materials import AudioClip, strip_audio
 from podeval.judges.parsing import read_answer
-from podeval.judges.prompt import Prompt, break_control_words, inputs_digest
+from podeval.judges.prompt import Prompt, break_control_words, hash_inputs
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
 
 _SHOWN_AGAIN = 6000
@@ -169,7 +169,7 @@ class JudgeClient:
 
     def key(self, request: JudgeRequest) -> str:
         """Return the key of a request in the records."""
-        return key_of(request.prompt.id, inputs_digest(request.inputs), self.judge.id, request.seed)
+        return build_key(request.prompt.id, hash_inputs(request.inputs), self.judge.id, request.seed)
 
     def _before(self, key: str, request: JudgeRequest) -> list[JudgeExchange]:
         """Return the recorded exchanges that count for a request."""
@@ -391,9 +391,9 @@ def _describe_input(value: str | AudioClip) -> dict[str, Any]:
     """Describe an input for the record, which holds the messages too."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
-    return {"text": inputs_digest({"": value}), "characters": len(value)}
+    return {"text": hash_inputs({"": value}), "characters": len(value)}
 
 
-def answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:
+def keep_answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:
     """Return the outcomes that are answers."""
     return cast(list[UsableAnswer], [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)])

@@ -20,7 +20,7 @@ from typing import Any
 
 from podeval.errors import BadInput
 from podeval.models.chat import ChatAnswer
-from podeval.store.files import append_synced, writing
+from podeval.store.files import append_synced, explain_write_errors
 
 FILE = "records.jsonl"
 VERSION = 1
@@ -29,7 +29,7 @@ _OF_CALLS = ("exchange", "failure")
 _REMOVED = b'{"kind": "removed", "version": 1}'
 
 
-def key_of(prompt: str, inputs: str, judge: str, seed: int) -> str:
+def build_key(prompt: str, inputs: str, judge: str, seed: int) -> str:
     """Return the key of an exchange: ids of prompt and judge, digest of the inputs, seed."""
     return hashlib.sha256(json.dumps([VERSION, prompt, inputs, judge, seed]).encode()).hexdigest()
 
@@ -237,7 +237,7 @@ def _append_line(path: Path, line: bytes) -> int:
         DiskFull: no space is left.
         BadInput: the place cannot be written to.
     """
-    with writing(path):
+    with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)

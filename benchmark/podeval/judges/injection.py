@@ -58,7 +58,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
 """The patterns to search for, by their names in a score's notes."""
 
 
-def signs(text: str) -> Counter[str]:
+def count_signs(text: str) -> Counter[str]:
     """Count how often a text shows each sign of addressing its judge."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in SIGNS.items()}
     return Counter({name: count for name, count in counts.items() if count})
@@ -79,7 +79,7 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
     # Signs by input.
     counts: dict[str, Counter[str]] = {}
     for text in whole:
-        counts.setdefault(texts[text], Counter()).update(signs(text))
+        counts.setdefault(texts[text], Counter()).update(count_signs(text))
     total = sum(count.total() for count in counts.values())
     if not total:
         return {}

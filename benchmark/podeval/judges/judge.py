@@ -120,7 +120,7 @@ class Judge:
         if self.backend == "endpoint":
             from podeval.models.chat_endpoint import EndpointChat
 
-            return EndpointChat(self.model, str(self.endpoint), key=key_for(str(self.endpoint)), extra=self.extra)
+            return EndpointChat(self.model, str(self.endpoint), key=read_key(str(self.endpoint)), extra=self.extra)
         if self.backend == "gguf":
             from podeval.models.chat_gguf import load_gguf_chat
 
@@ -135,7 +135,7 @@ class Judge:
         )
 
 
-def key_for(endpoint: str) -> str | None:
+def read_key(endpoint: str) -> str | None:
     """Read the key of an endpoint from the environment; the Hugging Face token goes to Hugging Face's router only."""
     if key := os.environ.get(KEY):
         return key

@@ -154,7 +154,7 @@ def break_control_words(text: str) -> str:
     return _CONTROL_WORDS.sub(_WORD_JOINER, whole)
 
 
-def inputs_digest(inputs: Mapping[str, Text | AudioClip]) -> str:
+def hash_inputs(inputs: Mapping[str, Text | AudioClip]) -> str:
     """Return one hash of all inputs by name, for cache keys."""
     return _digest(
         [

@@ -31,7 +31,7 @@ class NoAnswer(PodevalError):
     """The judge gave no usable answer; raised in the conversation that waits for it."""
 
 
-def values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
+def select_values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
     """Return the values of those answers that are of this kind."""
     return [answer.value for answer in answers if isinstance(answer.value, kind)]
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.leaderboard import system_info
 from podeval.leaderboard.comparability import explain_unranked, select_comparable
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Result, Score
-from podeval.runs.aggregate import metrics_of
+from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import (
     BOARD,
     ITEMS,
@@ -35,7 +35,7 @@ from podeval.runs.board_tables import (
 from podeval.runs.reliability import DIMENSION, read_reliability
 from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary, run_folders
-from podeval.runs.spot_check_report import spot_check_of
+from podeval.runs.spot_check_report import read_spot_check
 from podeval.stats.intervals import paired_bootstrap_ranks
 from podeval.store.files import lock_folder
 from podeval.systems.submission import Reported, ReportedFigure, Submission
@@ -73,10 +73,10 @@ def build(runs: Path) -> None:
 def write_tables(runs: Path, into: Path) -> None:
     """Write the tables of a folder of runs into a folder, which may be another one, with no other writer."""
     runs_read = list(_runs(runs))
-    shipped = list(load_all(hub_source("submissions")).values())
+    shipped = list(load_all(locate_hub_source("submissions")).values())
     write_table([*_measured_rows(runs_read), *_reliability_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
     write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
-    write_table(system_info.system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
+    write_table(system_info.build_system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
 
 def _runs(runs: Path) -> Iterable[Run]:
@@ -93,9 +93,9 @@ def _runs(runs: Path) -> Iterable[Run]:
 def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
     ranks = _ranks(runs)
     for run in runs:
-        plan, checked = run.summary.plan, spot_check_of(run.folder)
+        plan, checked = run.summary.plan, read_spot_check(run.folder)
         for row in run.summary.metrics:
-            metric = metrics_of(run.benchmark, plan.track)[row.metric]
+            metric = collect_metrics(run.benchmark, plan.track)[row.metric]
             too_many_errors = _explain_no_rank(run, row.metric)
             for name, value in row.keys.items():
                 ranked = ranks.get((*run.comparison_key(row.protocol, row.slice), name))
@@ -196,7 +196,7 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
                 fields[(run.comparison_key(row.protocol, row.slice), row.metric, row.slice)].append((run, row))
     ranks: dict[tuple[str, ...], Ranked] = {}
     for (board_part, name, slice_), entries in fields.items():
-        metric = metrics_of(entries[0][0].benchmark, entries[0][0].summary.plan.track)[name]
+        metric = collect_metrics(entries[0][0].benchmark, entries[0][0].summary.plan.track)[name]
         for key in metric.keys:
             if key.better not in ("higher", "lower") or not key.ranked:
                 continue

@@ -18,7 +18,7 @@ from podeval.metrics.score import Score
 from podeval.runs.run_folder import RunFolder
 from podeval.stats.intervals import Interval, mean_ci
 from podeval.text.script import Script
-from podeval.text.word_errors import WordErrors, word_errors
+from podeval.text.word_errors import WordErrors, count_word_errors
 
 Averaging = Literal["mean over items", "pooled over words"]
 NORMALISERS = {
@@ -249,7 +249,7 @@ def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]
 
 def _count_errors(reference: str, words: str, language: str, normaliser: str) -> WordErrors | None:
     try:
-        return word_errors(reference, words, language if language in ("en", "zh") else "en", normaliser)
+        return count_word_errors(reference, words, language if language in ("en", "zh") else "en", normaliser)
     except CannotScore:
         return None
 

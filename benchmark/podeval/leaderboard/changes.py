@@ -59,7 +59,7 @@ class _Measured:
     profile: str
 
 
-def changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -> list[Change]:
+def list_changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -> list[Change]:
     """Return every change, the newest first.
 
     Args:

@@ -17,7 +17,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key, Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
-from podeval.metrics.units import unit_in
+from podeval.metrics.units import translate_unit
 from podeval.runs import composite_scores, reliability
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
@@ -60,7 +60,7 @@ class Column:
         title = self.title_in(language)
         # A unit that the title says already is not said twice.
         in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
-        unit = f" ({unit_in(self.unit, language)})" if self.unit and not in_title else ""
+        unit = f" ({translate_unit(self.unit, language)})" if self.unit and not in_title else ""
         return f"{title}{ARROWS[self.better]}{unit}"
 
     def badness(self, value: float) -> float:
@@ -90,7 +90,7 @@ Offers = Mapping[str, tuple[Offer, ...]]
 """The protocols of each metric, the default first."""
 
 
-def column(metric: str, key: str, dimension: str) -> Column:
+def get_column(metric: str, key: str, dimension: str) -> Column:
     """Return the column of a key, by its metric's declaration where there is one."""
     if metric == reliability.NAME:
         return _reliability_column(key, dimension)
@@ -120,10 +120,10 @@ def _reliability_column(name: str, dimension: str) -> Column:
 
 def order_columns(columns: Iterable[Column]) -> list[Column]:
     """Sort columns into the order of the board: by dimension, then metric, its headline key first."""
-    return sorted(columns, key=lambda c: (*dimension_place(c.dimension), c.order, c.metric, c.key))
+    return sorted(columns, key=lambda c: (*rank_dimension(c.dimension), c.order, c.metric, c.key))
 
 
-def headlines(columns: Iterable[Column]) -> list[Column]:
+def choose_headlines(columns: Iterable[Column]) -> list[Column]:
     """Return one column for each dimension: the first in the board's order that has a direction, else the first."""
     best: dict[str, Column] = {}
     for candidate in order_columns(columns):
@@ -133,14 +133,14 @@ def headlines(columns: Iterable[Column]) -> list[Column]:
     return list(best.values())
 
 
-def dimension_place(dimension: str) -> tuple[int, str]:
+def rank_dimension(dimension: str) -> tuple[int, str]:
     """Return the sort key of a dimension: in the order of the groups, others after them by name."""
     group = dimension.partition(".")[0]
     groups = list(DIMENSION_GROUPS)
     return (groups.index(group) if group in groups else len(groups), group)
 
 
-def dimension_title(dimension: str, language: str = "en") -> str:
+def write_dimension_title(dimension: str, language: str = "en") -> str:
     """Return the title of a dimension: `Speech · timbre difference` for `speech.timbre_difference`."""
     if language == "zh":
         if dimension in DIMENSION_GROUPS:
@@ -149,7 +149,7 @@ def dimension_title(dimension: str, language: str = "en") -> str:
             return " · ".join(reliability.DIMENSION_ZH[: 1 + dimension.count(".")])
         if composite := composite_scores.find_dimension(dimension):
             return composite.zh
-        for metric in catalogue.all_metrics():
+        for metric in catalogue.load_all_metrics():
             if metric.dimension == dimension and metric.dimension_zh:
                 return f"{metric.group.zh} · {metric.dimension_zh}"
     group, _, name = dimension.replace("_", " ").partition(".")
@@ -169,7 +169,7 @@ def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:
         content = _content(text)
         declared = _declaration(metric)
         default = declared is not None and _parameters(content) == declared.read_parameters({})
-        offer = Offer(metric, protocol, protocol_label(protocol, text), judge_of(content))
+        offer = Offer(metric, protocol, label_protocol(protocol, text), judge_of(content))
         ranked.setdefault(metric, []).append(((default, systems, newest), offer))
     return {
         metric: tuple(offer for _, offer in sorted(entries, key=lambda entry: entry[0], reverse=True))
@@ -200,7 +200,7 @@ def judge_of(content: Mapping[str, object]) -> str:
     return str(judge.get("id", "")) if isinstance(judge, dict) else ""
 
 
-def protocol_label(protocol: str, text: str) -> str:
+def label_protocol(protocol: str, text: str) -> str:
     """Return a short label of a protocol: its metric, its parameters, its judge, its id."""
     content = _content(text)
     parts = [f"{name}={value}" for name, value in _parameters(content).items()]
@@ -225,7 +225,7 @@ def _parameters(content: Mapping[str, object]) -> dict[str, object]:
 
 @cache
 def _declaration(metric: str) -> Metric | None:
-    for benchmark in map(benchmarks.get, benchmarks.names()):
+    for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
         for composite in benchmark.composites:
             if composite.name == metric:
                 return composite_scores.declare(benchmark, composite)

@@ -28,11 +28,11 @@ def explain_unranked(scores: Scores, key: str) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for system, of_items in scores.items():
         refusals = Counter(reason for score in of_items.values() if (reason := score.unranked.get(key)))
-        other = [item for item, score in of_items.items() if on_stem(score) != bases[item]]
+        other = [item for item, score in of_items.items() if is_on_stem(score) != bases[item]]
         if refusals.total() > (1 - COMPLETE) * len(of_items):
             reasons[system] = f"{NOT_RANKED}: {refusals.most_common(1)[0][0]} ({refusals.total()} of {len(of_items)})"
         elif len(other) > OTHER_BASIS * len(of_items):
-            stems = 2 * sum(on_stem(of_items[item]) for item in other) >= len(other)
+            stems = 2 * sum(is_on_stem(of_items[item]) for item in other) >= len(other)
             basis, usual = ("on their speech stem", "as they are")[:: 1 if stems else -1]
             reasons[system] = (
                 f"{NOT_RANKED}: {len(other)} of {len(of_items)} recordings were scored {basis}, where those of most "
@@ -55,7 +55,7 @@ def select_comparable(scores: Scores, key: str) -> dict[str, dict[str, float]]:
             for item, score in of_items.items()
             if (value := score.values.get(key)) is not None
             and key not in score.unranked
-            and on_stem(score) == bases[item]
+            and is_on_stem(score) == bases[item]
         }
         total = sum(weight for _, weight in kept.values())
         if system not in out_of_rank and total > 0:
@@ -65,7 +65,7 @@ def select_comparable(scores: Scores, key: str) -> dict[str, dict[str, float]]:
     return values_by_system
 
 
-def on_stem(score: Score) -> bool:
+def is_on_stem(score: Score) -> bool:
     """Return whether a recording was scored on its speech stem."""
     return score.notes.get("scored") == STEM
 
@@ -75,5 +75,5 @@ def _bases(scores: Scores) -> dict[str, bool]:
     votes: dict[str, list[bool]] = {}
     for of_items in scores.values():
         for item, score in of_items.items():
-            votes.setdefault(item, []).append(on_stem(score))
+            votes.setdefault(item, []).append(is_on_stem(score))
     return {item: sum(stems) * 2 > len(stems) for item, stems in votes.items()}

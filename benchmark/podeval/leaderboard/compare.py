@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import pandas as pd
 
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Choice, Column, column, headlines, order_columns
+from podeval.leaderboard.columns import Choice, Column, choose_headlines, get_column, order_columns
 from podeval.leaderboard.query import choose_protocols
 from podeval.leaderboard.report_figures import (
     Paired,
     ReferenceFigure,
+    count_rows_by_place,
     pair_systems,
-    rows_at,
-    rows_by_place,
+    select_rows,
     set_against,
 )
 from podeval.leaderboard.report_scores import BoardScores, Reading, ScoreCache
-from podeval.leaderboard.table import Row, names, number_or_none
+from podeval.leaderboard.table import Row, choose_names, to_number
 from podeval.sentences import write_sentence
 
 
@@ -61,7 +61,7 @@ class Pair:
     @property
     def values(self) -> tuple[float | None, float | None]:
         """The means of both systems, each over its own scored items."""
-        a, b = (number_or_none(row["value"]) if row else None for row in (self.a, self.b))
+        a, b = (to_number(row["value"]) if row else None for row in (self.a, self.b))
         return a, b
 
 
@@ -111,25 +111,25 @@ class SystemComparison:
     def headlines(self) -> tuple[Column, ...]:
         """One column for each dimension, of those in which both have values by item."""
         shared = [pair.column for pair in self.pairs if pair.beside is not None]
-        return tuple(headlines(shared))
+        return tuple(choose_headlines(shared))
 
     def item(self, id: str) -> Shared | None:
         """Return the item of that id; None where there is none."""
         return next((item for item in self.items if item.id == id), None)
 
 
-def sides(board: pd.DataFrame) -> list[ComparedSystem]:
+def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
     """Return every system of a board by name, controls and systems reported by papers last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
-    systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in names(board).items()]
+    systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in choose_names(board).items()]
     return sorted(systems, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
 
 
-def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
+def list_shared_places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
     """Return where both systems have numbers, as label and `benchmark/split/profile`, most shared numbers first."""
     whole = board[board["slice"] == ""]
-    of_a, of_b = (rows_by_place(whole[whole["system"] == system]) for system in (a, b))
+    of_a, of_b = (count_rows_by_place(whole[whole["system"] == system]) for system in (a, b))
     shared = sorted(
         of_a.keys() & of_b.keys(), key=lambda where: (where[2] == "paper", -min(of_a[where], of_b[where]), where)
     )
@@ -153,15 +153,15 @@ def compare(
     Raises:
         UnknownSystem: there is no such system, or the two were not both measured there.
     """
-    by_id = {side.system: side for side in sides(board)}
+    by_id = {side.system: side for side in list_sides(board)}
     for system in (a, b):
         if system not in by_id:
             raise UnknownSystem(write_sentence("no-such-system"))
     if a == b:
         raise UnknownSystem(write_sentence("not-with-itself"))
-    shared = places(board, a, b)
+    shared = list_shared_places(board, a, b)
     where = _where(shared, benchmark)
-    here = rows_at(board, where)
+    here = select_rows(board, where)
     here = here[here["system"].isin([a, b])]
     protocols = _protocols(here, a, wishes)
     here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
@@ -200,13 +200,13 @@ def _pairs(
 ) -> list[Pair]:
     by_column: dict[Column, dict[str, Row]] = {}
     for row in rows.to_dict("records"):
-        of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
+        of = get_column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
         by_column.setdefault(of, {})[str(row["system"])] = row
     pairs = []
     for of in order_columns(by_column):
         ours, theirs = by_column[of].get(a), by_column[of].get(b)
         beside = pair_systems(of_a, of_b, of, protocols[of.metric])
-        values = [number_or_none(row["value"]) if row else None for row in (ours, theirs)]
+        values = [to_number(row["value"]) if row else None for row in (ours, theirs)]
         to_b = beside.to_b if beside else set_against(values[0], values[1], of, None, None)
         pairs.append(Pair(of, protocols[of.metric], ours, theirs, beside, to_b))
     return pairs

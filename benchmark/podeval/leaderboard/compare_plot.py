@@ -20,7 +20,7 @@ MOST = 120
 _ROW, _TOP, _SIDE = 11, 56, 14
 
 
-def differences(comparison: SystemComparison, column: Column, texts: Mapping[str, str]) -> str:
+def draw_differences(comparison: SystemComparison, column: Column, texts: Mapping[str, str]) -> str:
     """Draw one column, the items where a is furthest above b on top.
 
     Args:

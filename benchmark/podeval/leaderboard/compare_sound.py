@@ -41,7 +41,7 @@ class PlayablePart:
     detail: str = ""
 
 
-def parts(folder: RunsFolder, output: str) -> tuple[PlayablePart, ...]:
+def list_parts(folder: RunsFolder, output: str) -> tuple[PlayablePart, ...]:
     """Return the sounds of an output: one, or one for each answer; at least one, which may have no audio.
 
     Args:
@@ -99,7 +99,7 @@ class Recordings:
             return None
 
     def _audio(self, output: str, part: int) -> Path | None:
-        sounds = parts(self._folder, output)
+        sounds = list_parts(self._folder, output)
         return sounds[part].audio if 0 <= part < len(sounds) else None
 
     def _gain(self, audio: Path, beside: Path | None) -> float:

@@ -15,12 +15,12 @@ MOST_DOTS = 60
 _LEFT, _TALL, _STEP = 28, 64, 36
 
 
-def five_numbers(values: Sequence[float]) -> tuple[float, ...]:
+def compute_five_numbers(values: Sequence[float]) -> tuple[float, ...]:
     """Return minimum, lower quartile, median, upper quartile, maximum."""
     return tuple(float(number) for number in np.percentile(values, [0, 25, 50, 75, 100]))
 
 
-def spread(
+def draw_spread(
     values: Sequence[float],
     systems: Sequence[tuple[str, Sequence[float]]],
     head: str,
@@ -66,7 +66,7 @@ def _bars(values: Sequence[float], axis: Axis) -> str:
 
 
 def _box(values: Sequence[float], axis: Axis, y: float) -> str:
-    least, low, middle, high, most = (axis.at(number) for number in five_numbers(values))
+    least, low, middle, high, most = (axis.at(number) for number in compute_five_numbers(values))
     return (
         f'<path class="box" d="M{least:g} {y}H{low:g}M{high:g} {y}H{most:g}M{low:g} {y - 6}H{high:g}v12H{low:g}z"/>'
         f'<path class="rule" d="M{middle:g} {y - 6}v12"/>'

@@ -30,7 +30,7 @@ class AnalysisLine:
     data: Mapping[str, Any]
 
 
-def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]:
+def analyse_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]:
     """Return the separability of the ratings by all votes, and the agreement of each pair of voter groups, if any.
 
     Args:
@@ -52,7 +52,7 @@ def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]
     return lines
 
 
-def of_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
+def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
     """Return the agreement of each rater with the mean of the others (leave one out), where there are at least two."""
     raters, table = tabulate_marks(marks)
     if len(raters) < 2:
@@ -69,7 +69,7 @@ def of_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
     ]
 
 
-def votes_of_file(path: Path) -> list[dict[str, str]]:
+def read_votes(path: Path) -> list[dict[str, str]]:
     """Read votes from a CSV with `first`, `second`, `outcome`, and optionally `voter` and `group`.
 
     Raises:

@@ -18,13 +18,13 @@ from typing import Any
 from podeval import __version__, benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.leaderboard import system_info
 from podeval.leaderboard.result_forms import list_summaries
 from podeval.metrics.declaration import Key
-from podeval.metrics.prompts import prompts
+from podeval.metrics.prompts import list_all_prompts
 from podeval.metrics.score import Score
-from podeval.runs.aggregate import metrics_of
+from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import SystemRow
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
 from podeval.store.files import write_whole
@@ -112,7 +112,7 @@ def _write_record(run: RunFolder, summary: RunSummary, out: Path) -> ExportedRec
 
 
 def _columns(summary: RunSummary, benchmark: Benchmark) -> Iterator[tuple[MetricSummary, Key, KeyAggregate]]:
-    metrics = metrics_of(benchmark, summary.plan.track)
+    metrics = collect_metrics(benchmark, summary.plan.track)
     for row in summary.metrics:
         keys = {key.name: key for key in metrics[row.metric].keys}
         for name, value in row.keys.items():
@@ -216,7 +216,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
     """Who judged and what was asked; None where nobody did, or by a prompt of another version of podeval."""
     models = protocol.get("models") or {}
-    judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in prompts()}
+    judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]
     if not judge or not asked_prompts:
         return None
@@ -279,8 +279,8 @@ def _describe_dataset(summary: RunSummary) -> dict[str, Any]:
 
 
 def _read_system(run: RunFolder) -> SystemRow | None:
-    shipped = [load(path) for path in sorted(hub_source("submissions").glob(f"*/{FILE_NAME}"))]
-    rows = system_info.system_rows(shipped, [run])
+    shipped = [load(path) for path in sorted(locate_hub_source("submissions").glob(f"*/{FILE_NAME}"))]
+    rows = system_info.build_system_rows(shipped, [run])
     return next((row for row in rows if row.system == run.plan().system), None)
 
 

@@ -11,10 +11,10 @@ from podeval import benchmarks
 from podeval.leaderboard.columns import Column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key
-from podeval.metrics.description import range_text
+from podeval.metrics.description import format_range
 from podeval.metrics.reach import say
 from podeval.runs import composite_scores, reliability
-from podeval.scoring.standing import number_text, span_text
+from podeval.scoring.standing import format_number, format_span
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Explanation:
 
 def explain(of: Column, language: str = "en") -> Explanation:
     """Return what is known of a column, in a language of the site."""
-    key, metric = declared_key(of), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
+    key, metric = find_declared_key(of), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
     reach = key.reach if key else None
     return Explanation(
         metric=metric.name if metric else "",
@@ -58,22 +58,22 @@ def explain(of: Column, language: str = "en") -> Explanation:
         about=_as_sentence(key.about_in(language) if key else "", language),
         of_metric=_as_sentence(metric.purpose_in(language), language) if metric else "",
         better=of.better,
-        range=range_text(key, language) if key else "",
+        range=format_range(key, language) if key else "",
         ideal=_ideal_text(key) if key and key.ideal else "",
-        people=span_text(reach.people) if reach else "",
-        systems=span_text(reach.systems) if reach else "",
+        people=format_span(reach.people) if reach else "",
+        systems=format_span(reach.systems) if reach else "",
         source=say(reach.source, language) if reach else "",
         unreached=say(key.unreached, language) if key else "",
     )
 
 
-def declared_key(of: Column) -> Key | None:
+def find_declared_key(of: Column) -> Key | None:
     """Return the declaration of a column's key; None of a figure that only some paper has."""
     if of.metric == reliability.NAME:
         return reliability.declare(of.key)
     if of.metric in catalogue.NAMES:
         return next((key for key in catalogue.get(of.metric).keys if key.name == of.key), None)
-    for benchmark in map(benchmarks.get, benchmarks.names()):
+    for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
         for composite in benchmark.composites:
             if composite.name == of.metric:
                 keys = composite_scores.declare(benchmark, composite).keys
@@ -84,8 +84,8 @@ def declared_key(of: Column) -> Key | None:
 def _ideal_text(key: Key) -> str:
     low, high = key.ideal or (0.0, 0.0)
     if low == float("-inf"):
-        return f"≤ {number_text(high)}"
-    return f"{number_text(low)} – {number_text(high)}"
+        return f"≤ {format_number(high)}"
+    return f"{format_number(low)} – {format_number(high)}"
 
 
 def _as_sentence(text: str, language: str) -> str:

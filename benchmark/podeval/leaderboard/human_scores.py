@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podeval.errors import BadInput
-from podeval.leaderboard.judge_audit import Named, with_people
+from podeval.leaderboard.judge_audit import Named, compare_with_people
 from podeval.stats.agreement import krippendorff_alpha
 
 Scores = Mapping[str, float]
@@ -30,7 +30,7 @@ class Agreement:
     only_people: int
 
 
-def agreement_with_people(scores: Scores, people: Ratings) -> Agreement:
+def compute_agreement(scores: Scores, people: Ratings) -> Agreement:
     """Return how a judge's scores agree with people's.
 
     Raises:
@@ -48,7 +48,7 @@ def agreement_with_people(scores: Scores, people: Ratings) -> Agreement:
         )
     judged = [scores[item] for item in common]
     truth = [sum(by_item[item]) / len(by_item[item]) for item in common]
-    figures = with_people(judged, truth)
+    figures = compare_with_people(judged, truth)
     raters: list[list[float | None]] = [list(judged)]
     raters += [[ratings.get(item) for item in common] for ratings in people.values()]
     figures["Krippendorff alpha, the judge one of the raters"] = krippendorff_alpha(raters, "interval")

@@ -23,7 +23,7 @@ from podeval.leaderboard.judge_probe import TOLERATED
 from podeval.metrics import catalogue
 from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig, JudgeUse
-from podeval.metrics.pairwise_judge import JudgedBattle, battle, prompts
+from podeval.metrics.pairwise_judge import JudgedBattle, judge_battle, list_prompts
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.stats.agreement import Estimate
@@ -111,7 +111,7 @@ def _value(outcome: Result | PodevalError, key: str) -> float | None:
 
 def _fight(judge: JudgeConfig, anchors: Sequence[Anchor]) -> list[bool | None]:
     """Return for each pair of dialogues whether the better one won in both orders."""
-    client = judge.judging(JudgeUse(prompts=lambda _: prompts("transcript")), {})
+    client = judge.judging(JudgeUse(prompts=lambda _: list_prompts("transcript")), {})
     if client is None:
         raise BadInput("a judge has to be named: --judge")
     conversations = []
@@ -120,7 +120,7 @@ def _fight(judge: JudgeConfig, anchors: Sequence[Anchor]) -> list[bool | None]:
             SpokenDialogue.parse({**_as_mapping(level["dialogue"]), "system": system})
             for level, system in zip(anchor.levels, ("better", "worse"), strict=False)
         )
-        conversations.append(battle(best, worse))
+        conversations.append(judge_battle(best, worse))
     outcomes = hold(conversations, client)
     return [one.winner == "better" if isinstance(one, JudgedBattle) else None for one in outcomes]
 

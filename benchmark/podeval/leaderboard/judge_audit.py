@@ -92,7 +92,7 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
         orders=orders,
-        steadiness=steadiness(judge.given),
+        steadiness=measure_steadiness(judge.given),
         unfit=explain_unfit(orders, trial=judge.trial),
     )
 
@@ -132,7 +132,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
     pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
     unit = "characters"
     for answer in replies:
-        preference = preference_of(answer)
+        preference = read_preference(answer)
         if preference is None:
             continue
         first, second, about = _sides(answer)
@@ -178,7 +178,7 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
     )
 
 
-def preference_of(answer: JudgeReply) -> int | None:
+def read_preference(answer: JudgeReply) -> int | None:
     """Return 1 where the first was preferred, -1 the second, 0 neither; None where the answer is not a comparison."""
     if isinstance(answer.value, Choice):
         return {"A": 1, "B": -1, "tie": 0}[answer.value.winner]
@@ -208,7 +208,7 @@ def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
     return first, second, repr(rest)
 
 
-def steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
+def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
     """Return how answers repeat over seeds, by prompt and measure, for questions that were asked more than once."""
     repeats: dict[str, list[JudgeReply]] = defaultdict(list)
     for answer in replies:
@@ -243,7 +243,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
     return agreement.krippendorff_alpha(list(zip(*padded, strict=True)), "interval")
 
 
-def between_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
+def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
     """Return how each two judges agree on questions that both were asked, by prompt and measure."""
     results = []
     for one, other in itertools.combinations(judges, 2):
@@ -256,11 +256,11 @@ def between_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
                 values = answer.leaves[leaf], match.leaves[leaf]
                 units[(answer.name, measure_of(leaf))].append((*values, answer.question))
         for (prompt, measure), rows in sorted(units.items()):
-            results.append(Likeness(prompt, measure, one.id, other.id, likeness(rows)))
+            results.append(Likeness(prompt, measure, one.id, other.id, measure_likeness(rows)))
     return tuple(results)
 
 
-def likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
+def measure_likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
     """Return figures of agreement of two columns, clustered by the third."""
     clusters = [cluster for _, _, cluster in rows]
     identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}
@@ -269,10 +269,10 @@ def likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
     if len(first) != len(rows) or len(second) != len(rows):
         return identical | {"kappa": agreement.cohen_kappa([a for a, _, _ in rows], [b for _, b, _ in rows], clusters)}
     repeated = clusters if len(set(clusters)) < len(clusters) else None
-    return identical | with_people(first, second, repeated)
+    return identical | compare_with_people(first, second, repeated)
 
 
-def with_people(
+def compare_with_people(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> dict[str, Estimate]:
     """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores with people's on the same items."""

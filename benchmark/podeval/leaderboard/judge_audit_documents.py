@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE
 from podeval.leaderboard import judge_audit as auditing
-from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
-from podeval.leaderboard.judge_audit_page import plain, read_paper_figures
+from podeval.leaderboard.human_scores import compute_agreement, read_people, read_scores
+from podeval.leaderboard.judge_audit_page import convert_to_plain, read_paper_figures
 from podeval.metrics.judge_answers import read_answers
 
 SCORES, HUMAN = "scores.jsonl", "human.csv"
@@ -179,5 +179,5 @@ def _from_records(folder: Path) -> dict[str, Any]:
     judges = read_answers([folder])
     people = None
     if (folder / SCORES).is_file() and (folder / HUMAN).is_file():
-        people = agreement_with_people(read_scores(folder / SCORES, None), read_people(folder / HUMAN))
-    return plain([auditing.audit(judge) for judge in judges], auditing.between_judges(judges), people)
+        people = compute_agreement(read_scores(folder / SCORES, None), read_people(folder / HUMAN))
+    return convert_to_plain([auditing.audit(judge) for judge in judges], auditing.compare_judges(judges), people)

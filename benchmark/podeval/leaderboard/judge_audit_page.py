@@ -16,7 +16,7 @@ REPORTED = Path(__file__).with_name("judge_reported.csv")
 FIT, UNFIT = "fit for publication", "unfit for publication"
 
 
-def page(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None) -> str:
+def render_audit_page(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None) -> str:
     """Return the page for all judges of some records, as Markdown."""
     parts = ["# Audit of judges\n"]
     parts += [_judge(audit) for audit in audits]
@@ -28,7 +28,9 @@ def page(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agr
     return "\n".join(parts)
 
 
-def plain(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None) -> dict[str, Any]:
+def convert_to_plain(
+    audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None
+) -> dict[str, Any]:
     """Return the same as plain data."""
     return {
         "judges": [_judge_plain(audit) for audit in audits],
@@ -60,7 +62,7 @@ def read_paper_figures() -> list[dict[str, str]]:
     return [dict(row) for row in _rows()]
 
 
-def verdict(audit: AuditFindings) -> str:
+def write_verdict(audit: AuditFindings) -> str:
     """Return the verdict on a judge in one line."""
     return f"{UNFIT}: {'; '.join(audit.unfit)}" if audit.unfit else FIT
 
@@ -69,7 +71,7 @@ def _judge(audit: AuditFindings) -> str:
     judge = audit.judge
     lines = [
         f"## {judge.id}\n",
-        f"**{verdict(audit).capitalize()}.**\n",
+        f"**{write_verdict(audit).capitalize()}.**\n",
         "| what | figure [95 %] | of |",
         "| --- | --- | --- |",
     ]

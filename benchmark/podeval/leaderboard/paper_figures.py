@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 
 TABLES = Path(__file__).parent / "paper_tables"
 
@@ -50,20 +50,20 @@ def read_printed() -> list[Row]:
     """Read the shipped figures of all systems, with the system's name."""
     return [
         row | {"system": path.parent.name}
-        for path in sorted(hub_source("submissions").glob("*/results.csv"))
+        for path in sorted(locate_hub_source("submissions").glob("*/results.csv"))
         for row in read_rows(path)
     ]
 
 
 def read_left_out() -> list[Row]:
     """Read what the papers print beside figures of systems, such as means of groups."""
-    return read_rows(hub_source("submissions") / "left_out.csv")
+    return read_rows(locate_hub_source("submissions") / "left_out.csv")
 
 
 def read_groups() -> dict[str, str]:
     """Return `open` or `closed` by system, as the papers group them; people are in neither group."""
     groups = {}
-    for path in hub_source("submissions").glob("*/submission.yaml"):
+    for path in locate_hub_source("submissions").glob("*/submission.yaml"):
         name = path.parent.name
         if not name.startswith("real_"):
             record = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def split_by_group(
     return parts, whole
 
 
-def figure_of(row: Row, name: str, value: float, slack: float = 0.0) -> PaperFigure:
+def build_figure(row: Row, name: str, value: float, slack: float = 0.0) -> PaperFigure:
     """Return the figure of a row; its inputs are taken as rounded to the same number of digits.
 
     Args:
@@ -109,12 +109,12 @@ def figure_of(row: Row, name: str, value: float, slack: float = 0.0) -> PaperFig
         value: recomputed.
         slack: how far inputs of fewer digits move it further.
     """
-    rounding = 2 * half_digit(row["value"]) + slack
+    rounding = 2 * compute_half_digit(row["value"]) + slack
     name = f"{row['system']}: {name}"
     return PaperFigure(row["paper"], row["table"], name, float(row["value"]), value, rounding, of_system=True)
 
 
-def half_digit(text: str) -> float:
+def compute_half_digit(text: str) -> float:
     """Return half of the last printed digit."""
     decimals = len(text.partition(".")[2])
     return 0.5001 * 10.0**-decimals

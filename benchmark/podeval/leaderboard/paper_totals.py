@@ -13,8 +13,8 @@ from podeval.leaderboard.paper_figures import (
     TABLES,
     PaperFigure,
     Row,
-    figure_of,
-    half_digit,
+    build_figure,
+    compute_half_digit,
     read_groups,
     read_left_out,
     read_rows,
@@ -40,7 +40,7 @@ SAMPLES = 30
 _BY_LANGUAGE = {"Table 14": "Table 2", "Table 15": "Table 3"}
 
 
-def measured_on_clips(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+def compare_with_clips(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """Set PodEval's Table 9 beside the means of the public clips, or say why not."""
     clips = read_rows(TABLES / "podeval_subjective_metrics.csv")
     for row in printed:
@@ -49,7 +49,7 @@ def measured_on_clips(printed: Iterable[Row]) -> Iterator[PaperFigure]:
         name, column = f"{row['system']}: {row['printed']}", f"{row['module']}.{row['key']}"
         of_system = [clip for clip in clips if clip["system"] == CLIPS.get(row["system"])]
         values = [float(clip[column]) for clip in of_system if clip.get(column)]
-        value, rounding = float(row["value"]), half_digit(row["value"])
+        value, rounding = float(row["value"]), compute_half_digit(row["value"])
         if not values:
             why = (
                 "no audio of this system is published"
@@ -63,16 +63,16 @@ def measured_on_clips(printed: Iterable[Row]) -> Iterator[PaperFigure]:
         yield PaperFigure("podeval", "Table 9", name, value, mean, rounding, material=material, of_system=True)
 
 
-def judged_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+def recompute_judged_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """Recompute the row "Overall" of PodEval's Table 8, whose categories stand in part in Table 2."""
     parts, whole = split_by_group(printed, "podeval", "category", {"Table 8": "Tables 2 and 8"})
     for row_id, row in whole.items():
         values = [float(value) for value in parts.get(row_id, {}).values()]
         if row["table"] == "Tables 2 and 8" and values:
-            yield figure_of(row, f"{row['printed']}, mean of {len(values)} categories", _mean(values))
+            yield build_figure(row, f"{row['printed']}, mean of {len(values)} categories", _mean(values))
 
 
-def pooled_languages(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+def recompute_pooled_languages(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """Recompute LFS-Bench's Tables 2 and 3 from the values by language in its Tables 14 and 15."""
     parts, whole = split_by_group(printed, "lfs", "language", _BY_LANGUAGE)
     for row_id, row in whole.items():
@@ -82,12 +82,12 @@ def pooled_languages(printed: Iterable[Row]) -> Iterator[PaperFigure]:
         if len(by_language) == 1:
             # Error rates are of one language, and printed twice.
             ((language, again),) = by_language.items()
-            yield figure_of(row, f"{row['printed']}, as printed for {language}", float(again))
+            yield build_figure(row, f"{row['printed']}, as printed for {language}", float(again))
             continue
         chinese, english = float(by_language["zh"]), float(by_language["en"])
         value = CHINESE * chinese + (1 - CHINESE) * english
         # The share of Chinese is that of all samples; those of one table may differ by a tenth.
-        yield figure_of(row, f"{row['printed']}, both languages by their share", value, 0.1 * abs(chinese - english))
+        yield build_figure(row, f"{row['printed']}, both languages by their share", value, 0.1 * abs(chinese - english))
 
 
 def group_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -105,11 +105,11 @@ def group_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
         of_group = values[row["table"], group, row["printed"], row["variant"], row["group"]]
         language = f" ({row['group']})" if row["group"] else ""
         name = f"mean of {len(of_group)} {group} systems: {row['printed']}{language}"
-        rounding = 2 * half_digit(row["value"])
+        rounding = 2 * compute_half_digit(row["value"])
         yield PaperFigure("lfs", row["table"], name, float(row["value"]), _mean(of_group), rounding)
 
 
-def podbench_totals(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+def recompute_podbench_totals(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """Recompute the sums and means in PodBench's Table 1, and its means from the buckets of Table 8."""
     rows = [row for row in printed if row["paper"] == "podbench"]
     by_system: dict[str, dict[str, Row]] = defaultdict(dict)
@@ -122,19 +122,19 @@ def podbench_totals(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     for system, cells in by_system.items():
         value = {name: float(row["value"]) for name, row in cells.items()}
         parts = ("Depth & Value", "Structure", "Language")
-        yield figure_of(cells["Overall"], "Overall, sum of three", sum(value[part] for part in parts), 0.01)
+        yield build_figure(cells["Overall"], "Overall, sum of three", sum(value[part] for part in parts), 0.01)
         both = _mean([value["Instruction Following"], value["Overall"]])
-        yield figure_of(cells["Ave."], "Ave., mean of Instruction Following and Overall", both)
+        yield build_figure(cells["Ave."], "Ave., mean of Instruction Following and Overall", both)
         for name in ("Instruction Following", "Overall"):
             of_system = buckets.get((system, cells[name]["key"]), {})
             if of_system.keys() == BUCKETS.keys():
                 mean = sum(BUCKETS[bucket] * of_system[bucket] for bucket in BUCKETS) / sum(BUCKETS.values())
                 # One of the 800 samples is in no printed bucket, and may have any score of 0 to 100.
                 slack = max(mean, 100 - mean) / 800
-                yield figure_of(cells[name], f"{name}, buckets of Table 8 by the counts of Table 3", mean, slack)
+                yield build_figure(cells[name], f"{name}, buckets of Table 8 by the counts of Table 3", mean, slack)
 
 
-def dimension_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+def recompute_dimension_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """Recompute MTalk-Bench's overall figures: ratings are the mean of three, rubrics the share of all criteria."""
     parts, whole = split_by_group(printed, "mtalk", "dimension")
     for row_id, row in whole.items():
@@ -147,14 +147,14 @@ def dimension_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
             printed_value = float(row["value"])
             yield PaperFigure("mtalk", row["table"], name, printed_value, None, 0.0, why, of_system=True)
         elif row["module"] == "arena":
-            yield figure_of(row, f"{row['printed']}, {row['variant']}, mean of three", _mean(list(values.values())))
+            yield build_figure(row, f"{row['printed']}, {row['variant']}, mean of three", _mean(list(values.values())))
         else:
             share = sum(CRITERIA[name] * values[name] for name in CRITERIA) / sum(CRITERIA.values())
             # Where judges left criteria without a verdict, their number is another one, and the share need not follow.
-            yield figure_of(row, f"{row['printed']}, {row['variant']}, share of all criteria", share, 0.01)
+            yield build_figure(row, f"{row['printed']}, {row['variant']}, share of all criteria", share, 0.01)
 
 
-def microphone_shares(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+def recompute_microphone_shares(printed: Iterable[Row]) -> Iterator[PaperFigure]:
     """Recompute the percentages of MTalk-Bench's Table 8 from its counts."""
     rows = [row for row in printed if row["paper"] == "mtalk" and row["table"] == "Table 8"]
     counts = {(row["system"], row["printed"].removesuffix(", count")): float(row["value"]) for row in rows}
@@ -162,7 +162,7 @@ def microphone_shares(printed: Iterable[Row]) -> Iterator[PaperFigure]:
         answer = row["printed"].removesuffix(", %")
         if answer != row["printed"] and (row["system"], answer) in counts:
             share = 100 * counts[row["system"], answer] / SAMPLES
-            yield figure_of(row, f"{answer}, of {SAMPLES}", share)
+            yield build_figure(row, f"{answer}, of {SAMPLES}", share)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -17,8 +17,8 @@ from podeval.leaderboard.paper_figures import (
     TABLES,
     PaperFigure,
     Row,
-    figure_of,
-    half_digit,
+    build_figure,
+    compute_half_digit,
     read_printed,
     read_rows,
     split_by_group,
@@ -45,13 +45,13 @@ def recompute() -> list[PaperFigure]:
         *_spreads(printed),
         *_bias_bounds(),
         *_correlations(printed),
-        *paper_totals.measured_on_clips(printed),
-        *paper_totals.judged_means(printed),
-        *paper_totals.pooled_languages(printed),
+        *paper_totals.compare_with_clips(printed),
+        *paper_totals.recompute_judged_means(printed),
+        *paper_totals.recompute_pooled_languages(printed),
         *paper_totals.group_means(printed),
-        *paper_totals.podbench_totals(printed),
-        *paper_totals.dimension_means(printed),
-        *paper_totals.microphone_shares(printed),
+        *paper_totals.recompute_podbench_totals(printed),
+        *paper_totals.recompute_dimension_means(printed),
+        *paper_totals.recompute_microphone_shares(printed),
     ]
     left = Counter((row["paper"], row["table"]) for row in printed)
     left.subtract(Counter((figure.paper, figure.table) for figure in figures if figure.of_system))
@@ -83,7 +83,7 @@ def _category_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
         values = [float(value) for value in parts.get(row_id, {}).values()]
         if len(values) == PAGES:
             mean = sum(values) / len(values)
-            yield figure_of(row, f"{row['printed']}, mean of {len(values)} categories", mean)
+            yield build_figure(row, f"{row['printed']}, mean of {len(values)} categories", mean)
 
 
 def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -98,7 +98,7 @@ def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
                 if part["breakdown"] == breakdown and all(part[n] == row[n] for n in ("system", "table", "module"))
             ]
             if len(values) > 1:
-                yield figure_of(row, row["printed"], spread_over_buckets(values))
+                yield build_figure(row, row["printed"], spread_over_buckets(values))
 
 
 def _bias_bounds() -> Iterator[PaperFigure]:
@@ -113,7 +113,7 @@ def _bias_bounds() -> Iterator[PaperFigure]:
 
 
 def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
-    rounding = half_digit(one["value"])
+    rounding = compute_half_digit(one["value"])
 
     def misses(count: int, wins: int) -> float:
         return max(
@@ -157,4 +157,6 @@ def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
             yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), None, 0.0, why)
         else:
             correlation = srcc([people[s] for s in shared], [scores[s] for s in shared]).value
-            yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), correlation, half_digit(row["value"]))
+            yield PaperFigure(
+                "mtalk", "Table 13", name, float(row["value"]), correlation, compute_half_digit(row["value"])
+            )

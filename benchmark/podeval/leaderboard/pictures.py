@@ -13,12 +13,12 @@ from html import escape
 from typing import Any
 
 from podeval.leaderboard.columns import Column
-from podeval.leaderboard.distribution import five_numbers, spread
+from podeval.leaderboard.distribution import compute_five_numbers, draw_spread
 from podeval.leaderboard.query import Key
 from podeval.leaderboard.radar_picture import draw_radar, has_radar
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.scene import NARROW, PAGE, Drawn, Picture, PictureSize, Scene
-from podeval.leaderboard.table import Row, cell, decimals, number_or_none, standing, value_text
+from podeval.leaderboard.table import Row, build_cell, choose_decimals, format_standing, format_value, to_number
 from podeval.leaderboard.view import PLOTS, ResolvedView
 from podeval.plots.axis import Axis
 from podeval.plots.svg import (
@@ -41,16 +41,16 @@ MOST_WHISKERS, MOST_SPREADS, FEW = 24, 8, 40
 TABLE = 60
 """Most rows of a picture's table; the board's own table has all."""
 
-__all__ = ["NARROW", "PAGE", "draw", "kind_of", "offered"]
+__all__ = ["NARROW", "PAGE", "draw", "get_kind", "list_offered_plots"]
 
 
-def kind_of(row: Row) -> str:
+def get_kind(row: Row) -> str:
     """Return the kind of a row, one of `SHAPES`."""
     if row["provenance"] == "reported":
         return "reported"
     if row["system_kind"] in ("control", "human"):
         return str(row["system_kind"])
-    return "incomplete" if standing(row) in ("incomplete", "unscored") else "ranked"
+    return "incomplete" if format_standing(row) in ("incomplete", "unscored") else "ranked"
 
 
 def draw(
@@ -75,7 +75,7 @@ def draw(
     if of is None:
         return Drawn(None, words["none_value"])
     scene = Scene(settled, order, folder, words, title, of, size)
-    available = offered(settled)
+    available = list_offered_plots(settled)
     plot = settled.view.plot if settled.view.plot in available else next(iter(available), settled.view.plot)
     return replace(_WAYS[plot](scene), plot=plot)
 
@@ -85,7 +85,7 @@ def _intervals(scene: Scene) -> Drawn:
     if not points:
         return Drawn(None, scene.words["none_value"])
     kept = [point for number, point in enumerate(points) if number < MOST_WHISKERS or scene.pinned(point[0])]
-    ends = [[value, number_or_none(row["low"]), number_or_none(row["high"])] for _, row, value in kept]
+    ends = [[value, to_number(row["low"]), to_number(row["high"])] for _, row, value in kept]
     axis = Axis.over([end for three in ends for end in three if end is not None], EDGE, scene.size.width - EDGE)
     step, top = 34, 6
     content = ""
@@ -95,8 +95,8 @@ def _intervals(scene: Scene) -> Drawn:
         if low is not None and high is not None:
             bars = "".join(f"M{axis.at(end):g} {y - 5}v10" for end in (low, high))
             rule = f'<path class="rule" d="M{axis.at(low):g} {y}H{axis.at(high):g}{bars}"/>'
-        kind = kind_of(row)
-        of = cell(row, decimals([value]))
+        kind = get_kind(row)
+        of = build_cell(row, choose_decimals([value]))
         text = str(replace(of, standing=scene.say_standing(of)))
         name = ("★ " if scene.pinned(key) else "") + shorten(scene.name(key), scene.size.names - 4)
         dot = render_mark(SHAPES[kind], axis.at(value), y, 5, kind, text)
@@ -129,7 +129,7 @@ def _rtf(scene: Scene) -> Drawn:
     protocols = scene.settled.protocols
     if "rtf" not in protocols:
         return Drawn(None, scene.words["none_rtf"])
-    values = {key: number_or_none(row["value"]) for key, row in scene.settled.sheet.rows("rtf.rtf").items()}
+    values = {key: to_number(row["value"]) for key, row in scene.settled.sheet.rows("rtf.rtf").items()}
     return _against(scene, {key: value for key, value in values.items() if value is not None and value > 0}, "rtf")
 
 
@@ -181,7 +181,7 @@ def _best_so_far(
 ) -> list[tuple[float, float]]:
     """Return the times at which the best value among ranked systems changed, with the new best."""
     best: list[tuple[float, float]] = []
-    ranked = [point for point in points if kind_of(point[1]) == "ranked"]
+    ranked = [point for point in points if get_kind(point[1]) == "ranked"]
     if scene.of.better == "informative":
         return best
     for key, _, value in sorted(ranked, key=lambda point: times[point[0]]):
@@ -209,8 +209,8 @@ def _field(
     labelled = {point[0] for point in few} | {point[0] for point in points if scene.pinned(point[0])}
     labels = ""
     for key, row, value in reversed(points):
-        kind, x, y = kind_of(row), places[key], axis.at(value)
-        label = f"{scene.name(key)}: {cell(row, decimals([value]))}"
+        kind, x, y = get_kind(row), places[key], axis.at(value)
+        label = f"{scene.name(key)}: {build_cell(row, choose_decimals([value]))}"
         content += render_mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, label)
         if key in labelled:
             beside, anchor = (x - 7, "end") if x > scene.size.width / 2 else (x + 7, "start")
@@ -245,13 +245,17 @@ def _distribution(scene: Scene) -> Drawn:
         scene.title(scene.of), len(points)
     )
     count = scene.words["of_systems"].format(len(values))
-    svg = spread(values, systems, scene.head(), count, caption, scene.size.width, scene.size.font_size)
+    svg = draw_spread(values, systems, scene.head(), count, caption, scene.size.width, scene.size.font_size)
     slice_ = scene.settled.view.slice
     notes = (scene.words["items_all"],) if systems and slice_ and not slice_.startswith("category=") else ()
-    places = decimals(values)
+    places = choose_decimals(values)
     rows = [(scene.words["systems"], values), *systems]
     table = tuple(
-        (name, str(len(item_values)), *(value_text(number, None, None, places) for number in five_numbers(item_values)))
+        (
+            name,
+            str(len(item_values)),
+            *(format_value(number, None, None, places) for number in compute_five_numbers(item_values)),
+        )
         for name, item_values in rows
     )
     words = scene.words
@@ -259,10 +263,10 @@ def _distribution(scene: Scene) -> Drawn:
     return Drawn(Picture(svg, caption, notes, (*headers, words["most"]), table))
 
 
-def offered(settled: ResolvedView) -> tuple[str, ...]:
+def list_offered_plots(settled: ResolvedView) -> tuple[str, ...]:
     """Return the plots that would show something of a view."""
     sheet = settled.sheet
-    rows = {key: row for key, row in sheet.rows(settled.view.of).items() if number_or_none(row["value"]) is not None}
+    rows = {key: row for key, row in sheet.rows(settled.view.of).items() if to_number(row["value"]) is not None}
     visible = [key for key in settled.keys if key in rows]
     competing = [key for key in visible if rows[key]["system_kind"] != "control"]
     rtf = sheet.rows("rtf.rtf") if "rtf" in settled.protocols else {}
@@ -270,7 +274,7 @@ def offered(settled: ResolvedView) -> tuple[str, ...]:
         "intervals": bool(visible),
         "radar": has_radar(settled),
         "size": any((fact := settled.facts.get(key[0])) and fact.size for key in visible),
-        "rtf": any((number_or_none(rtf[key]["value"]) or 0) > 0 for key in visible if key in rtf),
+        "rtf": any((to_number(rtf[key]["value"]) or 0) > 0 for key in visible if key in rtf),
         "distribution": len(competing) > 1,
         "time": len({str(rows[key]["created"])[:10] for key in visible} - {""}) > 1,
     }
@@ -278,7 +282,7 @@ def offered(settled: ResolvedView) -> tuple[str, ...]:
 
 
 def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
-    kinds = {kind_of(row) for _, row, _ in points}
+    kinds = {get_kind(row) for _, row, _ in points}
     return [kind for kind in SHAPES if kind in kinds]
 
 
@@ -287,10 +291,10 @@ def _table_of(
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return headers and rows of the table beside a picture."""
     words = scene.words
-    places = decimals(value for _, _, value in points)
+    places = choose_decimals(value for _, _, value in points)
     rows = []
     for key, row, _ in points[:TABLE]:
-        parts = cell(row, places)
+        parts = build_cell(row, places)
         rows.append(
             (
                 scene.name(key),

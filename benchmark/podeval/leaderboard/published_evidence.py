@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from podeval.leaderboard.validity import Validity, badness, compare, has_direction
+from podeval.leaderboard.validity import Validity, compare, has_direction, to_badness
 from podeval.metrics import catalogue
 from podeval.stats.agreement import srcc
 from podeval.stats.intervals import Interval, mean_ci
@@ -72,7 +72,7 @@ def recompute_agreement() -> list[PublishedAgreement]:
         if not has_direction(key):
             continue
         outputs = sorted(values)
-        ours = {output: badness(key, values[output]) for output in outputs}
+        ours = {output: to_badness(key, values[output]) for output in outputs}
         theirs = [people[system] for system, _ in outputs]
         agreement = compare(
             metric, key, "embedded, no script", MEASURE, outputs, [ours[output] for output in outputs], theirs
@@ -85,7 +85,7 @@ def recompute_agreement() -> list[PublishedAgreement]:
     return sorted(counted, key=lambda row: -(row.agreement.systems.value or 0.0))
 
 
-def printed_agreements() -> list[PrintedAgreement]:
+def list_printed_agreements() -> list[PrintedAgreement]:
     """Return the agreements with people that the papers print."""
     with (TABLES / "human_agreement.csv").open(encoding="utf-8", newline="") as file:
         return [

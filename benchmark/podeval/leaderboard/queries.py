@@ -7,11 +7,11 @@ from pydantic import BaseModel
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import column
+from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.compare import compare
 from podeval.leaderboard.report_scores import ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import number_or_none
+from podeval.leaderboard.table import to_number
 from podeval.metrics import catalogue
 from podeval.sentences import write_sentence
 
@@ -274,7 +274,7 @@ class Questions:
     def benchmarks(self) -> list[BenchmarkFound]:
         """Return every benchmark."""
         records = []
-        for name in benchmarks.names():
+        for name in benchmarks.list_benchmarks():
             benchmark = benchmarks.get(name)
             records.append(
                 BenchmarkFound(
@@ -311,12 +311,12 @@ class Questions:
 
 
 def _number(row: dict[Any, Any]) -> Number:
-    of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
+    of = get_column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
     fields = {str(name): value for name, value in row.items() if str(name) in Number.model_fields}
     for name in ("value", "low", "high"):
-        fields[name] = number_or_none(row[name])
+        fields[name] = to_number(row[name])
     for name in ("rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"):
-        count = number_or_none(row[name])
+        count = to_number(row[name])
         fields[name] = None if count is None else int(count)
     return Number(
         **fields | {"title": row["system_title"], "kind": row["system_kind"], "better": of.better, "unit": of.unit}

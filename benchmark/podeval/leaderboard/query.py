@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Column, Offers, choose, column, order_columns, rank_offers
-from podeval.leaderboard.system_info import Facts, by_system
+from podeval.leaderboard.columns import Column, Offers, choose, get_column, order_columns, rank_offers
+from podeval.leaderboard.system_info import Facts, collect_by_system
 from podeval.runs.board_tables import BoardRow
 
 Row = dict[str, Any]
@@ -143,7 +143,7 @@ class Numbers:
         return pd.DataFrame(columns, columns=list(BoardRow.model_fields)).astype(dict.fromkeys(TEXTS, "str"))
 
 
-def offers(numbers: Numbers, rows: Indices) -> Offers:
+def list_offers(numbers: Numbers, rows: Indices) -> Offers:
     """Return the protocols of some rows, by metric, the default first."""
     return rank_offers(
         (
@@ -160,7 +160,7 @@ def offers(numbers: Numbers, rows: Indices) -> Offers:
 def choose_protocols(board: pd.DataFrame, wishes: Sequence[str]) -> dict[str, str]:
     """Choose one protocol for each metric among those of some rows of the board, as `columns.choose` does."""
     numbers = Numbers.of(board)
-    return choose(offers(numbers, numbers.all()), wishes)
+    return choose(list_offers(numbers, numbers.all()), wishes)
 
 
 class MadeOnce:
@@ -230,7 +230,7 @@ class ProfileBoard:
     def __init__(self, numbers: Numbers, rows: Indices, benchmark: str) -> None:
         self._numbers, self._rows, self._benchmark = numbers, rows, benchmark
         self._kept, self._sheets = MadeOnce(BOARD_VALUES), MadeOnce(SHEETS)
-        self.offers: Offers = offers(numbers, rows)
+        self.offers: Offers = list_offers(numbers, rows)
 
     @cached_property
     def slices(self) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ class ProfileBoard:
 
         def make() -> list[Column]:
             fields = ("metric", "key", "dimension")
-            return order_columns(column(*ids) for ids in self._numbers.groups(self._under(protocols), fields))
+            return order_columns(get_column(*ids) for ids in self._numbers.groups(self._under(protocols), fields))
 
         return self._kept.get(("columns", *protocols.items()), make)
 
@@ -300,7 +300,7 @@ class Index:
     @classmethod
     def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None) -> Index:
         """Make the index of a table of `BoardRow`, and of one of `SystemRow` if given."""
-        return cls(Numbers.of(board), by_system(systems) if systems is not None else None)
+        return cls(Numbers.of(board), collect_by_system(systems) if systems is not None else None)
 
     @property
     def empty(self) -> bool:

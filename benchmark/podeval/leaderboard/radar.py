@@ -59,7 +59,7 @@ class RadarAxis:
         return None if low is None or high is None else (self.at(low), self.at(high))
 
 
-def axis_of(column: Column) -> RadarAxis | None:
+def find_axis(column: Column) -> RadarAxis | None:
     """Return the axis of a column; None of a figure without a direction or without fixed ends."""
     low, high = column.bounds
     if column.better == "informative":
@@ -75,9 +75,9 @@ def axis_of(column: Column) -> RadarAxis | None:
     return RadarAxis(column, ends[1], ends[0])
 
 
-def radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
+def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
     """Return the axes of those columns that have one, at most twelve."""
-    return [axis for axis in map(axis_of, columns) if axis is not None][:MOST]
+    return [axis for axis in map(find_axis, columns) if axis is not None][:MOST]
 
 
 @dataclass(frozen=True)

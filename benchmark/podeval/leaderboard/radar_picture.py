@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from podeval.leaderboard import radar
 from podeval.leaderboard.query import Key
 from podeval.leaderboard.scene import Drawn, Picture, Scene
-from podeval.leaderboard.table import MISSING, number_or_none
+from podeval.leaderboard.table import MISSING, to_number
 from podeval.leaderboard.view import ResolvedView
 
 MOST_SERIES = 6
@@ -16,7 +16,7 @@ MOST_SERIES = 6
 def draw_radar(scene: Scene) -> Drawn:
     """Draw the radar of the pinned systems, or of the first three; says why not where too few figures can be drawn."""
     words = scene.words
-    axes = radar.radar_axes(scene.settled.columns)
+    axes = radar.choose_radar_axes(scene.settled.columns)
     keys = _radar_keys(scene)
     axes = [axis for axis in axes if any(_on_axis(scene, axis, key) is not None for key in keys)]
     if len(axes) < radar.FEWEST:
@@ -48,13 +48,13 @@ def _radar_keys(scene: Scene) -> list[Key]:
 def _on_axis(scene: Scene, axis: radar.RadarAxis, key: Key) -> float | None:
     """Return the position of a row on an axis, from 0 to 1; None where it has no value."""
     row = scene.settled.sheet.rows(axis.column.id).get(key)
-    value = number_or_none(row["value"]) if row else None
+    value = to_number(row["value"]) if row else None
     return None if value is None else axis.at(value)
 
 
 def _span_on_axis(scene: Scene, axis: radar.RadarAxis, key: Key) -> radar.Span | None:
     row = scene.settled.sheet.rows(axis.column.id).get(key)
-    return axis.span(number_or_none(row["low"]), number_or_none(row["high"])) if row else None
+    return axis.span(to_number(row["low"]), to_number(row["high"])) if row else None
 
 
 def _share_text(value: float, span: radar.Span | None) -> str:
@@ -80,9 +80,9 @@ def has_radar(settled: ResolvedView) -> bool:
     systems = settled.board.systems
     pins = [key for key in settled.keys if key[0] in settled.view.pins]
     keys = pins or [key for key in settled.keys if systems[key[0]]["system_kind"] != "control"]
-    axes = radar.radar_axes(settled.columns)
+    axes = radar.choose_radar_axes(settled.columns)
     valued = sum(
-        any(number_or_none(rows[key]["value"]) is not None for key in keys if key in rows)
+        any(to_number(rows[key]["value"]) is not None for key in keys if key in rows)
         for rows in (settled.sheet.rows(axis.column.id) for axis in axes)
     )
     return valued >= radar.FEWEST

@@ -20,19 +20,19 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
 from podeval.leaderboard import radar
-from podeval.leaderboard.columns import Column, dimension_title, order_columns
+from podeval.leaderboard.columns import Column, order_columns, write_dimension_title
 from podeval.leaderboard.report_figures import (
     DriftFigure,
     ReportFigure,
     SystemFigures,
     build_figures,
-    drifts,
-    rows_at,
-    rows_by_place,
+    compute_drifts,
+    count_rows_by_place,
+    select_rows,
 )
 from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import names, number_or_none
+from podeval.leaderboard.table import choose_names, to_number
 from podeval.metrics import catalogue
 
 KEPT = 24
@@ -149,7 +149,7 @@ class Chapter:
         """The figures by dimension, in the order of the board."""
         by_title: dict[str, list[ReportFigure]] = {}
         for figure in self.standing.figures:
-            by_title.setdefault(dimension_title(figure.column.dimension), []).append(figure)
+            by_title.setdefault(write_dimension_title(figure.column.dimension), []).append(figure)
         return list(by_title.items())
 
 
@@ -161,7 +161,7 @@ class SystemReport:
     chapters: tuple[Chapter, ...]
 
 
-def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
+def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
     """Return the facts of a system.
 
     Args:
@@ -179,7 +179,7 @@ def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
     row = {str(name): value for name, value in documents[0].items()} if documents else {}
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
     stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name]) and row[name] != ""}
-    if checked := spot_check_of(rows):
+    if checked := summarise_spot_checks(rows):
         stated["spot_check"] = checked
     return About(
         system=system,
@@ -193,15 +193,15 @@ def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
     )
 
 
-def spot_check_of(rows: pd.DataFrame) -> str:
+def summarise_spot_checks(rows: pd.DataFrame) -> str:
     """Return the verdict of a system's spot checks: `differs` where one of them does; empty where there are none."""
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
     return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
 
-def places_of(board: pd.DataFrame, system: str) -> list[str]:
+def list_places(board: pd.DataFrame, system: str) -> list[str]:
     """Return where a system has numbers, as `benchmark/split/profile`; most numbers first, paper figures last."""
-    counts = rows_by_place(board[board["system"] == system])
+    counts = count_rows_by_place(board[board["system"] == system])
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
@@ -217,13 +217,13 @@ def find_report(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     """
     systems = set(board["system"].astype(str))
     if name in systems:
-        return name, places_of(board, name)
+        return name, list_places(board, name)
     parts = name.strip("/").split("/")
     if len(parts) in (3, 4) and parts[2] in systems:
         start = f"{parts[0]}/{parts[1]}/" + (parts[3] if len(parts) == 4 else "")
         places = [
             where
-            for where in places_of(board, parts[2])
+            for where in list_places(board, parts[2])
             if where == start or (start[-1] == "/" and where.startswith(start))
         ]
         if places:
@@ -252,7 +252,7 @@ class Reports:
             UnknownReport: the board has no such system.
         """
         board = self.folder.board()
-        description = about(board, self.folder.systems(), system)
+        description = describe_system(board, self.folder.systems(), system)
         return SystemReport(description, tuple(self.chapter(system, where) for where in places))
 
     def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
@@ -265,7 +265,7 @@ class Reports:
                 self._kept.clear()
             kept = self._kept.get(name)
         if kept is None:
-            kept = chapter(tables[0], self.shelf, system, where, slice_)
+            kept = make_chapter(tables[0], self.shelf, system, where, slice_)
             with self._lock:
                 self._kept[name] = kept
                 while len(self._kept) > KEPT:
@@ -282,16 +282,16 @@ def report(folder: RunsFolder, system: str, places: Iterable[str]) -> SystemRepo
     return Reports(folder).report(system, places)
 
 
-def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
+def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
     """Make the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
     figures = build_figures(board, system, where, slice_=slice_, shelf=shelf)
-    here = rows_at(board, where)
+    here = select_rows(board, where)
     here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
     scores = shelf.scores(system, where)
     people = shelf.scores(figures.reference, where) if figures.reference else None
     columns = [figure.column for figure in figures.figures]
     rows = here[here["system"] == system].drop_duplicates("metric")
-    called = names(here)
+    called = choose_names(here)
     return Chapter(
         where=where,
         benchmark=_benchmark(where),
@@ -299,8 +299,8 @@ def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, sli
         reference=called.get(figures.reference, "").removesuffix(" (human)"),
         radar=_radar(figures),
         distributions=tuple(_distributions(figures, here, scores, people)),
-        drifts=tuple(drifts(scores, figures.protocols, columns)),
-        people_drifts={drift.column.id: drift for drift in drifts(people, figures.protocols, columns)}
+        drifts=tuple(compute_drifts(scores, figures.protocols, columns)),
+        people_drifts={drift.column.id: drift for drift in compute_drifts(people, figures.protocols, columns)}
         if people
         else {},
         items=tuple(_lines(scores, figures.protocols)),
@@ -314,11 +314,11 @@ def _radar(figures: SystemFigures) -> tuple[Spokes, ...]:
     """Return the headline of each dimension that has fixed ends and a value."""
     spokes = []
     for figure in figures.headlines:
-        axis = radar.axis_of(figure.column)
+        axis = radar.find_axis(figure.column)
         if axis is None or figure.value is None:
             continue
         people, median = (None if value is None else axis.at(value) for value in (figure.person, figure.median))
-        span = axis.span(number_or_none(figure.row["low"]), number_or_none(figure.row["high"]))
+        span = axis.span(to_number(figure.row["low"]), to_number(figure.row["high"]))
         spokes.append(Spokes(figure.column, axis.at(figure.value), people, median, span))
     return tuple(spokes)
 

@@ -10,10 +10,10 @@ from typing import Literal
 
 import pandas as pd
 
-from podeval.leaderboard.columns import Column, column, headlines, order_columns
+from podeval.leaderboard.columns import Column, choose_headlines, get_column, order_columns
 from podeval.leaderboard.query import choose_protocols
 from podeval.leaderboard.report_scores import PARTS, BoardScores, Reading, ScoreCache
-from podeval.leaderboard.table import Row, number_or_none, unscored_of
+from podeval.leaderboard.table import Row, count_unscored, to_number
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
@@ -72,13 +72,13 @@ class ReportFigure:
     @property
     def value(self) -> float | None:
         """The mean over scored items."""
-        return number_or_none(self.row["value"])
+        return to_number(self.row["value"])
 
     @property
     def scored(self) -> tuple[int, int] | None:
         """Number of items with a score, and of all items; None for what a paper prints."""
-        scored = number_or_none(self.row["scored"])
-        return None if scored is None else (int(scored), int(scored) + unscored_of(self.row))
+        scored = to_number(self.row["scored"])
+        return None if scored is None else (int(scored), int(scored) + count_unscored(self.row))
 
 
 @dataclass(frozen=True)
@@ -141,18 +141,18 @@ class SystemFigures:
     @property
     def headlines(self) -> tuple[ReportFigure, ...]:
         """One figure for each dimension."""
-        ids = {headline.id for headline in headlines(figure.column for figure in self.figures)}
+        ids = {headline.id for headline in choose_headlines(figure.column for figure in self.figures)}
         return tuple(figure for figure in self.figures if figure.column.id in ids)
 
 
-def rows_at(board: pd.DataFrame, where: str) -> pd.DataFrame:
+def select_rows(board: pd.DataFrame, where: str) -> pd.DataFrame:
     """Return the rows of a board at `benchmark/split/profile`."""
     benchmark, _, rest = where.partition("/")
     split, _, profile = rest.partition("/")
     return board[(board["benchmark"] == benchmark) & (board["split"] == split) & (board["profile"] == profile)]
 
 
-def rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
+def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
     """Count rows by benchmark, split and profile."""
     benchmark, split, profile = (rows[name].astype(str) for name in ("benchmark", "split", "profile"))
     return Counter(zip(benchmark, split, profile, strict=True))
@@ -176,7 +176,7 @@ def build_figures(
         slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
         shelf: scores by item; without it, people are compared by their mean alone.
     """
-    here = rows_at(board, where)
+    here = select_rows(board, where)
     own_rows = here[here["system"] == system]
     protocols = choose_protocols(own_rows, wishes)
     here = here[here["protocol"] == here["metric"].map(protocols)]
@@ -190,7 +190,7 @@ def build_figures(
     def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
         rows_by_column: dict[Column, list[Row]] = {}
         for (of_slice, metric, key, dimension), rows in fields.items():
-            of = column(metric, key, dimension)
+            of = get_column(metric, key, dimension)
             mine = of_slice == wished and any(row["system"] == system for row in rows)
             if mine and (only is None or of.id in only):
                 rows_by_column[of] = rows
@@ -200,14 +200,14 @@ def build_figures(
         )
 
     whole = figures("")
-    headline_ids = {headline.id for headline in headlines(figure.column for figure in whole)}
+    headline_ids = {headline.id for headline in choose_headlines(figure.column for figure in whole)}
     parts = [(*name.partition("="), name) for name in slices if "=" in name]
     groups = tuple(ItemGroup(breakdown, group, figures(name, headline_ids)) for breakdown, _, group, name in parts)
     chosen = slice_ if slice_ in slices else ""
     return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
 
 
-def drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
+def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
     """Return how every windowed key of a system changes over its recordings.
 
     Args:
@@ -223,7 +223,7 @@ def drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[
         for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
             slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
             if slopes:
-                of = by_id.get(f"{metric}.{key}") or column(metric, key, dimensions.get(metric, metric))
+                of = by_id.get(f"{metric}.{key}") or get_column(metric, key, dimensions.get(metric, metric))
                 by_column[of] = DriftFigure(
                     column=of,
                     per=next(iter(slopes.values())).per,
@@ -238,7 +238,7 @@ def drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[
     return [by_column[of] for of in order_columns(by_column)]
 
 
-def signed_text(value: float, places: int) -> str:
+def format_signed(value: float, places: int) -> str:
     """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`."""
     text = f"{value:+.{places}f}"
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
@@ -345,11 +345,11 @@ def _figure(
 ) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
     others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
-    valued = {str(other["system"]): value for other in others if (value := number_or_none(other["value"])) is not None}
+    valued = {str(other["system"]): value for other in others if (value := to_number(other["value"])) is not None}
     values = list(valued.values())
     median = statistics.median(values) if values else None
-    person = next((number_or_none(other["value"]) for other in others if other["system"] == reference), None)
-    value, low, high = (number_or_none(row[name]) for name in ("value", "low", "high"))
+    person = next((to_number(other["value"]) for other in others if other["system"] == reference), None)
+    value, low, high = (to_number(row[name]) for name in ("value", "low", "high"))
 
     def against(other: str) -> Paired | None:
         scores = both(other) if both else None

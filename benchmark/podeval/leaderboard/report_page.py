@@ -1,6 +1,6 @@
 """A report as a page to read and to print: its data as words and pictures for the template, which the site shares.
 
-`document` writes one self-contained file: no script, no address that is fetched, its style inside.
+`render_document` writes one self-contained file: no script, no address that is fetched, its style inside.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
-from podeval.leaderboard.columns import Column, dimension_title
+from podeval.leaderboard.columns import Column, write_dimension_title
 from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
-from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, ReportFigure, signed_text
+from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, ReportFigure, format_signed
 from podeval.leaderboard.report_scores import Reading
-from podeval.leaderboard.table import MISSING, cell_text, decimals, number_or_none, reasons_text, value_text
+from podeval.leaderboard.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
 from podeval.metrics import catalogue
 from podeval.metrics.reasons import translate_reason
 from podeval.text.message_catalogue import read_texts
@@ -34,7 +34,7 @@ WIDE = 7
 Texts = Mapping[str, Any]
 
 
-def document(reports: Sequence[SystemReport], language: str = "en") -> str:
+def render_document(reports: Sequence[SystemReport], language: str = "en") -> str:
     """Render some reports as one self-contained HTML file.
 
     Args:
@@ -49,7 +49,7 @@ def document(reports: Sequence[SystemReport], language: str = "en") -> str:
 
     if language not in LANGUAGES:
         raise BadInput(f"there is no language {language!r}; choose {' or '.join(LANGUAGES)}")
-    space = hub_source("space")
+    space = locate_hub_source("space")
     texts = read_texts(space / "locale", language, ("site", "compare", "report", "board"))
     style = "\n".join(
         (space / "static" / name).read_text(encoding="utf-8") for name in ("tokens.css", "site.css", "report.css")
@@ -181,25 +181,25 @@ def _dimensions(chapter: Chapter, words: Texts) -> list[tuple[str, list[dict[str
 
 
 def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
-    places = decimals([figure.value, figure.median, figure.person])
+    places = choose_decimals([figure.value, figure.median, figure.person])
     scored = figure.scored
     beside = figure.beside.difference if figure.beside else None
     difference = ""
     if beside is not None:
-        difference = signed_text(beside.mean, places)
+        difference = format_signed(beside.mean, places)
         if beside.low is not None and beside.high is not None:
-            difference += f" [{signed_text(beside.low, places)}, {signed_text(beside.high, places)}]"
+            difference += f" [{format_signed(beside.low, places)}, {format_signed(beside.high, places)}]"
     return {
-        "dimension": dimension_title(figure.column.dimension, words["language"]),
+        "dimension": write_dimension_title(figure.column.dimension, words["language"]),
         "metric": figure.column.header_in(words["language"]),
-        "value": cell_text(figure.row, places),
-        "median": value_text(figure.median, None, None, places),
+        "value": format_cell(figure.row, places),
+        "median": format_value(figure.median, None, None, places),
         "to_median": describe_comparison(figure.to_median, words),
-        "person": value_text(figure.person, None, None, places),
+        "person": format_value(figure.person, None, None, places),
         "difference": difference,
         "to_person": describe_comparison(figure.to_person, words),
         "scored": f"{scored[0]}/{scored[1]}" if scored else MISSING,
-        "reasons": reasons_text([figure.row], words["reasons"]),
+        "reasons": describe_reasons([figure.row], words["reasons"]),
     }
 
 
@@ -207,7 +207,7 @@ def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
     """The radar of a system, with people and the median of the others; empty where too few axes make no area."""
     if len(chapter.radar) < radar.FEWEST:
         return _picture("")
-    names = [dimension_title(spoke.column.dimension, texts["language"]) for spoke in chapter.radar]
+    names = [write_dimension_title(spoke.column.dimension, texts["language"]) for spoke in chapter.radar]
     values = {
         "median": tuple(spoke.median for spoke in chapter.radar),
         "people": tuple(spoke.people for spoke in chapter.radar),
@@ -232,8 +232,8 @@ def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str
     for drawn in chapter.distributions:
         of, system = drawn.column, drawn.system
         caption = texts["distribution_title"].format(metric=of.title_in(language), items=len(system))
-        picture = _picture(plots.distribution(system, drawn.people, drawn.others, names, caption))
-        pictures.append((f"{dimension_title(of.dimension, language)}: {of.header_in(language)}", picture))
+        picture = _picture(plots.draw_distribution(system, drawn.people, drawn.others, names, caption))
+        pictures.append((f"{write_dimension_title(of.dimension, language)}: {of.header_in(language)}", picture))
     return pictures
 
 
@@ -245,22 +245,22 @@ def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Mark
             continue
         people = chapter.people_drifts.get(drift.column.id)
         caption = texts["course_title"].format(metric=drift.column.title_in(texts["language"]), system=title)
-        drawn = plots.courses(drift.course, people.course if people else (), caption, drift.column.unit, ends)
+        drawn = plots.draw_courses(drift.course, people.course if people else (), caption, drift.column.unit, ends)
         pictures.append((drift.column.header_in(texts["language"]), _picture(drawn)))
     return pictures
 
 
 def _drift(drift: DriftFigure, texts: Texts) -> dict[str, str]:
     slope = drift.slope
-    places = decimals([slope.mean])
+    places = choose_decimals([slope.mean])
     interval = (
         ""
         if slope.low is None or slope.high is None
-        else f" [{signed_text(slope.low, places)}, {signed_text(slope.high, places)}]"
+        else f" [{format_signed(slope.low, places)}, {format_signed(slope.high, places)}]"
     )
     return {
         "metric": drift.column.header_in(texts["language"]),
-        "slope": signed_text(slope.mean, places) + interval,
+        "slope": format_signed(slope.mean, places) + interval,
         "per": texts["per"].get(drift.per, drift.per),
         "items": str(slope.n),
         "rising": str(drift.rising),
@@ -294,10 +294,10 @@ def _breakdowns(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
 def _of_group(figure: ReportFigure | None, words: Texts) -> str:
     if figure is None:
         return MISSING
-    places = decimals([figure.value, figure.median])
-    low, high = number_or_none(figure.row["low"]), number_or_none(figure.row["high"])
+    places = choose_decimals([figure.value, figure.median])
+    low, high = to_number(figure.row["low"]), to_number(figure.row["high"])
     phrase = describe_comparison(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
-    return value_text(figure.value, low, high, places) + (f" ({phrase})" if phrase else "")
+    return format_value(figure.value, low, high, places) + (f" ({phrase})" if phrase else "")
 
 
 def _items(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
@@ -305,7 +305,7 @@ def _items(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
     columns = [figure.column for figure in chapter.standing.headlines]
     columns = [of for of in columns if any(_has(line.readings, of) for line in chapter.items)]
     places = {
-        of.id: decimals(
+        of.id: choose_decimals(
             [line.readings[of.metric].values.get(of.key) for line in chapter.items if of.metric in line.readings]
         )
         for of in columns
@@ -335,7 +335,7 @@ def _value(reading: Reading | None, of: Column, places: int, texts: Texts) -> st
         return MISSING
     if reading.reason:
         return str(texts["unscored"])
-    return value_text(reading.values.get(of.key), None, None, places)
+    return format_value(reading.values.get(of.key), None, None, places)
 
 
 def _missing(missing: Missing, texts: Texts, reasons: Texts) -> dict[str, str]:

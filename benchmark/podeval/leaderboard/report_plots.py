@@ -28,7 +28,7 @@ _DOTS = 400
 _DOTTED = 60
 
 
-def distribution(
+def draw_distribution(
     system: Sequence[float], people: Sequence[float], others: Sequence[float], names: Mapping[str, str], title: str
 ) -> str:
     """Draw values over items: of the system, of people where there are any, and the means of the other systems.
@@ -49,7 +49,7 @@ def distribution(
     return _draw("spread", high, title, f'<g class="axis">{axis.render(24, high)}</g>{drawn}')
 
 
-def courses(
+def draw_courses(
     system: Sequence[Interval | None], people: Sequence[Interval | None], title: str, unit: str, names: tuple[str, str]
 ) -> str:
     """Draw a windowed value over the length of the recordings, from beginning to end, with its interval.
@@ -78,7 +78,7 @@ def courses(
     return _draw("course", 216, title, f'<g class="axis">{render_axis_beside(up, left, right, unit)}{ends}</g>{drawn}')
 
 
-def timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
+def draw_timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
     """Draw a windowed metric of one recording over its time: a line for each key, at the middle of its windows.
 
     Args:

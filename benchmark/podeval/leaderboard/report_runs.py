@@ -8,12 +8,12 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.leaderboard.build import write_tables
-from podeval.leaderboard.report import SystemReport, places_of, report
+from podeval.leaderboard.report import SystemReport, list_places, report
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.runs.run_folder import RunFolder
 
 
-def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
+def report_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
     """Return a report for each system of some runs, compared with the other runs, a chapter for each run and profile.
 
     Args:
@@ -38,7 +38,7 @@ def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list
         for run in some:
             plan = run.plan()
             start = f"{plan.benchmark}/{plan.split}/" + (profile or "")
-            places = [where for where in places_of(folder.board(), plan.system) if where.startswith(start)]
+            places = [where for where in list_places(folder.board(), plan.system) if where.startswith(start)]
             if not places:
                 under = f" under the profile {profile}" if profile else ""
                 raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")

@@ -156,11 +156,11 @@ def read(items: pd.DataFrame, system: str, where: str) -> BoardScores:
     ):
         if item not in entries or (output and not entries[item].output):
             entries[item] = Listed(item, topic, category, output)
-        results.setdefault((metric, protocol), {})[item] = reading(result)
+        results.setdefault((metric, protocol), {})[item] = parse_reading(result)
     return BoardScores(system, where, dict(sorted(entries.items())), results)
 
 
-def reading(text: str) -> Reading:
+def parse_reading(text: str) -> Reading:
     """Parse one stored result; one that cannot be parsed is unscored with the cause `ours`."""
     try:
         data = json.loads(text)
@@ -174,7 +174,7 @@ def reading(text: str) -> Reading:
         return Reading(reason=UNREADABLE, cause="ours")
 
 
-def course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
+def compute_course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
     """Return the mean of the windows whose middle lies in each tenth of the recording; None in a tenth without any."""
     end = starts[-1] + window if starts else 0.0
     if end <= 0:
@@ -191,7 +191,7 @@ def _courses(data: Mapping[str, Any]) -> dict[str, tuple[float | None, ...]]:
     if not timeline:
         return {}
     starts, window = [float(start) for start in timeline["starts"]], float(timeline["window"])
-    return {key: course(starts, window, list(column)) for key, column in timeline["values"].items()}
+    return {key: compute_course(starts, window, list(column)) for key, column in timeline["values"].items()}
 
 
 def _slopes(drift: Mapping[str, Any]) -> dict[str, Slope]:

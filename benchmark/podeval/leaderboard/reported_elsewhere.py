@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from podeval.leaderboard.columns import ARROWS, column
+from podeval.leaderboard.columns import ARROWS, get_column
 from podeval.metrics import catalogue
 
 FIGURES = Path(__file__).with_suffix(".csv")
@@ -79,7 +79,7 @@ class PrintedColumn(_Record):
     def title_of_ours(self, language: str) -> str:
         """Return the name of our metric of the same quantity in a language of the site; empty where there is none."""
         if self.key:
-            return column(self.module, self.key, "").title_in(language)
+            return get_column(self.module, self.key, "").title_in(language)
         return catalogue.get(self.module).title if self.module else ""
 
 
@@ -107,7 +107,7 @@ def read_figures() -> tuple[ElsewhereFigure, ...]:
         return tuple(ElsewhereFigure.model_validate(row) for row in csv.DictReader(file))
 
 
-def tables_beside(benchmark: str) -> list[PrintedTable]:
+def list_tables_beside(benchmark: str) -> list[PrintedTable]:
     """Return the tables that stand below the boards of one of our benchmarks."""
     return [_table(source) for source in read_sources() if benchmark in source.beside]
 

@@ -9,7 +9,7 @@ from podeval import __version__, benchmarks
 from podeval.errors import BadInput
 from podeval.hub import eval_results
 from podeval.hub.eval_results import HubFigure
-from podeval.runs.hub_figures import hub_figures
+from podeval.runs.hub_figures import list_hub_figures
 from podeval.runs.run_folder import RunFolder, RunSummary
 
 BOARD = "https://huggingface.co/spaces/podeval/leaderboard"
@@ -34,7 +34,7 @@ def render_eval_results(run: RunFolder, profile: str | None = None) -> str:
     Raises:
         BadInput: no dimension of the run is complete.
     """
-    return eval_results.eval_results_yaml(_figures(run, profile), BOARD)
+    return eval_results.write_eval_results_yaml(_figures(run, profile), BOARD)
 
 
 def render_model_index(run: RunFolder, profile: str | None = None) -> str:
@@ -43,7 +43,7 @@ def render_model_index(run: RunFolder, profile: str | None = None) -> str:
     Raises:
         BadInput: no dimension of the run is complete.
     """
-    index = eval_results.model_index(run.plan().system_title, _figures(run, profile), BOARD)
+    index = eval_results.build_model_index(run.plan().system_title, _figures(run, profile), BOARD)
     return yaml.safe_dump({"model-index": index}, sort_keys=False, allow_unicode=True)
 
 
@@ -91,7 +91,7 @@ def _escape(text: str) -> str:
 
 
 def _figures(run: RunFolder, profile: str | None) -> Sequence[HubFigure]:
-    figures = [figure for summary in list_summaries(run, profile) for figure in hub_figures(summary)]
+    figures = [figure for summary in list_summaries(run, profile) for figure in list_hub_figures(summary)]
     if not figures:
         raise BadInput(f"no dimension of {run.path} is complete, so there is no figure that the Hub could list")
     return figures

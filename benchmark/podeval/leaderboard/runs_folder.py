@@ -18,7 +18,7 @@ from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.query import Index, Numbers
-from podeval.leaderboard.system_info import by_system
+from podeval.leaderboard.system_info import collect_by_system
 from podeval.leaderboard.view import ResolvedView
 from podeval.runs.board_tables import (
     BOARD,
@@ -105,7 +105,7 @@ class RunsFolder:
     def _read_index(self, exists: bool) -> Index:
         try:
             numbers = Numbers.read(self.path / BOARD) if exists else Numbers.of(self.board())
-            return Index(numbers, by_system(self.systems()))
+            return Index(numbers, collect_by_system(self.systems()))
         except (OSError, ValueError, KeyError) as error:
             sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
             raise BadInput(sentence) from error

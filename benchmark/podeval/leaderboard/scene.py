@@ -10,7 +10,7 @@ from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.query import KIND_MARKS, Key
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import Cell, Row, number_or_none
+from podeval.leaderboard.table import Cell, Row, to_number
 from podeval.leaderboard.view import ResolvedView
 from podeval.plots.svg import WIDE, WIDTH
 
@@ -66,7 +66,7 @@ class Scene:
         """Return the rows that have the figure, in the table's order."""
         rows = self.settled.sheet.rows(self.of.id)
         existing = [(key, rows[key]) for key in self.order if key in rows]
-        return [(key, row, value) for key, row in existing if (value := number_or_none(row["value"])) is not None]
+        return [(key, row, value) for key, row in existing if (value := to_number(row["value"])) is not None]
 
     def name(self, key: Key) -> str:
         """Return what a row's system is called."""

@@ -62,7 +62,7 @@ class Facts:
         return (values[fact],)
 
 
-def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
+def collect_by_system(systems: pd.DataFrame) -> dict[str, Facts]:
     """Return the facts in a table of `SystemRow`, by system."""
     return {
         str(row["system"]): Facts(
@@ -76,14 +76,14 @@ def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
     }
 
 
-def system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
+def build_system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
     """Return one row for each system with a document: shipped, or kept beside a run, which has precedence."""
-    of_shipped = {document.system.id: row_of(document) for document in shipped}
+    of_shipped = {document.system.id: build_system_row(document) for document in shipped}
     of_runs = {row.system: row for run in runs for row in _document_row(run)}
     return list({**of_shipped, **of_runs}.values())
 
 
-def row_of(document: Submission) -> SystemRow:
+def build_system_row(document: Submission) -> SystemRow:
     """Return the facts that a document states, `unknown` left out.
 
     People are neither open nor closed, and a paper's system of unknown licence is closed only where the paper says so.
@@ -113,4 +113,4 @@ def _document_row(run: RunFolder) -> Iterable[SystemRow]:
         return
     # One of an earlier schema states nothing that could be read; the results stand without it.
     with contextlib.suppress(ValidationError):
-        yield row_of(Submission.model_validate(document))
+        yield build_system_row(Submission.model_validate(document))

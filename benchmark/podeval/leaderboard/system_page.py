@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 
 from podeval.analysis.defects import TimedDefect
-from podeval.leaderboard.columns import column
-from podeval.leaderboard.report_figures import rows_at
+from podeval.leaderboard.columns import get_column
+from podeval.leaderboard.report_figures import select_rows
 from podeval.leaderboard.report_scores import UNREADABLE
-from podeval.leaderboard.table import MISSING, decimals, number_or_none, value_text
+from podeval.leaderboard.table import MISSING, choose_decimals, format_value, to_number
 from podeval.metrics.defects import collect_defects
 from podeval.metrics.reasons import CAUSES, translate_reason
-from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
+from podeval.metrics.score import Result, Score, Timeline, Unscored, parse_result
 
 HEARD = "transcript"
 """Name of the note that holds the transcribed words."""
@@ -45,12 +45,12 @@ class ShownValue:
     cause: str = ""
 
 
-def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tuple[dict[str, Result], str]:
+def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tuple[dict[str, Result], str]:
     """Return every metric's result on one item, and the path of the item's output ("" where there is none).
 
     Where a metric has results of several protocols, its name carries the protocol.
     """
-    rows = rows_at(items[items["item"] == item], where)
+    rows = select_rows(items[items["item"] == item], where)
     rows = rows[rows["system"] == system]
     several = rows["metric"].duplicated(keep=False)
     results: dict[str, Result] = {}
@@ -60,7 +60,9 @@ def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tup
     return results, outputs[0] if outputs else ""
 
 
-def scores(results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES) -> list[ShownValue]:
+def list_scores(
+    results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
+) -> list[ShownValue]:
     """Return every value of an item in a language of the site, in the order of the metrics; `words` has reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
@@ -78,10 +80,10 @@ def scores(results: Mapping[str, Result], language: str = "en", words: Mapping[s
             if note not in (HEARD, DEFECTS)
         )
         for position, (key, value) in enumerate(result.values.items()):
-            number = number_or_none(value)
-            text = MISSING if number is None else value_text(number, None, None, decimals([number]))
+            number = to_number(value)
+            text = MISSING if number is None else format_value(number, None, None, choose_decimals([number]))
             values.append(
-                ShownValue(name, column(metric, key, metric).header_in(language), text, "" if position else notes)
+                ShownValue(name, get_column(metric, key, metric).header_in(language), text, "" if position else notes)
             )
     return values
 
@@ -104,7 +106,7 @@ def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
         return None  # Written by another version.
 
 
-def timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
+def collect_timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
     """Return the timelines of an item, by metric."""
     return {
         metric: result.timeline for metric, result in results.items() if isinstance(result, Score) and result.timeline
@@ -113,7 +115,7 @@ def timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
 
 def _result(text: str) -> Result:
     try:
-        return result_from_json(json.loads(text))
+        return parse_result(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError):
         return Unscored(UNREADABLE, "ours")
 
@@ -125,5 +127,5 @@ def _plain(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_plain, value))
     if isinstance(value, float) and not value.is_integer():
-        return value_text(value, None, None, decimals([value]))
+        return format_value(value, None, None, choose_decimals([value]))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

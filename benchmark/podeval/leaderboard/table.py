@@ -68,7 +68,7 @@ class TableRow:
     @property
     def reasons(self) -> str:
         """The reasons why it has no rank, and why items are unscored."""
-        return reasons_text(self.rows)
+        return describe_reasons(self.rows)
 
     @property
     def counted(self) -> str:
@@ -86,29 +86,29 @@ class BoardTable:
     systems: tuple[str, ...]
 
 
-def clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
+def count_clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
     """Return the fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
     counts = [
         int(count)
         for line in lines_shown
         for row in line.rows
-        if number_or_none(row["rank_best"]) is not None and (count := number_or_none(row.get("clusters"))) is not None
+        if to_number(row["rank_best"]) is not None and (count := to_number(row.get("clusters"))) is not None
     ]
     return (min(counts), max(counts)) if counts else None
 
 
-def number_or_none(value: Any) -> float | None:
+def to_number(value: Any) -> float | None:
     """Return a number, or None for the missing values of Parquet and pandas."""
     return None if value is None or (isinstance(value, float) and math.isnan(value)) else float(value)
 
 
-def decimals(values: Iterable[float | None]) -> int:
+def choose_decimals(values: Iterable[float | None]) -> int:
     """Return the number of decimals that suits a column: three up to 2, two up to 100, one beyond."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     return 3 if largest < 2 else 2 if largest < 100 else 1
 
 
-def value_text(value: float | None, low: float | None, high: float | None, places: int) -> str:
+def format_value(value: float | None, low: float | None, high: float | None, places: int) -> str:
     """Format `3.52 ±0.08` where the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
     if value is None:
         return MISSING
@@ -122,47 +122,47 @@ def rank_text(best: float | None, worst: float | None) -> str:
     return f"{best:.0f}" if best == worst else f"{best:.0f}–{worst:.0f}"
 
 
-def standing(row: Row) -> str:
+def format_standing(row: Row) -> str:
     """Return the standing of a number: its rank, `incomplete`, or nothing (a paper's row, a control)."""
     if row["rankable"]:
-        rank = rank_text(number_or_none(row["rank_best"]), number_or_none(row["rank_worst"]))
+        rank = rank_text(to_number(row["rank_best"]), to_number(row["rank_worst"]))
         return f"#{rank}" if rank else ""
     if row["provenance"] == "reported":
         return ""
-    scored, unscored = _count(row, "scored"), unscored_of(row)
+    scored, unscored = _count(row, "scored"), count_unscored(row)
     if _count(row, "unscored_ours") or scored < COMPLETE * (scored + unscored):
         return "incomplete" if scored else "unscored"
     return "" if row["system_kind"] == "control" else "not ranked"
 
 
-def cell(row: Row | None, places: int) -> Cell:
+def build_cell(row: Row | None, places: int) -> Cell:
     """Return one number as the board writes it; a paper's figure as the paper prints it."""
     if row is None:
         return Cell(MISSING)
-    value = number_or_none(row["value"])
+    value = to_number(row["value"])
     if row["provenance"] == "reported" and (text := _printed_text(row)):
         return Cell(text, value=value)
     if value is None:
-        return Cell(f"unscored ({unscored_of(row)})" if unscored_of(row) else MISSING)
-    low, high = number_or_none(row["low"]), number_or_none(row["high"])
+        return Cell(f"unscored ({count_unscored(row)})" if count_unscored(row) else MISSING)
+    low, high = to_number(row["low"]), to_number(row["high"])
     # A mean is one end of its interval only where all items have one value: no chance of a draw can be seen there.
     alike = low is not None and value in (low, high)
-    count = number_or_none(row.get("values")) or _count(row, "scored")
+    count = to_number(row.get("values")) or _count(row, "scored")
     interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)
-    return Cell(_fixed(value, places), interval, standing(row), value)
+    return Cell(_fixed(value, places), interval, format_standing(row), value)
 
 
-def cell_text(row: Row | None, places: int) -> str:
+def format_cell(row: Row | None, places: int) -> str:
     """Return one number as the board writes it, in one text: `3.52 ±0.08  #1–2`."""
-    return str(cell(row, places))
+    return str(build_cell(row, places))
 
 
-def unscored_of(row: Row) -> int:
+def count_unscored(row: Row) -> int:
     """Return the number of items without a score, whatever the cause."""
     return _count(row, "unscored_system") + _count(row, "unscored_ours")
 
 
-def reasons_text(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
+def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
     Rows of one metric repeat the same counts for each key; each metric counts once.
@@ -170,7 +170,7 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     every_row = list(rows)
     unranked = dict.fromkeys(reason for row in every_row for reason in _reasons(row) if reason.startswith(NOT_RANKED))
     metrics: dict[tuple[str, str], list[str]] = {}
-    for metric, row in {str(row["metric"]): row for row in every_row if unscored_of(row)}.items():
+    for metric, row in {str(row["metric"]): row for row in every_row if count_unscored(row)}.items():
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
         alone = words["by us" if not system else "by the system"]
         cause = words["both"].format(system, ours) if system and ours else alone
@@ -185,7 +185,7 @@ def reasons_text(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     return str(words["between"]).join([*(translate_reason(reason, words) for reason in unranked), *unscored])
 
 
-def names(rows: pd.DataFrame) -> dict[str, str]:
+def choose_names(rows: pd.DataFrame) -> dict[str, str]:
     """Return the display names of systems: the title, with the id where two share one, and the mark of the kind."""
     latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
     return name_systems(latest.to_dict("records"))  # type: ignore[arg-type]
@@ -203,8 +203,8 @@ def order(settled: ResolvedView) -> list[Key]:
     def rank_key(key: Key) -> tuple[Any, ...]:
         """Return the sort key: pinned, then run by us, controls last, incomplete after complete, then best first."""
         row = cells.get(key)
-        value = number_or_none(row["value"]) if row else None
-        behind = by is not None and (row is None or standing(row) in ("incomplete", "unscored"))
+        value = to_number(row["value"]) if row else None
+        behind = by is not None and (row is None or format_standing(row) in ("incomplete", "unscored"))
         badness = sign * by.badness(value) if by and value is not None else math.inf
         control = systems[key[0]]["system_kind"] == "control"
         return (pins.get(key[0], len(pins)), PROVENANCES.index(key[1]), control, behind, badness)
@@ -213,7 +213,7 @@ def order(settled: ResolvedView) -> list[Key]:
     return sorted(by_name, key=rank_key)
 
 
-def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
+def build_lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
     """Return some rows of a view, formatted."""
     columns = [_Written(settled.sheet, c.id) for c in settled.columns]
     written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *(c.id for c in settled.columns)), dict)
@@ -243,21 +243,21 @@ class _Written:
 
     def __init__(self, sheet: Sheet, column: str) -> None:
         self.rows = sheet.rows(column)
-        values = (number_or_none(row["value"]) for row in self.rows.values())
-        self._places = sheet.kept.get(("places", column), lambda: decimals(values))
+        values = (to_number(row["value"]) for row in self.rows.values())
+        self._places = sheet.kept.get(("places", column), lambda: choose_decimals(values))
         self._cells: dict[Key, Cell] = sheet.kept.get(("cells", column), dict)
 
     def cell(self, key: Key) -> Cell:
         """Return the cell of one row."""
         written = self._cells.get(key)
         if written is None:
-            written = self._cells[key] = cell(self.rows.get(key), self._places)
+            written = self._cells[key] = build_cell(self.rows.get(key), self._places)
         return written
 
 
 def build(settled: ResolvedView) -> BoardTable:
     """Build the table of a view: one row for each system and provenance, best first by the view's sort column."""
-    table_rows = lines(settled, order(settled))
+    table_rows = build_lines(settled, order(settled))
     headers = (SYSTEM, *(c.header for c in settled.columns), SCORED, PROVENANCE, REASONS)
     cells = [
         (
@@ -275,7 +275,7 @@ def build(settled: ResolvedView) -> BoardTable:
     )
 
 
-def tidy(settled: ResolvedView) -> pd.DataFrame:
+def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     """Return the numbers of the shown table for downloads, one in each row.
 
     Beside each stand interval, ranks, counts, protocol and the stated facts of the system.
@@ -293,7 +293,7 @@ def tidy(settled: ResolvedView) -> pd.DataFrame:
     )
 
 
-def csv_safe(frame: pd.DataFrame) -> pd.DataFrame:
+def make_csv_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a copy with an apostrophe before text that a spreadsheet would take for a formula (= + - @, controls)."""
     safe = frame.copy()
     for name in safe.columns:
@@ -314,9 +314,9 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
 
 def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
     """Return the numbers of scored and of all measurements, each metric counted once."""
-    by_metric = {row["metric"]: row for row in rows if number_or_none(row["scored"]) is not None}
+    by_metric = {row["metric"]: row for row in rows if to_number(row["scored"]) is not None}
     scored = sum(_count(row, "scored") for row in by_metric.values())
-    return scored, scored + sum(unscored_of(row) for row in by_metric.values())
+    return scored, scored + sum(count_unscored(row) for row in by_metric.values())
 
 
 def _reasons(row: Row) -> dict[str, int]:
@@ -340,7 +340,7 @@ def _printed_text(row: Row) -> str:
 
 
 def _count(row: Row, name: str) -> int:
-    return int(number_or_none(row[name]) or 0)
+    return int(to_number(row[name]) or 0)
 
 
 def _fixed(value: float, places: int) -> str:

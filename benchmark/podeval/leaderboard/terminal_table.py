@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from podeval.leaderboard.columns import dimension_title
+from podeval.leaderboard.columns import write_dimension_title
 from podeval.leaderboard.query import Index
 from podeval.leaderboard.table import build
 from podeval.leaderboard.view import EVERYTHING, OVERVIEW, BoardView, resolve_view
@@ -28,7 +28,7 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
             if dimension in (OVERVIEW, EVERYTHING):  # columns of the dimensions again, too many for a line
                 continue
             text = build(resolve_view(BoardView(board=name, dimension=dimension), index))
-            title = f"{name} · {dimension_title(dimension)} · profile {profile}"
+            title = f"{name} · {write_dimension_title(dimension)} · profile {profile}"
             # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
             table = Table(title=Text(make_printable(title)), title_justify="left", pad_edge=False)
             for number, header in enumerate(text.headers[:-1]):

@@ -74,7 +74,7 @@ class Validity:
         return (min(values), max(values)) if values else None
 
 
-def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
+def compute_validity(items: pd.DataFrame, human: Human) -> list[Validity]:
     """Compute the agreement of every metric with every human measure, the strongest first.
 
     Args:
@@ -91,7 +91,7 @@ def validity(items: pd.DataFrame, human: Human) -> list[Validity]:
             shared = sorted(values.keys() & scores.keys())
             if len(shared) < FEWEST:
                 continue
-            ours = [badness(key, values[output]) for output in shared]
+            ours = [to_badness(key, values[output]) for output in shared]
             agreements.append(compare(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
             means.setdefault(measure, []).append(_means_by_system(shared, ours))
     by_chance = {measure: _best_by_chance(columns, human[measure]) for measure, columns in means.items()}
@@ -116,7 +116,7 @@ def compare(
         protocol: how its values came about.
         measure: the name of the human measure.
         outputs: system and item of each value.
-        ours: the key's values as `badness` gives them.
+        ours: the key's values as `to_badness` gives them.
         theirs: people's scores.
     """
     systems, items = [system for system, _ in outputs], [item for _, item in outputs]
@@ -139,7 +139,7 @@ def compare(
     )
 
 
-def badness(key: Key, value: float) -> float:
+def to_badness(key: Key, value: float) -> float:
     """Return a value so that more is better: turned where lower is, minus the distance where a range is."""
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
@@ -182,7 +182,7 @@ def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[tupl
     return best_by_chance([[column[name] for name in shared] for column in columns], [liked[name] for name in shared])
 
 
-def of_marks(test: str, marks: Iterable[Mark]) -> Human:
+def collect_from_marks(test: str, marks: Iterable[Mark]) -> Human:
     """Return human measures from the marks of a listening test: the mean of each output, by scale."""
     sums: dict[str, dict[tuple[str, str], list[float]]] = {}
     for mark in marks:
@@ -191,15 +191,15 @@ def of_marks(test: str, marks: Iterable[Mark]) -> Human:
     return {name: {o: sum(values) / len(values) for o, values in outputs.items()} for name, outputs in sums.items()}
 
 
-def of_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
+def collect_from_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
     """Return human measures from the marks of listening tests of single outputs, by test; anchors are left out."""
     measures: dict[str, Mapping[tuple[str, str], float]] = {}
     for test, marks in tests.items():
-        measures |= of_marks(test, [mark for mark in marks if mark.stimulus not in (HIGH, LOW)])
+        measures |= collect_from_marks(test, [mark for mark in marks if mark.stimulus not in (HIGH, LOW)])
     return measures
 
 
-def by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
+def group_by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
     """Return the marks of listening tests themselves, anchors among them, by test and scale."""
     return {name: marks for test, all_marks in tests.items() for name, marks in _by_scale(test, all_marks).items()}
 
@@ -211,20 +211,20 @@ def _by_scale(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:
     return by_scale
 
 
-def of_file(path: Path) -> Human:
+def read_human_file(path: Path) -> Human:
     """Read human measures from a CSV with the columns `system`, `item`, `score` and, optionally, `measure` and `rater`.
 
     Raises:
         BadInput: it cannot be read, lacks a column, or holds a score that is not a number.
     """
-    return of_marks(path.stem, _marks(path))
+    return collect_from_marks(path.stem, _marks(path))
 
 
-def marks_of_file(path: Path) -> dict[str, list[Mark]]:
+def read_marks_file(path: Path) -> dict[str, list[Mark]]:
     """Read the marks themselves, by measure.
 
     Raises:
-        BadInput: as `of_file`.
+        BadInput: as `read_human_file`.
     """
     return _by_scale(path.stem, _marks(path))
 

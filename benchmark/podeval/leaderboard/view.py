@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pandas as pd
 
-from podeval.leaderboard.columns import Choice, Column, Offers, choose, dimension_title, headlines
+from podeval.leaderboard.columns import Choice, Column, Offers, choose, choose_headlines, write_dimension_title
 from podeval.leaderboard.query import Index, Key, ProfileBoard, Sheet
 from podeval.leaderboard.system_info import NOT_STATED, OPENNESS, SIZES, Facts
 
@@ -242,7 +242,7 @@ def _pick_board(wish: BoardView, index: Index) -> str:
 def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
     """Return the columns of a dimension, of a group of dimensions, of all, or of the overview."""
     if dimension == OVERVIEW:
-        return tuple(headlines(columns))
+        return tuple(choose_headlines(columns))
     return tuple(
         column for column in columns if dimension in (EVERYTHING, column.dimension, column.dimension.partition(".")[0])
     )
@@ -292,7 +292,7 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
 
 
 def _dimension_choices(dimensions: Iterable[str]) -> tuple[Choice, ...]:
-    titles = ((dimension_title(dimension), dimension) for dimension in dimensions)
+    titles = ((write_dimension_title(dimension), dimension) for dimension in dimensions)
     return (("Overview", OVERVIEW), *titles, ("All columns", EVERYTHING))
 
 

@@ -6,7 +6,7 @@ Pure arithmetic on numbers of places, items and systems.
 import math
 
 
-def williams(size: int, row: int) -> list[int]:
+def build_williams_row(size: int, row: int) -> list[int]:
     """Return one row of a Latin square in which each element follows every other equally often (Williams 1949).
 
     Over `size` rows every element stands once in every place, and over `size` rows (2 * `size` where that is odd) every
@@ -37,7 +37,7 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
     each = min(each, items)
     chosen = [(position % items, position // items) for position in range(slot * each, (slot + 1) * each)]
     same_items_after = items // math.gcd(items, each)
-    return [chosen[number] for number in williams(each, slot // same_items_after)]
+    return [chosen[number] for number in build_williams_row(each, slot // same_items_after)]
 
 
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:

@@ -22,7 +22,9 @@ _NAMED = 250
 _KEPT, _DROPPED = "#0072B2", "#D55E00"
 
 
-def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title: str = "Marks by listener") -> str:
+def draw_box_plots(
+    marks: Sequence[Mark], screened: Sequence[ScreenedListener], title: str = "Marks by listener"
+) -> str:
     """Draw one picture: a panel for each listener, a box for each stimulus, marks from 0 to 100 upwards."""
     wide, panels = _panels(marks, screened)
     high = _TOP + _HEIGHT + _BELOW
@@ -38,7 +40,7 @@ def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title
     )
 
 
-def box_plot_panels(marks: Sequence[Mark], screened: Sequence[ScreenedListener]) -> list[str]:
+def draw_panels(marks: Sequence[Mark], screened: Sequence[ScreenedListener]) -> list[str]:
     """Draw a picture for each listener, to be laid out by the page in as many columns as it has room for."""
     wide, panels = _panels(marks, screened)
     return [f"{_open(wide, _TOP + _HEIGHT + _BELOW, rater)}{panel}</svg>" for rater, panel in panels]

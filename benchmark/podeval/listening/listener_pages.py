@@ -13,7 +13,7 @@ from typing import Any
 
 from podeval.errors import BadInput
 from podeval.listening import headphones, questionnaire
-from podeval.listening.assignment import choose_alternative, choose_items, williams
+from podeval.listening.assignment import build_williams_row, choose_alternative, choose_items
 from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.sentences import write_sentence
 from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
@@ -109,7 +109,7 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
             chance.shuffle(stimuli)
             return [Page(item.id, item.id, tuple(stimuli))]
         case "questionnaire":
-            order = williams(len(design.systems), hearing)
+            order = build_williams_row(len(design.systems), hearing)
             return [Page(f"{item.id}/{i + 1}", item.id, (design.systems[code],)) for i, code in enumerate(order)]
         case "rubric" | "mos":
             systems = [system for system in design.systems if system in item.stimuli]
@@ -130,7 +130,7 @@ def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
     return stimulus
 
 
-def questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
+def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
     """Return the questions that a page asks about each of its stimuli (for a pair, about both together)."""
     match design.kind:
         case "mushra":
@@ -216,7 +216,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
             return [PageAnswer(page.stimuli[0], "preference", value, page.stimuli[1])]
 
 
-def words(text: Any) -> str:
+def clean_words(text: Any) -> str:
     """Normalise a listener's text for storage: single spaces, no control characters, at most 2,000 characters.
 
     Raises:
@@ -233,7 +233,7 @@ def _read_rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[
     _require_exactly(page, answer, [*criteria, "rationale"])
     system = page.stimuli[0]
     answers = [PageAnswer(system, name, _read_number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
-    rationale = words(answer["rationale"])
+    rationale = clean_words(answer["rationale"])
     if not rationale:
         raise BadInput(write_sentence("page-needs-reason", page=page.id))
     return [*answers, PageAnswer(system, "rationale", None, rationale)]
@@ -253,13 +253,13 @@ def _read_questionnaire(
         if not isinstance(reply, Mapping):
             reply = {"reason": reply} if isinstance(reply, str) else {"mark": reply}
         if question.optional:
-            if why := words(reply.get("reason", "")):
+            if why := clean_words(reply.get("reason", "")):
                 answers.append(PageAnswer(page.stimuli[0], question.name, None, why))
             continue
         # Require the mark, and the reason where the question asks for one.
         most = len(question.labels) or 50
         value = _read_number(page, question.name, reply.get("mark"), 1, most, whole=True)
-        reason = words(reply.get("reason", ""))
+        reason = clean_words(reply.get("reason", ""))
         if question.reason and not reason:
             raise BadInput(write_sentence("reason-for-mark", page=page.id, name=question.name, value=f"{value:g}"))
         answers.append(PageAnswer(page.stimuli[0], question.name, value, reason))

@@ -21,7 +21,7 @@ def count_session(listening: Listening, test: str, listener: str, counted: bool,
     Raises:
         BadInput: there is no such test or listener, or no reason is given.
     """
-    rows = session_results.sessions(listening.database, test)
+    rows = session_results.read_sessions(listening.database, test)
     session = next((row.session for row in rows if row.listener == listener), None)
     if session is None:
         raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))

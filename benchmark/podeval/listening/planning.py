@@ -66,7 +66,7 @@ class StoppingVerdict:
     expected: int | None
 
 
-def listener_differences(marks: Iterable[Mark], first: str, second: str, scale: str = "") -> list[float]:
+def compute_listener_differences(marks: Iterable[Mark], first: str, second: str, scale: str = "") -> list[float]:
     """Return each listener's mean mark for one system minus that for another, in the order in which they came.
 
     Args:
@@ -92,7 +92,7 @@ def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[flo
     Of preferences it is how much the first is preferred to the second, of ABX answers the share right above chance.
 
     Args:
-        marks: of a test of pairs, as `podeval.listening.session_results.marks` gives them.
+        marks: of a test of pairs, as `podeval.listening.session_results.read_session_marks` gives them.
         first: the system that counts as it is.
         second: the one that it is compared with.
     """
@@ -131,7 +131,7 @@ def count_listeners(
         raise BadInput("the difference must be above 0, and power and level between 0 and 1")
     counts = []
     for first, second in combinations(systems, 2):
-        values = (pair_differences if pairs else listener_differences)(marks, first, second)
+        values = (pair_differences if pairs else compute_listener_differences)(marks, first, second)
         if len(values) < 3:
             raise BadInput(f"{len(values)} listeners heard both {first} and {second}; a pilot needs three or more")
         freedom = len(values) - 1
@@ -158,7 +158,7 @@ def judge_stopping(
     error = (1 - level) / max(1, len(compared))
     verdicts = []
     for first, second in compared:
-        values = (pair_differences if pairs else listener_differences)(marks, first, second)
+        values = (pair_differences if pairs else compute_listener_differences)(marks, first, second)
         interval = sequential_interval(values, 1 - error) if values else None
         better = "" if interval is None else first if interval[0] > 0 else second if interval[1] < 0 else ""
         mean = float(np.mean(values)) if values else 0.0

@@ -48,8 +48,8 @@ def summarise(database: Database, test: str) -> ListeningResults:
     Raises:
         BadInput: there is no such test, or no marks are left to average.
     """
-    overview = session_results.overview(database, test)
-    design, marks = overview.design, session_results.marks(database, test)
+    overview = session_results.read_overview(database, test)
+    design, marks = overview.design, session_results.read_session_marks(database, test)
     remarks = [
         f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
         f"{overview.excluded} were left out by hand{' or by the headphone check' if design.headphone_check else ''}"
@@ -58,7 +58,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
     # Screen the listeners by the rules of the kind of test.
     screened: list[ScreenedListener] = []
     if design.kind == "questionnaire":
-        answers, clips = session_results.answers(database, test)
+        answers, clips = session_results.read_session_answers(database, test)
         dropped = {rater: "; ".join(reasons) for rater, reasons in screen_answers(answers, clips).items()}
         silent = {stimulus for stimulus, clip in clips.items() if clip.music is False}
         rated = [question.name for question in design.questions] or RATED
@@ -135,7 +135,7 @@ def _describe_headphones(database: Database, design: Design) -> list[str]:
     """Return what there is to say of the headphone check: how many passed, and who did not."""
     if design.headphone_check is None:
         return []
-    came = [came for came in session_results.sessions(database, design.id) if came.headphones is not None]
+    came = [came for came in session_results.read_sessions(database, design.id) if came.headphones is not None]
     failing = [listener for listener in came if (listener.headphones or 0) < NEEDED]
     counts = {"exclude": "their marks do not count", "flag": "they count", "end": "the test ended for them"}
     lines = [

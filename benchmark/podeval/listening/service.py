@@ -19,8 +19,8 @@ from podeval.listening.designs import Design
 from podeval.listening.listener_pages import (
     find_attention_failures,
     find_stimulus,
+    list_questions,
     make_pages,
-    questions,
     validate_answer,
 )
 from podeval.listening.session_results import get_design
@@ -243,7 +243,7 @@ class Listening:
             stimuli=stimuli,
             questions=tuple(
                 {"name": q.name, "text": q.text, "labels": list(q.labels), "reason": q.reason, "optional": q.optional}
-                for q in questions(design, item)
+                for q in list_questions(design, item)
             ),
             heard=design.heard,
         )

@@ -69,7 +69,7 @@ def get_design(session: Session, test: str) -> Design:
     return read_design(row.design)
 
 
-def overview(database: Database, test: str) -> Overview:
+def read_overview(database: Database, test: str) -> Overview:
     """Return the progress of a test.
 
     Raises:
@@ -92,7 +92,7 @@ def overview(database: Database, test: str) -> Overview:
     return Overview(design, states["counted"], states["unfinished"], states["excluded"], covered, closed)
 
 
-def sessions(database: Database, test: str) -> list[Came]:
+def read_sessions(database: Database, test: str) -> list[Came]:
     """Return all listeners who began a test, in the order of their places.
 
     Raises:
@@ -142,7 +142,7 @@ def _count_headphones(session: Session, test: str) -> dict[str, int]:
     return {name: count_right(trials, seed) for (name, seed), trials in answers_by_session.items()}
 
 
-def marks(database: Database, test: str) -> list[Mark]:
+def read_session_marks(database: Database, test: str) -> list[Mark]:
     """Return all numeric answers of the finished, counted sessions; criteria have their page's rationale as comment.
 
     The page of a pair's mark names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is what X is.
@@ -181,7 +181,9 @@ def marks(database: Database, test: str) -> list[Mark]:
         ]
 
 
-def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], dict[tuple[str, str], ClipFacts]]:
+def read_session_answers(
+    database: Database, test: str
+) -> tuple[list[QuestionnaireAnswer], dict[tuple[str, str], ClipFacts]]:
     """Return the answers of the finished, counted sessions of a questionnaire, and the facts of its clips.
 
     Raises:
@@ -215,7 +217,7 @@ def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], d
     return page_answers, clips
 
 
-def attention(database: Database, test: str) -> list[tuple[str, str]]:
+def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]]:
     """Return the failed attention checks as (listener, what was missed).
 
     Raises:
@@ -252,9 +254,9 @@ def _select_counted(test: str) -> tuple[Any, ...]:
     return (ListeningSession.test == test, finished, ListeningSession.standing == "counted")
 
 
-def marks_by_test(database: Database) -> dict[str, list[Mark]]:
+def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
     """Return the marks of every listening test of single outputs, by test; finished sessions only."""
     with database.reading() as session:
         tests = list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.id)))
-    single = [test for test in tests if overview(database, test).design.kind not in PAIRED]
-    return {test: marks(database, test) for test in single}
+    single = [test for test in tests if read_overview(database, test).design.kind not in PAIRED]
+    return {test: read_session_marks(database, test) for test in single}

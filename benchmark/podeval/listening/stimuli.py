@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from podeval.analysis.playback import RATE, Playback, Stretch
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, PodevalError
 from podeval.listening.headphones import synthesise
 from podeval.listening.service import Listening
@@ -69,7 +69,7 @@ class StimulusAudio:
         return Stretch(path, content=_content(path, status.st_mtime_ns, status.st_size))
 
 
-def level_noise(folder: Path) -> Path:
+def write_level_noise(folder: Path) -> Path:
     """Write pink noise of the speech band at `LEVEL` as a WAV file that loops without a click; return its path."""
     path = folder / "level-noise.wav"
     if not path.is_file():
@@ -100,7 +100,7 @@ def _make_noise() -> bytes:
 @lru_cache(maxsize=4096)
 def _content(path: Path, changed: int, size: int) -> str:
     """Return the hash of a file in its present state, cached so that a range request does not read the whole file."""
-    return content_hash(path)
+    return hash_file(path)
 
 
 def _hide(source: Path, error: Exception) -> BadInput:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from podeval.listening.designs import PAIRED
-from podeval.listening.session_results import get_design, sessions
+from podeval.listening.session_results import get_design, read_sessions
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession
 
@@ -43,7 +43,7 @@ def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]
     Raises:
         BadInput: there is no such test.
     """
-    headphones = {came.session: came.headphones for came in sessions(database, test)}
+    headphones = {came.session: came.headphones for came in read_sessions(database, test)}
     with database.reading() as session:
         kind = get_design(session, test).kind
         answers = _read_answers(session, test)

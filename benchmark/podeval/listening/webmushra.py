@@ -131,7 +131,7 @@ def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]
     return category, dict(zip(stimuli, systems, strict=True))
 
 
-def results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, str]] | None = None) -> str:
+def write_results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, str]] | None = None) -> str:
     """Write marks as a results file of webMUSHRA; text that a spreadsheet would take for a formula gets an apostrophe.
 
     Args:

@@ -14,7 +14,7 @@ FEWEST = 20
 """Words that a minute has to have for a share of its own."""
 
 
-def share_by_minute(
+def compute_share_by_minute(
     key: str, duration: float, counts: Iterable[tuple[float, float, float]], scale: float = 1.0
 ) -> Timeline | None:
     """Return how often something happens in each minute, or None for a recording under five minutes.

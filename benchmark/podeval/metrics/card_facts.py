@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval import benchmarks
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.metrics.declaration import Metric
 
 CURATOR = "The maintainers of podeval (https://huggingface.co/podeval); report faults in the repository's issues."
@@ -103,7 +103,7 @@ def _read_figures() -> tuple[tuple[str, Mapping[str, str]], ...]:
 
 
 def _walk_figures() -> Iterator[tuple[str, Mapping[str, str]]]:
-    for path in sorted(hub_source("submissions").glob("*/results.csv")):
+    for path in sorted(locate_hub_source("submissions").glob("*/results.csv")):
         with path.open(encoding="utf-8", newline="") as table:
             for row in csv.DictReader(table):
                 yield path.parent.name, row

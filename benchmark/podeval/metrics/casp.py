@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import find_lasting_music
 from podeval.audio.loudness import measure
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
-from podeval.audio.windows import Span, seconds_inside
+from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PODEVAL_HARMONY, Reach
@@ -83,10 +83,10 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     """
     recording.require_sound(SHORTEST)
     # Nothing is looked for or separated where there is no model for what follows.
-    registry.card("harmony", recording.profile)
+    registry.get_card("harmony", recording.profile)
     if variant == "default" and not find_lasting_music(recording):
         raise CannotScore("no music is heard in the recording, so there is nothing to compare with its speech")
-    separator = registry.card("separator", recording.profile).identity
+    separator = registry.get_card("separator", recording.profile).identity
     cosines = recording.array_from(
         "harmony", lambda model: _cosines(model, recording), separator=separator, clip=CLIP_SECONDS
     ).astype(np.float64)
@@ -112,7 +112,9 @@ def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
         CannotScore: none does.
     """
     clips = [(Span(index * CLIP_SECONDS, (index + 1) * CLIP_SECONDS),) for index in range(count)]
-    speech, music = (seconds_inside(clips, spans) for spans in (recording.speech(), find_lasting_music(recording)))
+    speech, music = (
+        count_seconds_inside(clips, spans) for spans in (recording.speech(), find_lasting_music(recording))
+    )
     counted: NDArray[np.bool_] = (speech >= LEAST) & (music >= LEAST)
     if not counted.any():
         raise CannotScore(
@@ -146,7 +148,7 @@ def _loudness(stem: Samples, rate: int) -> float:
 
 def _clips(stem: Samples, rate: int) -> list[Samples]:
     """Split a stem into mono clips of 10 s at 16 kHz with a peak of 1; the last clip is looped to full length."""
-    samples = resample(mono(stem), rate, RATE)
+    samples = resample(mix_to_mono(stem), rate, RATE)
     blocks = [samples[start : start + BLOCK_FRAMES] for start in range(0, len(samples), BLOCK_FRAMES)]
     peak = max(float(np.abs(block).max()) for block in blocks) or 1.0
     levelled = SampleBuffer()

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Metric, registered_metrics
+from podeval.metrics.declaration import Metric, list_registered_metrics
 
 _ORDER = (
     "distinct_n",
@@ -78,11 +78,11 @@ def get(name: str) -> Metric:
         close = get_close_matches(name, NAMES, n=1, cutoff=0.4)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise BadInput(f"there is no metric {name!r}; {hint}`podeval metrics list` shows all of them")
-    if name not in registered_metrics():
+    if name not in list_registered_metrics():
         importlib.import_module(f"podeval.metrics.{name}")
-    return registered_metrics()[name]
+    return list_registered_metrics()[name]
 
 
-def all_metrics() -> tuple[Metric, ...]:
+def load_all_metrics() -> tuple[Metric, ...]:
     """Return every metric, in the order of the board."""
     return tuple(get(name) for name in NAMES)

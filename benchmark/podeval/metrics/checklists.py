@@ -21,7 +21,7 @@ from pydantic import AliasChoices, Field, model_validator
 from podeval.judges.answer_model import Grade, JudgeAnswer
 from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.citations import require_found
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
@@ -244,7 +244,7 @@ class ChecklistResult:
 def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
     """Ask the judge to derive the checklist of a request."""
     answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)]
-    return values(Checklist, answers)[0].checklist
+    return select_values(Checklist, answers)[0].checklist
 
 
 def audit(
@@ -267,12 +267,12 @@ def audit(
         answers: Sequence[UsableAnswer] = yield [
             JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)
         ]
-        requirements = values(Checklist, answers)[0].checklist
+        requirements = select_values(Checklist, answers)[0].checklist
         records.append(answers[0].record_id)
     numbered = "\n".join(f"{number}. ({item.kind}) {item.requirement}" for number, item in enumerate(requirements, 1))
     inputs = {**_request_inputs(request), "checklist": numbered, "script": shown_text, "counted": counted}
     answers = yield [JudgeRequest(AUDIT, inputs, seed, check=_complete(len(requirements), script))]
-    graded = values(Audit, answers)[0].items
+    graded = select_values(Audit, answers)[0].items
     return ChecklistResult(
         tuple(
             RequirementFinding(item.requirement, item.kind, one.score, one.reason, tuple(one.quotes))
@@ -286,7 +286,7 @@ def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) ->
     """Ask for checklist and audit in a single answer, as the paper does."""
     inputs = {**_request_inputs(request), "script": text}
     answers = yield [JudgeRequest(ACCEPT, inputs, seed, check=_evidence(script))]
-    graded = values(Acceptance, answers)[0].checklist
+    graded = select_values(Acceptance, answers)[0].checklist
     return ChecklistResult(
         tuple(
             RequirementFinding(one.requirement, one.kind, one.score, one.reason, tuple(one.quotes)) for one in graded

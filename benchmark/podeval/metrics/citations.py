@@ -18,7 +18,7 @@ _WORDS, _CHARACTERS = 3, 6
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:
     """Return the quotes that do not occur in the script, with or without speakers' names, or are too short."""
-    texts = [letters(script.lines), letters(script.text)]
+    texts = [keep_letters(script.lines), keep_letters(script.text)]
     return [
         quote
         for quote in quotes
@@ -47,12 +47,12 @@ def require_found(
 def _is_said_by(quote: str, script: Script) -> bool:
     """Tell whether a quote is a speaker's name, a colon, and words from inside one of that speaker's turns."""
     name, *words = re.split("[:：]", quote, maxsplit=1)
-    turns = (turn for turn in script.turns if words and letters(turn.speaker) == letters(name))
-    return any(_contains(words[0], letters(turn.text)) for turn in turns)
+    turns = (turn for turn in script.turns if words and keep_letters(turn.speaker) == keep_letters(name))
+    return any(_contains(words[0], keep_letters(turn.text)) for turn in turns)
 
 
 def _contains(quote: str, text: str) -> bool:
-    parts = [part for piece in _GAP.split(quote) if (part := letters(piece))]
+    parts = [part for piece in _GAP.split(quote) if (part := keep_letters(piece))]
     if not _says_enough(quote) and not (parts and "".join(parts) == text):
         return False
     start = 0
@@ -64,7 +64,7 @@ def _contains(quote: str, text: str) -> bool:
     return True
 
 
-def letters(text: str) -> str:
+def keep_letters(text: str) -> str:
     """Return letters and digits alone, without case and in compatibility form."""
     return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())
 
@@ -72,5 +72,5 @@ def letters(text: str) -> str:
 def _says_enough(quote: str) -> bool:
     """Tell whether a quote has the words, or the Chinese characters, that make it evidence."""
     characters = len(re.findall(f"[{HAN}]", quote))
-    words = [word for word in re.split(rf"[\s{HAN}]+", quote) if letters(word)]
+    words = [word for word in re.split(rf"[\s{HAN}]+", quote) if keep_letters(word)]
     return len(words) >= _WORDS or characters >= _CHARACTERS or len(words) + characters / 2 >= _WORDS

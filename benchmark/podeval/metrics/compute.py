@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
-from podeval.metrics.protocol import Protocol, protocol_of
+from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
 from podeval.stats.intervals import METHOD, Interval
@@ -94,7 +94,7 @@ def _open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | 
     return opened
 
 
-def protocol_for(
+def make_protocol_for(
     metric: Metric,
     parameters: Mapping[str, Any],
     input_names: tuple[str, ...],
@@ -102,9 +102,9 @@ def protocol_for(
     bench: JudgeConfig = NOBODY,
 ) -> Protocol:
     """Return the protocol of a metric outside a benchmark, where there is no dataset and nothing is generated."""
-    models = registry.identities(metric.jobs(parameters), profile, metric.where_available)
+    models = registry.describe_identities(metric.jobs(parameters), profile, metric.where_available)
     judged = bench.identity(metric.asks, metric.read_parameters(parameters))
-    return protocol_of(metric, parameters, input_names, {**models, **judged})
+    return make_protocol(metric, parameters, input_names, {**models, **judged})
 
 
 def describe_protocol(
@@ -115,11 +115,11 @@ def describe_protocol(
     bench: JudgeConfig = NOBODY,
 ) -> dict[str, Any]:
     """Return the protocol of a metric outside a benchmark as data, together with the provenance."""
-    protocol = protocol_for(metric, parameters, input_names, profile, bench)
-    return {**protocol.to_json(), "provenance": provenance(profile)}
+    protocol = make_protocol_for(metric, parameters, input_names, profile, bench)
+    return {**protocol.to_json(), "provenance": describe_provenance(profile)}
 
 
-def provenance(profile: str) -> dict[str, Any]:
+def describe_provenance(profile: str) -> dict[str, Any]:
     """Return the facts that accompany a protocol without changing it: profile, versions, machine."""
     return {
         "profile": profile,

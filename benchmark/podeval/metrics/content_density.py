@@ -20,8 +20,8 @@ from podeval.errors import CannotScore
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
-from podeval.metrics.citations import letters
+from podeval.judges.rounds import Conversation, select_values
+from podeval.metrics.citations import keep_letters
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK, Reach
@@ -113,18 +113,18 @@ def divide(dialogue: SpokenDialogue, seed: int = 0) -> Conversation[Density]:
         for number, turn in enumerate(dialogue.turns, 1)
     ]
     counted = []
-    for answer in values(Clauses, answers):
+    for answer in select_values(Clauses, answers):
         words = [(clause.essential, count_length(clause.text)) for clause in answer.clauses]
         counted.append((sum(count for essential, count in words if essential), sum(count for _, count in words)))
     return Density(tuple(counted), tuple(answer.record_id for answer in answers))
 
 
 def _whole(text: str) -> Callable[[Any], None]:
-    expected = letters(text)
+    expected = keep_letters(text)
 
     def check(answer: Any) -> None:
         joined = " ".join(clause.text for clause in answer.clauses)
-        if letters(joined) != expected:
+        if keep_letters(joined) != expected:
             raise ValueError(
                 f"the clauses together are not the answer: {describe_difference(text, joined)}. "
                 "Copy every word, in order, and add none; words that are not essential are a clause too."
@@ -157,8 +157,8 @@ def _edits(text_words: Sequence[str], answer_words: Sequence[str]) -> Iterator[t
     same = 0
     if max(len(text_words), len(answer_words)) > _COMPARED:
         pairs = enumerate(zip(text_words, answer_words, strict=False))
-        same = next((at for at, (a, b) in pairs if a != b and letters(a) != letters(b)), 0)
-    before, after = (list(map(letters, words[same : same + _COMPARED])) for words in (text_words, answer_words))
+        same = next((at for at, (a, b) in pairs if a != b and keep_letters(a) != keep_letters(b)), 0)
+    before, after = (list(map(keep_letters, words[same : same + _COMPARED])) for words in (text_words, answer_words))
     for what, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         first, end, first_given, end_given = (position + same for position in places)
         yield what, first, end, first_given, end_given

@@ -30,7 +30,7 @@ from podeval.analysis import Recording, speech_track
 from podeval.analysis.defects import Severity, TimedDefect
 from podeval.analysis.second_look import confirm_differences, find_span
 from podeval.analysis.spoken_script import align_recording
-from podeval.metrics.by_minute import share_by_minute
+from podeval.metrics.by_minute import compute_share_by_minute
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score
@@ -159,7 +159,7 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
             "defects": [describe_difference(each, alignment, track.duration).to_json() for each in confirmed],
             **track.notes,
         },
-        timeline=share_by_minute(
+        timeline=compute_share_by_minute(
             "errors_per_1000", track.duration, _place_errors(alignment, confirmed, track.duration), PER
         ),
     )

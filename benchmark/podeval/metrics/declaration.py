@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
-from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, spoken_words
+from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, transcribe_spoken_words
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
 
@@ -250,7 +250,7 @@ class Metric:
         """
         arguments = self._arguments(inputs)
         conversation = self.function(**arguments, **chosen)
-        return note_injections(conversation, lambda: spoken_words(arguments))  # type: ignore[arg-type]
+        return note_injections(conversation, lambda: transcribe_spoken_words(arguments))  # type: ignore[arg-type]
 
     def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
         """Turn the outcome of a measurement, a result or an error, into a result.
@@ -395,6 +395,6 @@ def _read_arguments(docstring: str) -> dict[str, str]:
     return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}
 
 
-def registered_metrics() -> dict[str, Metric]:
+def list_registered_metrics() -> dict[str, Metric]:
     """Return the metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all files."""
     return _registered

@@ -8,7 +8,7 @@ from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS
-from podeval.metrics.description import own_profile
+from podeval.metrics.description import choose_own_profile
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
 
@@ -16,7 +16,7 @@ from podeval.metrics.judge_use import JudgeConfig
 def page(name: str) -> gr.Interface:
     """Build the page of a metric: fields for its inputs, and its result as JSON."""
     metric = catalogue.get(name)
-    profile = own_profile(metric)
+    profile = choose_own_profile(metric)
     fields = {name: _field(name) for name in metric.inputs}
     judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if metric.asks else []
 

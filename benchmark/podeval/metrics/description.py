@@ -22,7 +22,7 @@ class Argument:
     about: str
 
 
-def arguments(metric: Metric) -> tuple[Argument, ...]:
+def list_arguments(metric: Metric) -> tuple[Argument, ...]:
     """Return the arguments of `compute` of the metric's module, inputs first."""
     # Inputs.
     first = metric.inputs[0]
@@ -56,7 +56,7 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
     return tuple(rows)
 
 
-def facts(metric: Metric) -> dict[str, Any]:
+def collect_metric_facts(metric: Metric) -> dict[str, Any]:
     """Return plain data: name, title, version, dimension, paper, keys, inputs, parameters, models by profile."""
     return {
         "name": metric.name,
@@ -72,7 +72,7 @@ def facts(metric: Metric) -> dict[str, Any]:
                 "name": k.name,
                 "better": k.better,
                 "unit": k.unit,
-                "range": range_text(k),
+                "range": format_range(k),
                 "ideal": _between(*k.ideal) if k.ideal else "",
                 "about": k.about,
                 "people": k.reach.people if k.reach else None,
@@ -103,17 +103,17 @@ VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text
 
 def find_score_part(metric: Metric) -> str:
     """Return the part of the site's Score tab that offers a metric; empty where that needs a judge or a download."""
-    if metric.asks or own_profile(metric) != "embedded":
+    if metric.asks or choose_own_profile(metric) != "embedded":
         return ""
     return next((part for part, given in VISITOR_INPUTS.items() if set(metric.inputs) <= set(given)), "")
 
 
-def own_profile(metric: Metric) -> Profile:
+def choose_own_profile(metric: Metric) -> Profile:
     """Return the default profile of a metric: `embedded`, or the first that has a model for every job of the metric."""
     return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
 
 
-def range_text(key: Key, language: str = "en") -> str:
+def format_range(key: Key, language: str = "en") -> str:
     """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text where there are none."""
     return _between(*key.bounds, language)
 
@@ -165,7 +165,7 @@ _FORMS = {
 
 def _model(job: str, profile: str) -> str | None:
     try:
-        card = registry.card(job, profile)
+        card = registry.get_card(job, profile)
     except ModelMissing:
         return None
     return f"{card.title} ({card.licence})"

@@ -18,7 +18,7 @@ from pydantic import Field
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import ZERO
@@ -109,7 +109,7 @@ def compare(candidate: Script, reference: Script, seed: int = 0) -> Conversation
         JudgeRequest(COMPARE, {"first": first.lines, "second": second.lines}, seed)
         for first, second in ((reference, candidate), (candidate, reference))
     ]
-    forward, backward = values(Comparison, answers)
+    forward, backward = select_values(Comparison, answers)
     return BothOrders(forward, backward, tuple(answer.record_id for answer in answers))
 
 

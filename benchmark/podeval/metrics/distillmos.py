@@ -125,14 +125,14 @@ def distillmos(
 def _score_windows(track: Recording, windows: str) -> tuple[list[int], NDArray[np.float64]]:
     """Return where the windows of a recording begin, in samples, and the score of each."""
     samples = track.mono(RATE)
-    starts = window_starts(len(samples), spread=windows == "spread")
+    starts = place_window_starts(len(samples), spread=windows == "spread")
     excerpts = [samples[start : start + WINDOW] for start in starts]
     return starts, track.array_from(
         "naturalness", lambda model: model.score(excerpts), window=WINDOW, windows=len(starts)
     )
 
 
-def window_starts(frames: int, spread: bool = False) -> list[int]:
+def place_window_starts(frames: int, spread: bool = False) -> list[int]:
     """Return the first sample of each window: evenly spread, the first at 0, the last ending with the recording.
 
     Args:

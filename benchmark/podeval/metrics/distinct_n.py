@@ -84,15 +84,15 @@ def distinct_n(
         variant: `podeval` gives a text shorter than the window a score of 0.
     """
     tokens, written = read_tokens(text, language)
-    richness = lexical_diversity.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
+    richness = lexical_diversity.compute_distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
     return Score(
         values={f"distinct_{n}": richness.value},
-        notes=token_notes(tokens, written, (f"distinct_{n}",), richness.short),
-        timeline=token_timeline(f"distinct_{n}", richness),
+        notes=write_token_notes(tokens, written, (f"distinct_{n}",), richness.short),
+        timeline=make_token_timeline(f"distinct_{n}", richness),
     )
 
 
-def token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short: bool) -> dict[str, object]:
+def write_token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short: bool) -> dict[str, object]:
     """Return notes on the tokens of a text: how many, whether they are few, and whether they read as words at all.
 
     They name the language where it is not English or Chinese. Values of short texts, and of those with hardly any
@@ -117,7 +117,7 @@ def token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short
     return notes | ({UNRANKED: dict.fromkeys(keys, reason)} if reason else {})
 
 
-def token_timeline(key: str, richness: lexical_diversity.WindowedRichness) -> Timeline:
+def make_token_timeline(key: str, richness: lexical_diversity.WindowedRichness) -> Timeline:
     """Return the timeline of windows over a text: starts and window are in tokens, thinned to at most `MOST_POINTS`."""
     step = max(1, math.ceil(len(richness.windows) / MOST_POINTS))
     return Timeline(

@@ -128,7 +128,7 @@ def dnsmos(
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    now = speech_level(track)
+    now = measure_speech_level(track)
     gain = LEVEL - now if level == "fixed" and now is not None else 0.0
     quality = track.speech_quality(windows, gain)
     mix = quality if track is recording else recording.speech_quality(windows, gain)
@@ -151,7 +151,7 @@ def dnsmos(
     )
 
 
-def speech_level(recording: Recording) -> float | None:
+def measure_speech_level(recording: Recording) -> float | None:
     """Return the level of the speech in dBov, the root mean square over its spans; None where none is heard."""
     samples = recording.mono()
     spans = [samples[round(s.start * MODEL_RATE) : round(s.end * MODEL_RATE)] for s in recording.speech()]

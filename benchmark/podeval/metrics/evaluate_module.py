@@ -22,8 +22,8 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS, Metric
-from podeval.metrics.description import arguments
-from podeval.metrics.inputs import as_text, inputs_from_lists
+from podeval.metrics.description import list_arguments
+from podeval.metrics.inputs import convert_to_text, read_inputs_from_lists
 from podeval.metrics.judge_use import JudgeConfig
 
 _AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
@@ -56,7 +56,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return evaluate.MetricInfo(
             description=self.metric.documentation,
             citation=CITATION,
-            inputs_description=inputs_description(self.metric),
+            inputs_description=describe_inputs(self.metric),
             features=datasets.Features(features),
             reference_urls=["https://huggingface.co/podeval"],
         )
@@ -104,7 +104,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         records: str = "",
         **parameters: Any,
     ) -> dict[str, Any]:
-        items = inputs_from_lists(
+        items = read_inputs_from_lists(
             self.metric,
             predictions,
             references,
@@ -131,11 +131,11 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 
     def _as_string(self, item: Any) -> str:
         first = self.metric.inputs[0]
-        return self._as_path(item) if first == "recording" else as_text(item, first)
+        return self._as_path(item) if first == "recording" else convert_to_text(item, first)
 
     def _reference(self, item: Any) -> str:
         if self.metric.reference != "reference_voices":
-            return as_text(item, self.metric.reference or "")
+            return convert_to_text(item, self.metric.reference or "")
         if isinstance(item, Mapping) and not _AUDIO_KEYS & set(item):
             return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
         return self._as_path(item)
@@ -148,9 +148,9 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return str(_write_audio(item, Path(self._spool.name) / f"{uuid.uuid4().hex}.wav"))
 
 
-def inputs_description(metric: Metric) -> str:
+def describe_inputs(metric: Metric) -> str:
     """Return the description of the arguments of a module's `compute`, taken from its declaration."""
-    return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in arguments(metric))
+    return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in list_arguments(metric))
 
 
 def _require_list(name: str, items: Any) -> Any:

@@ -16,7 +16,7 @@ from podeval.judges.answer_model import HalfStep, JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import LFS_JUDGED, Reach
@@ -79,7 +79,7 @@ Then give one score, in steps of 0.5:
 def hear_hierarchy(clip: AudioClip, seed: int = 0) -> Conversation[Hierarchy]:
     """Ask the judge once about a clip."""
     answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed)]
-    return values(Hierarchy, answers)[0]
+    return select_values(Hierarchy, answers)[0]
 
 
 RATE = 16_000

@@ -20,7 +20,7 @@ from podeval.judges.answer_model import HalfStep, JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import LFS_JUDGED, Reach
@@ -77,7 +77,7 @@ Describe the performance, then give one score, in steps of 0.5:
 def hear_richness(clips: Sequence[AudioClip], seed: int = 0) -> Conversation[list[Richness]]:
     """Ask the judge once about each clip."""
     answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed) for clip in clips]
-    return values(Richness, answers)
+    return select_values(Richness, answers)
 
 
 RATE = 16_000
@@ -122,7 +122,7 @@ def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] 
     recording.require_sound()
     track = recording.speech_track(source)
     samples = track.mono(RATE)
-    bounds = stretches(len(samples), RATE)
+    bounds = split_into_stretches(len(samples), RATE)
     answers = yield from hear_richness([AudioClip(samples[start:end], RATE) for start, end in bounds])
     scores = [answer.score for answer in answers]
     return Score(
@@ -136,7 +136,7 @@ def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] 
     )
 
 
-def stretches(frames: int, rate: int) -> list[tuple[int, int]]:
+def split_into_stretches(frames: int, rate: int) -> list[tuple[int, int]]:
     """Return the first and last frame of each stretch; together the stretches cover the whole recording."""
     size = round(STRETCH * rate)
     starts = list(range(0, frames, size))

@@ -33,7 +33,7 @@ class QuestionnaireAnswers:
     judged: Mapping[tuple[str, str], float]
 
 
-def votes(source: Any) -> Battles:
+def read_votes(source: Any) -> Battles:
     """Read votes from JSON lines, a JSON list, data, or the path of a file that holds one of these.
 
     Raises:
@@ -42,7 +42,7 @@ def votes(source: Any) -> Battles:
     return source if isinstance(source, Battles) else _parse_votes(_read_source(source, "votes"))
 
 
-def marks(source: Any) -> tuple[Mark, ...]:
+def read_marks(source: Any) -> tuple[Mark, ...]:
     """Read marks, in the same forms.
 
     Raises:
@@ -51,7 +51,7 @@ def marks(source: Any) -> tuple[Mark, ...]:
     return _parse_marks(_read_source(source, "marks"))
 
 
-def answers(source: Any) -> QuestionnaireAnswers:
+def read_answers(source: Any) -> QuestionnaireAnswers:
     """Read answers, in the same forms.
 
     Raises:

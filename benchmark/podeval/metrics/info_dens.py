@@ -17,11 +17,11 @@ list.
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.distinct_n import token_notes
+from podeval.metrics.distinct_n import write_token_notes
 from podeval.metrics.reach import LENGTH
 from podeval.metrics.score import Score
 from podeval.text.language import read_tokens
-from podeval.text.lexical_diversity import WINDOW, information_density
+from podeval.text.lexical_diversity import WINDOW, compute_information_density
 from podeval.text.tokens import stop_words
 
 
@@ -76,8 +76,8 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
     """
     tokens, written = read_tokens(text, language)
     keys = ("info_dens", "info_dens_norm")
-    density = information_density(tokens, frozenset() if written == "other" else stop_words(written))
+    density = compute_information_density(tokens, frozenset() if written == "other" else stop_words(written))
     return Score(
         values={"info_dens": density.bits, "info_dens_norm": density.normalised},
-        notes=token_notes(tokens, written, keys, len(tokens) < WINDOW) | {"tokens": density.tokens},
+        notes=write_token_notes(tokens, written, keys, len(tokens) < WINDOW) | {"tokens": density.tokens},
     )

@@ -163,19 +163,19 @@ def _read_generation_log(source: Any, _: Mapping[str, Any]) -> Any:
 def _read_votes(source: Any, _: Mapping[str, Any]) -> Any:
     from podeval.metrics import human_records
 
-    return human_records.votes(source)
+    return human_records.read_votes(source)
 
 
 def _read_marks(source: Any, _: Mapping[str, Any]) -> Any:
     from podeval.metrics import human_records
 
-    return human_records.marks(source)
+    return human_records.read_marks(source)
 
 
 def _read_answers(source: Any, _: Mapping[str, Any]) -> Any:
     from podeval.metrics import human_records
 
-    return human_records.answers(source)
+    return human_records.read_answers(source)
 
 
 _READERS: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
@@ -197,7 +197,7 @@ _READERS: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
 }
 
 
-def inputs_from_lists(
+def read_inputs_from_lists(
     metric: Metric,
     predictions: Sequence[Any],
     references: Sequence[Any] | None = None,
@@ -232,11 +232,11 @@ def inputs_from_lists(
             count = sum(value is not None for value in values)
             raise BadInput(f"there are {len(sources)} predictions and {count} {plural}; give one for each, or none")
         for item, value in zip(sources, values, strict=True):
-            item[name] = read_input(name, as_text(value) if name == "script" else value)
+            item[name] = read_input(name, convert_to_text(value) if name == "script" else value)
     return [MetricInputs(item, **options) for item in sources]
 
 
-def as_text(item: Any, name: str = "script") -> str:
+def convert_to_text(item: Any, name: str = "script") -> str:
     """Convert what a program gives for an input to text: data becomes JSON, a `Path` the content of the file.
 
     A file name stays a name for an input that opens files itself.
@@ -263,7 +263,7 @@ def as_text(item: Any, name: str = "script") -> str:
         raise BadInput(f"a text is a string, or a script as data, not {type(item).__name__}") from None
 
 
-def inputs_from_files(
+def read_inputs_from_files(
     metric: Metric, files: Sequence[Path], references: Sequence[Path], texts: Sequence[Path], **options: Any
 ) -> list[tuple[Path, MetricInputs]]:
     """Return the items that a person gives as files: each file that is measured, with its inputs.

@@ -32,7 +32,7 @@ from podeval.metrics.checklists import (
 )
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.podbench_judging import Variant, cut_script, sampling
+from podeval.metrics.podbench_judging import Variant, cut_script, get_sampling
 from podeval.metrics.reach import PART, PODBENCH, VARIANT, Reach
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count_facts
@@ -129,7 +129,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
         "Length, language and number of speakers do not enter the main value: a script of a tenth of the requested "
         "length may score 100. Read it together with their three columns, or read `as_a_whole`."
     ),
-    asks=JudgeUse(prompts=_prompts, sampling=sampling),
+    asks=JudgeUse(prompts=_prompts, sampling=get_sampling),
     intended_use="Checking whether scripts meet the requirements of a request: format, speakers, length, content.",
     limitations=(
         "Half of the checks are measured and half are judged by a language model, which makes errors. A vaguely worded"

@@ -29,7 +29,7 @@ from podeval.analysis.speech_track import find_lasting_music
 from podeval.analysis.spoken_script import align_recording
 from podeval.audio import faults
 from podeval.audio.loops import find_loops
-from podeval.audio.resample import mono
+from podeval.audio.resample import mix_to_mono
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics.declaration import Key, metric
@@ -181,7 +181,7 @@ def integrity(
 
 def list_faults(recording: Recording, script: Script | None, *, music_asked: bool = False) -> list[TimedDefect]:
     """List the faults of a recording, in order of time."""
-    samples, rate = mono(recording.samples), recording.rate
+    samples, rate = mix_to_mono(recording.samples), recording.rate
     holes = faults.find_holes(samples, rate)
     defects = [
         *(TimedDefect("hole", *_edges(span), heard=f"{span.duration:.2f} s of digital silence") for span in holes),

@@ -156,7 +156,7 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange], more: Mapping[str,
         judge.unknown += 1
         return
     inputs = {name: _size(what) for name, what in exchange.inputs.items()}
-    judge.given.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(leaves(value))))
+    judge.given.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(list_leaves(value))))
 
 
 def _size(what: Mapping[str, Any]) -> tuple[str, float]:
@@ -170,14 +170,14 @@ def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> t
     name = prompt.partition("@")[0]
     if name in more:
         return more[name]
-    models = {models.name: models.answer for models in prompts.prompts()}
-    for prompt_for_turns in (pairwise_judge.hearing, rubric.hearing):
+    models = {models.name: models.answer for models in prompts.list_all_prompts()}
+    for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):
         # Prompts for dialogues of so many turns differ in nothing else.
         models[prompt_for_turns(1).name.rstrip(string.digits)] = prompt_for_turns(1).answer
     return models.get(name) or models.get(name.rstrip(string.digits))
 
 
-def leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
+def list_leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
     """Yield the comparable parts of an answer, each with a path such as `items.3.score`; prose is left out."""
     for name, about in type(value).model_fields.items():
         yield from _leaves(getattr(value, name), about.annotation, f"{path}{name}")
@@ -185,7 +185,7 @@ def leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Lea
 
 def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
     if isinstance(value, pydantic.BaseModel):
-        yield from leaves(value, f"{path}.")
+        yield from list_leaves(value, f"{path}.")
     elif isinstance(value, bool | int | float):
         yield path, float(value)
     elif isinstance(value, str):

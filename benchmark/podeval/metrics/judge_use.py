@@ -86,7 +86,7 @@ class JudgeConfig:
 
         if self.records and judge.replays:
             raise BadInput(f"{self.judge} reads its own records; leave out {RECORDS}")
-        folder = None if judge.replays else Path(self.records) if self.records else default_records()
+        folder = None if judge.replays else Path(self.records) if self.records else locate_default_records()
         anew: Refresh = "failed" if self.refresh == "failed" else self.refresh == "all"
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew)
 
@@ -144,7 +144,7 @@ def note_injections(
     return result
 
 
-def spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
+def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
 
     A recording that no model here can transcribe, or that holds no speech, has none.
@@ -169,7 +169,7 @@ def spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     return words
 
 
-def default_records() -> Path:
+def locate_default_records() -> Path:
     """Return the default folder of judges' records: in `PODEVAL_CACHE`, else in the user's cache folder."""
     from podeval.store.files import find_user_folder
 

@@ -128,10 +128,10 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
     recording.require_sound(0.4)
     if variant == "standard":
         levels = meter.measure(recording.samples, recording.rate, recording.layout)
-        scored = meter.integrated_score(levels.integrated, "paper")
+        scored = meter.score_integrated_loudness(levels.integrated, "paper")
     else:
         levels = meter.measure_podeval(recording.samples, recording.rate)
-        scored = meter.integrated_score(levels.integrated, "podeval")
+        scored = meter.score_integrated_loudness(levels.integrated, "podeval")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
     return Score(
         values={
@@ -139,8 +139,8 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
             "true_peak": levels.true_peak,
             "range": levels.range,
             "integrated_score": scored,
-            "true_peak_score": meter.true_peak_score(levels.true_peak),
-            "range_score": None if levels.range is None else meter.range_score(levels.range),
+            "true_peak_score": meter.score_true_peak(levels.true_peak),
+            "range_score": None if levels.range is None else meter.score_loudness_range(levels.range),
         },
         notes={
             "channels": recording.channels,

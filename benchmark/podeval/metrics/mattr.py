@@ -14,7 +14,7 @@ Differs from the public code in tokenising Chinese as Chinese.
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.distinct_n import token_notes, token_timeline
+from podeval.metrics.distinct_n import make_token_timeline, write_token_notes
 from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score
 from podeval.text import lexical_diversity
@@ -59,9 +59,9 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
         language: language of the text; `auto` detects it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
-    richness = lexical_diversity.mattr(tokens, window)
+    richness = lexical_diversity.compute_mattr(tokens, window)
     return Score(
         values={"mattr": richness.value},
-        notes=token_notes(tokens, written, ("mattr",), richness.short),
-        timeline=token_timeline("mattr", richness),
+        notes=write_token_notes(tokens, written, ("mattr",), richness.short),
+        timeline=make_token_timeline("mattr", richness),
     )

@@ -22,7 +22,7 @@ from podeval.errors import CannotScore
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
 from podeval.metrics.reach import PART, PODEVAL_QUESTIONS, Reach
@@ -94,7 +94,7 @@ QUESTIONS: Mapping[str, str] = {
 """What each question of the questionnaire asks, as the judge reads it."""
 
 
-def reasons_by_question(
+def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
     """Return the reasons of listeners who pass the screening, by question and system; none about music that is not
@@ -123,7 +123,7 @@ class Justified:
     record: str
 
 
-def justification_scores(
+def judge_justifications(
     question: str, comments: Mapping[str, Sequence[str]], seed: int = 0
 ) -> Conversation[dict[str, Justified]]:
     """Ask the judge for the scores of one question.
@@ -149,7 +149,7 @@ def justification_scores(
     )
     inputs = {"question": question, "comments": numbered}
     answers = yield [JudgeRequest(SUMMARISE, inputs, seed, check=_complete(len(shuffled)))]
-    by_number = values(SystemScores, answers)[0].systems
+    by_number = select_values(SystemScores, answers)[0].systems
     by_system = {
         system: Justified(score.score, score.summary, answers[0].record_id)
         for system, score in zip(shuffled, by_number, strict=True)

@@ -29,8 +29,8 @@ import numpy as np
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
 from podeval.analysis.speech_windows import require_speech
-from podeval.audio.prosody import VoiceContour, spread
-from podeval.audio.windows import Clip, Span, windows_over
+from podeval.audio.prosody import VoiceContour, compute_spread
+from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import NEW, READERS, Reach
@@ -162,7 +162,7 @@ def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Sc
     middles, counts = locate_syllables(transcript)
     if not counts.sum():
         raise CannotScore("no words are heard in the recording")
-    windows = windows_over(speech, WINDOW, STRIDE)
+    windows = place_windows(speech, WINDOW, STRIDE)
     rates = [float(counts[_lies_in(clip, middles)].sum() / WINDOW) for clip in windows]
     starts = [round(clip[0].start, 3) for clip in windows]
     trend = drift(starts, rates, WINDOW)
@@ -231,7 +231,7 @@ def describe_speakers(
         frames = prosody.inside(own)
         if frames.voiced_seconds < SHORTEST_VOICED:
             continue
-        weighted.append((frames.voiced_seconds, spread(frames.pitch), spread(frames.level)))
+        weighted.append((frames.voiced_seconds, compute_spread(frames.pitch), compute_spread(frames.level)))
         described[speaker] = {
             "f0_median": round(float(100 * 2 ** (np.nanmedian(frames.pitch) / 12)), 1),
             "f0_range": round(weighted[-1][1], 2),
@@ -282,9 +282,9 @@ def _make_timeline(
             "articulation_rate": [round(rate, 4) for rate in rates],
             "pause_share": [round(1 - seconds / span.duration, 4) for seconds, span in zip(spoken, whole, strict=True)],
             "f0_range": [
-                round(spread(frames.pitch), 3) if frames.voiced_seconds >= SHORTEST_VOICED else None
+                round(compute_spread(frames.pitch), 3) if frames.voiced_seconds >= SHORTEST_VOICED else None
                 for frames in inside
             ],
-            "energy_range": [round(spread(frames.level), 3) for frames in inside],
+            "energy_range": [round(compute_spread(frames.level), 3) for frames in inside],
         },
     )

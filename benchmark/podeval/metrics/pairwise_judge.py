@@ -22,7 +22,7 @@ from podeval.errors import BadInput
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.rubric import Modality
 from podeval.metrics.spoken_dialogue import BRACKETS, SpokenDialogue, Transcripts
 
@@ -78,7 +78,7 @@ Say which differences decide, pointing at particular turns; """
 
 
 @cache
-def reading(variant: Variant = "default") -> Prompt:
+def build_reading_prompt(variant: Variant = "default") -> Prompt:
     """Return the prompt for dialogues that are read."""
     return Prompt(
         name="battle_transcript",
@@ -91,11 +91,11 @@ def reading(variant: Variant = "default") -> Prompt:
     )
 
 
-READ = reading()
+READ = build_reading_prompt()
 
 
 @cache
-def hearing(turns: int, variant: Variant = "default") -> Prompt:
+def build_hearing_prompt(turns: int, variant: Variant = "default") -> Prompt:
     """Return the prompt for a dialogue of this many turns that is heard."""
     turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
@@ -172,12 +172,12 @@ class JudgedBattle:
         }
 
 
-def prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
+def list_prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
     """Return the prompts of a modality; for audio, the prompt for a single turn stands for all lengths."""
-    return (reading(variant),) if modality == "transcript" else (hearing(1, variant),)
+    return (build_reading_prompt(variant),) if modality == "transcript" else (build_hearing_prompt(1, variant),)
 
 
-def battle(
+def judge_battle(
     one: SpokenDialogue,
     other: SpokenDialogue,
     *,
@@ -216,7 +216,7 @@ def battle(
             choice.reason,
             answer.record_id,
         )
-        for (first, second), choice, answer in zip(pairs, values(Choice, answers), answers, strict=True)
+        for (first, second), choice, answer in zip(pairs, select_values(Choice, answers), answers, strict=True)
     )
     return JudgedBattle(
         one.id, one.dimension, one.capability, one.scenario, str(one.system), str(other.system), ballots
@@ -228,9 +228,11 @@ def _question(
 ) -> JudgeRequest:
     if modality == "transcript":
         texts = {"dialogue_a": first.transcript, "dialogue_b": second.transcript, "focus": first.focus}
-        return JudgeRequest(reading(variant), texts, seed)
+        return JudgeRequest(build_reading_prompt(variant), texts, seed)
     return JudgeRequest(
-        hearing(len(first.turns), variant), {**first.clips("a_"), **second.clips("b_"), "focus": first.focus}, seed
+        build_hearing_prompt(len(first.turns), variant),
+        {**first.clips("a_"), **second.clips("b_"), "focus": first.focus},
+        seed,
     )
 
 

@@ -16,7 +16,7 @@ _SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’」』)）]*\s*")
 _CUT_NOTICE = "[The rest of the script is left out, as it is too long.]"
 
 
-def sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def get_sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the paper's sampling for its variant; high effort is set in the judge's own YAML file, under `extra`."""
     if parameters.get("variant") != "podbench":
         return {}

@@ -43,7 +43,7 @@ def rate_speech(
     """
     recording.require_sound(SHORTEST)
     # Nothing is separated where there is no model for what follows.
-    card = registry.card(job, recording.profile)
+    card = registry.get_card(job, recording.profile)
     track = recording.speech_track("mix" if source == "mix" else "auto")
     require_speech(track, SHORTEST)
     rate = card.rate if highest_rate is None else max(card.rate, min(track.rate, highest_rate))

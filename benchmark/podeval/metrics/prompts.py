@@ -28,19 +28,23 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ("Prosodic coherence", prosodic_coherence.PROTOCOL, (prosodic_coherence.HEAR,)),
     ("Expressive richness", expressive_richness.PROTOCOL, (expressive_richness.HEAR,)),
     ("Expressive hierarchy", expressive_hierarchy.PROTOCOL, (expressive_hierarchy.HEAR,)),
-    ("Rubrics of spoken dialogues", rubric.PROTOCOL, (rubric.READ, rubric.hearing(1))),
+    ("Rubrics of spoken dialogues", rubric.PROTOCOL, (rubric.READ, rubric.build_hearing_prompt(1))),
     ("Criteria for one dialogue", rubric_writing.__doc__ or "", (rubric_writing.WRITE,)),
     ("Content density", content_density.PROTOCOL, (content_density.DIVIDE,)),
     (
         "Battles of spoken dialogue systems",
         pairwise_judge.__doc__ or "",
-        (*pairwise_judge.prompts("transcript"), *pairwise_judge.prompts("audio"), pairwise_judge.reading("mtalk")),
+        (
+            *pairwise_judge.list_prompts("transcript"),
+            *pairwise_judge.list_prompts("audio"),
+            pairwise_judge.build_reading_prompt("mtalk"),
+        ),
     ),
     ("Scores from listeners' reasons", mos.PROTOCOL, (mos.SUMMARISE,)),
 )
 """Title, what is done and how it differs from its paper, and the prompts."""
 
 
-def prompts() -> tuple[Prompt, ...]:
+def list_all_prompts() -> tuple[Prompt, ...]:
     """Return all prompts; where a prompt is made for a number of turns, the one for a single turn."""
     return tuple(prompt for _, _, of_protocol in PROTOCOLS for prompt in of_protocol)

@@ -22,7 +22,7 @@ from podeval.judges.answer_model import HalfStep, JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import LFS_JUDGED, Reach
@@ -91,7 +91,7 @@ Then give one score, in steps of 0.5:
 def hear_prosody(clip: AudioClip, text: str, seeds: Sequence[int]) -> Conversation[list[Prosody]]:
     """Ask the judge about a clip, once for each seed."""
     answers = yield [JudgeRequest(HEAR, {"text": text, "recording": clip}, seed) for seed in seeds]
-    return values(Prosody, answers)
+    return select_values(Prosody, answers)
 
 
 RATE = 16_000

@@ -49,7 +49,7 @@ class Protocol:
         }
 
 
-def protocol_of(
+def make_protocol(
     metric: Metric,
     parameters: Mapping[str, Any],
     given_inputs: tuple[str, ...],
@@ -64,7 +64,7 @@ def protocol_of(
         metric: the metric.
         parameters: the given choices; the others count with their defaults.
         given_inputs: names of the inputs at hand; those that the metric knows are part of the protocol.
-        models: the identities of the metric's `needs`, from `podeval.models.registry.identities`.
+        models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
         dataset: revision of the dataset, where there is one.
         generation: conditions the task imposes on generated items.
     """

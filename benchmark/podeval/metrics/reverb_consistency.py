@@ -26,7 +26,7 @@ import numpy as np
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.recording import MODEL_RATE
 from podeval.analysis.speech_windows import find_sounding
-from podeval.audio.srmr import srmr_windows
+from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
@@ -129,7 +129,7 @@ def reverb_consistency(
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and reverberation is measured on speech")
-    srmr = partial(srmr_windows, track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
+    srmr = partial(compute_srmr_windows, track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
     starts, values = srmr(norm=norm)
     kept = find_sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
     if kept.sum() < 2:

@@ -28,7 +28,7 @@ from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK_RUBRIC, PART, Reach
@@ -94,7 +94,7 @@ _VERDICTS: Mapping[NoOccasion, str] = {
 
 
 @cache
-def reading(no_occasion: NoOccasion = "judged") -> Prompt:
+def build_reading_prompt(no_occasion: NoOccasion = "judged") -> Prompt:
     """Return the prompt for a dialogue that is read."""
     return Prompt(
         name="rubric_transcript",
@@ -107,11 +107,11 @@ def reading(no_occasion: NoOccasion = "judged") -> Prompt:
     )
 
 
-READ = reading()
+READ = build_reading_prompt()
 
 
 @cache
-def hearing(turns: int, no_occasion: NoOccasion = "judged") -> Prompt:
+def build_hearing_prompt(turns: int, no_occasion: NoOccasion = "judged") -> Prompt:
     """Return the prompt for a dialogue of this many turns that is heard."""
     turns_text = "\n".join(
         f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
@@ -136,7 +136,7 @@ class Assessment:
     records: tuple[str, ...]
 
 
-def share(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
+def count_met(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
     """Count the criteria that are met and all criteria, of one level or of all levels."""
     marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
     return sum(marks), len(marks)
@@ -151,7 +151,7 @@ def assess(
     clips = dialogue.clips() if modality == "audio" else {}
     answers = yield [_question(part, group, modality, clips, seed, no_occasion) for part, group in questions]
     by_turns: dict[int, dict[Criterion, Verdict]] = {}
-    for (part, group), answer in zip(questions, values(Verdicts, answers), strict=True):
+    for (part, group), answer in zip(questions, select_values(Verdicts, answers), strict=True):
         by_turns.setdefault(len(part.turns), {}).update(zip(group, answer.verdicts, strict=True))
     last = len(dialogue.turns)
     by_turn = {turn: by_turns[turn] for turn in sorted(by_turns)} if dialogue.turn_criteria else {}
@@ -177,8 +177,8 @@ def _question(
     check = _complete([criterion.id for criterion in group])
     if modality == "transcript":
         texts = {"dialogue": dialogue.transcript, "criteria": numbered}
-        return JudgeRequest(reading(no_occasion), texts, seed, check=check)
-    prompt = hearing(len(dialogue.turns), no_occasion)
+        return JudgeRequest(build_reading_prompt(no_occasion), texts, seed, check=check)
+    prompt = build_hearing_prompt(len(dialogue.turns), no_occasion)
     clips = {name: recordings[name] for name in prompt.placeholders if name in recordings}
     return JudgeRequest(prompt, {**clips, "criteria": numbered}, seed, check=check)
 
@@ -197,7 +197,11 @@ def _complete(ids: list[str]) -> Callable[[Any], None]:
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
     """Return the prompts; for audio, the one for a single turn stands for all lengths, which share its wording."""
     no_occasion = parameters["no_occasion"]
-    return (hearing(1, no_occasion),) if parameters["modality"] == "audio" else (reading(no_occasion),)
+    return (
+        (build_hearing_prompt(1, no_occasion),)
+        if parameters["modality"] == "audio"
+        else (build_reading_prompt(no_occasion),)
+    )
 
 
 def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,12 +338,12 @@ def rubric(
 
 def _shares(dialogue: SpokenDialogue, assessment: Assessment) -> dict[str, tuple[int, int]]:
     """Count the met criteria and all criteria, by key."""
-    whole = share(assessment.verdicts)
+    whole = count_met(assessment.verdicts)
     shares: dict[str, tuple[int, int]] = {"rubric": whole}
-    shares |= {level: share(assessment.verdicts, level) for level in LEVELS}
+    shares |= {level: count_met(assessment.verdicts, level) for level in LEVELS}
     shares[dialogue.dimension] = whole
     for name in ("capability", "scenario"):
         if value := getattr(dialogue, name):
             shares[f"{name}.{value}"] = whole
-    shares |= {f"turn_{turn}": share(verdicts) for turn, verdicts in assessment.turns.items()}
+    shares |= {f"turn_{turn}": count_met(verdicts) for turn, verdicts in assessment.turns.items()}
     return {key: counted for key, counted in shares.items() if counted[1]}

@@ -19,9 +19,9 @@ from podeval.errors import BadInput
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.checklists import derive
-from podeval.metrics.citations import letters
+from podeval.metrics.citations import keep_letters
 from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.yaml_text import read_yaml_file
@@ -131,7 +131,7 @@ def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int 
     aim = _ABOUT[dialogue.dimension] + (f"; in particular {capability}" if capability else "")
     inputs = {"user_turns": transcript, "aim": aim, "existing": "\n".join(existing)}
     answers = yield [JudgeRequest(WRITE, inputs, seed, check=_new(existing))]
-    written = values(WrittenCriteria, answers)[0].criteria
+    written = select_values(WrittenCriteria, answers)[0].criteria
     return ReviewItem(id=dialogue.id, turn=turn, entries=[ReviewedCriterion(text=one.criterion) for one in written])
 
 
@@ -142,10 +142,10 @@ def write_checklist(name: str, request: PodcastRequest, seed: int = 0) -> Conver
 
 
 def _new(existing: Sequence[str]) -> Callable[[Any], None]:
-    spelled = {letters(text) for text in existing}
+    spelled = {keep_letters(text) for text in existing}
 
     def check(answer: Any) -> None:
-        texts = [letters(one.criterion) for one in answer.criteria]
+        texts = [keep_letters(one.criterion) for one in answer.criteria]
         if len(set(texts)) < len(texts) or spelled & set(texts):
             raise ValueError("a criterion stands there twice, or exists already; write different ones")
 

@@ -125,7 +125,7 @@ BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")
 """What a score as plain data has beside the values of its keys."""
 
 
-def result_from_json(data: Mapping[str, Any]) -> Result:
+def parse_result(data: Mapping[str, Any]) -> Result:
     """Read a result that `to_json` wrote."""
     if "unscored" in data:
         return Unscored(data["unscored"], data["cause"])

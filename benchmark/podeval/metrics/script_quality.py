@@ -21,11 +21,11 @@ from pydantic import AliasChoices, Field, model_validator
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, values
+from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.citations import require_found
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.podbench_judging import Variant, cut_script, sampling
+from podeval.metrics.podbench_judging import Variant, cut_script, get_sampling
 from podeval.metrics.reach import PODBENCH, Reach
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
@@ -270,10 +270,10 @@ class ScriptReview:
 def review(script: Script, text: str, seed: int = 0) -> Conversation[ScriptReview]:
     """Ask the judge for a review of a script; `text` is the part of the script that the judge reads."""
     answers = yield [JudgeRequest(QUALITY, {"script": text}, seed, check=_evidence(script))]
-    return ScriptReview(values(Quality, answers)[0], answers[0].record_id)
+    return ScriptReview(select_values(Quality, answers)[0], answers[0].record_id)
 
 
-def points(quality: Quality, weights: str) -> dict[str, float]:
+def compute_points(quality: Quality, weights: str) -> dict[str, float]:
     """Return the points by dimension; with `uniform` weights every item of a dimension counts the same.
 
     `total` is the sum of the points, or, with uniform weights, 100 times the mean share over all eleven items.
@@ -347,7 +347,7 @@ def _evidence(script: Script) -> Callable[[Any], None]:
         ),
     ),
     paper="PodBench",
-    asks=JudgeUse(prompts=lambda _: (QUALITY,), sampling=sampling),
+    asks=JudgeUse(prompts=lambda _: (QUALITY,), sampling=get_sampling),
     intended_use="Ranking systems that write scripts over many requests, using one judge for all of them.",
     limitations=(
         "It reflects the taste of one model: its scale penalises greetings and slow openings, which some genres call "
@@ -370,7 +370,7 @@ def script_quality(
     """
     text, cut = cut_script(script, variant)
     reviewed = yield from review(script, text)
-    earned = points(reviewed.quality, weights)
+    earned = compute_points(reviewed.quality, weights)
     return Score(
         values={"script_quality": earned["total"], **{name: earned[name] for name in POINTS}},
         notes={

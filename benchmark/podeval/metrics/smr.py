@@ -24,8 +24,8 @@ import numpy as np
 from podeval import progress
 from podeval.analysis import Recording, speech_track
 from podeval.audio import loudness
-from podeval.audio.resample import mono, resample
-from podeval.audio.windows import Span, seconds_inside
+from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PODEVAL_AUDIO, VARIANT, Reach
@@ -125,10 +125,10 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
     music = speech_track.find_lasting_music(recording)
     if variant == "standard" and not music:
         raise CannotScore("no music is heard under speech")
-    rate = registry.card("separator", recording.profile).rate
+    rate = registry.get_card("separator", recording.profile).rate
     recording.require_rate(rate)
     # Find segments of speech, and those of them that lie over music.
-    segments = speech_segments(recording.speech_stem().speech())
+    segments = find_speech_segments(recording.speech_stem().speech())
     if not segments:
         raise CannotScore(f"no speech lasts {SHORTEST_SEGMENT:g} s without a pause of more than {LONGEST_PAUSE:g} s")
     over = (
@@ -136,7 +136,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
         if variant == "podeval"
         else [
             s
-            for s, held in zip(segments, seconds_inside([(s,) for s in segments], music), strict=True)
+            for s, held in zip(segments, count_seconds_inside([(s,) for s in segments], music), strict=True)
             if held >= LEAST_MUSIC * s.duration
         ]
     )
@@ -149,7 +149,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
         values={
             "smr": float(ratios.mean()),
             "smr_score": float(np.mean(ratios > 0)),
-            "smr_reference": float(np.mean([reference_score(ratio) for ratio in ratios])),
+            "smr_reference": float(np.mean([score_ratio(ratio) for ratio in ratios])),
             "smr_min": float(ratios.min()),
             "smr_max": float(ratios.max()),
         },
@@ -167,7 +167,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
     )
 
 
-def speech_segments(speech: Sequence[Span]) -> list[Span]:
+def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
     """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
     joined: list[Span] = []
     for span in speech:
@@ -178,7 +178,7 @@ def speech_segments(speech: Sequence[Span]) -> list[Span]:
     return [span for span in joined if span.duration >= SHORTEST_SEGMENT]
 
 
-def reference_score(ratio: float) -> float:
+def score_ratio(ratio: float) -> float:
     """Return PodEval's score of a ratio in LU: 1 from 5 to 30, 0 below 0."""
     if ratio < 0:
         return 0.0
@@ -217,7 +217,7 @@ def _meter(stem: Any, rate: int, layout: str | None) -> Meter:
 def _podeval_meter(stem: Any, rate: int) -> Meter:
     import pyloudnorm
 
-    samples = resample(mono(stem), rate, _PODEVAL_RATE)
+    samples = resample(mix_to_mono(stem), rate, _PODEVAL_RATE)
     meter = pyloudnorm.Meter(_PODEVAL_RATE)
     return lambda segment: float(meter.integrated_loudness(np.asarray(_cut(samples, _PODEVAL_RATE, segment))))
 

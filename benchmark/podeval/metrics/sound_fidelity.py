@@ -84,7 +84,7 @@ def sound_fidelity(
     """
     recording.require_sound(SHORTEST)
     # Nothing is separated where there is no model for what follows.
-    registry.card("pesq_estimator", recording.profile)
+    registry.get_card("pesq_estimator", recording.profile)
     track = recording.speech_track(source)
     require_speech(track)
     estimates = _estimate(track, variant)

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.metrics.card_facts import (
     CURATOR,
     cite,
@@ -20,9 +20,9 @@ from podeval.metrics.card_facts import (
     list_values_of_metric,
     read_example_output,
 )
-from podeval.metrics.catalogue import all_metrics
+from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
-from podeval.metrics.description import arguments, facts, find_score_part, own_profile
+from podeval.metrics.description import choose_own_profile, collect_metric_facts, find_score_part, list_arguments
 from podeval.models import registry
 from podeval.models.card import PROFILES
 from podeval.version import __version__
@@ -72,8 +72,8 @@ def install() -> dict[str, Path]:
 
     init_dynamic_modules()
     installed = {}
-    for metric in all_metrics():
-        script = hub_source("hf_metrics") / metric.name / f"{metric.name}.py"
+    for metric in load_all_metrics():
+        script = locate_hub_source("hf_metrics") / metric.name / f"{metric.name}.py"
         parent = Path(HF_MODULES_CACHE) / "evaluate_modules" / "metrics" / f"podeval--{metric.name}"
         folder = parent / files_to_hash([str(script)])
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,25 +84,25 @@ def install() -> dict[str, Path]:
     return installed
 
 
-def sources(metric: Metric) -> dict[str, str]:
+def list_sources(metric: Metric) -> dict[str, str]:
     """Return the files of a metric's Space, by name; the picture of its bias is the one that the study drew."""
-    picture = hub_source("hf_metrics") / metric.name / BIAS_PICTURE
+    picture = locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE
     return {
-        f"{metric.name}.py": script(metric),
-        "README.md": card(metric),
-        "requirements.txt": f"podeval{extras(metric)}=={__version__}\n",
-        "app.py": app(metric),
-        "index.html": front_page(metric),
+        f"{metric.name}.py": write_script(metric),
+        "README.md": write_card(metric),
+        "requirements.txt": f"podeval{name_extra(metric)}=={__version__}\n",
+        "app.py": write_app(metric),
+        "index.html": write_front_page(metric),
         **({BIAS_PICTURE: picture.read_text(encoding="utf-8")} if picture.exists() else {}),
     }
 
 
-def extras(metric: Metric) -> str:
+def name_extra(metric: Metric) -> str:
     """Return the extra that installs the models of a metric."""
-    return f"[{own_profile(metric)}]" if metric.needs else ""
+    return f"[{choose_own_profile(metric)}]" if metric.needs else ""
 
 
-def script(metric: Metric) -> str:
+def write_script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package makes the module.
 
     Where podeval is not installed, `evaluate` tells the user to install what stands after `From:`.
@@ -110,15 +110,16 @@ def script(metric: Metric) -> str:
     name = metric.name.title().replace("_", "")
     return (
         f'"""{metric.title} as a module of `evaluate`; the code is in the package podeval."""\n\n'
-        f"from podeval.metrics.evaluate_module import module  # From: podeval{extras(metric)}\n\n"
+        f"from podeval.metrics.evaluate_module import module  # From: podeval{name_extra(metric)}\n\n"
         f'{name} = module("{metric.name}")\n'
     )
 
 
-def app(metric: Metric) -> str:
+def write_app(metric: Metric) -> str:
     """Write a page to try the metric on one file, for those who run the Space with `sdk: gradio`."""
     return (
-        f'"""Try {metric.title} on one file: `pip install podeval{extras(metric)} gradio`, then `python app.py`."""\n\n'
+        f'"""Try {metric.title} on one file: `pip install podeval{name_extra(metric)} gradio`, '
+        f'then `python app.py`."""\n\n'
         "from podeval.metrics.demo_page import page\n\n"
         f'demo = page("{metric.name}")\n\n'
         'if __name__ == "__main__":\n'
@@ -126,7 +127,7 @@ def app(metric: Metric) -> str:
     )
 
 
-def front_page(metric: Metric) -> str:
+def write_front_page(metric: Metric) -> str:
     """Write the page of the static Space: what the metric measures and how to call it."""
     title, about = escape(metric.title), escape(metric.about)
     return (
@@ -134,7 +135,7 @@ def front_page(metric: Metric) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<style>:root { color-scheme: light dark } pre { overflow-x: auto }"
         " body { font: 1rem/1.5 system-ui; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }</style>\n"
-        f"<h1>{title}</h1>\n<p>{about}</p>\n<pre><code>{escape(example(metric))}</code></pre>\n{_try_it(metric)}"
+        f"<h1>{title}</h1>\n<p>{about}</p>\n<pre><code>{escape(write_example(metric))}</code></pre>\n{_try_it(metric)}"
         f'<p><a href="https://huggingface.co/spaces/podeval/{metric.name}/blob/main/README.md">The metric card</a> '
         "says how it is computed, from what, and what it refuses.</p>\n</html>\n"
     )
@@ -155,15 +156,15 @@ def _try_it(metric: Metric) -> str:
     )
 
 
-def hub_models(metric: Metric) -> list[str]:
+def list_hub_models(metric: Metric) -> list[str]:
     """Return the model repos of the Hub that measure it in some profile."""
     cards = (card for card in registry.CARDS if card.job in metric.needs and card.profiles)
     return sorted({repo.id for card in cards for repo in card.hub})
 
 
-def card(metric: Metric) -> str:
+def write_card(metric: Metric) -> str:
     """Write the metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
-    metric_facts = facts(metric)
+    metric_facts = collect_metric_facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",
         *([f"## Caution\n\n{metric.caution}"] if metric.caution else []),
@@ -189,7 +190,7 @@ def card(metric: Metric) -> str:
 def _describe_bias(metric: Metric) -> str:
     """Return what it cannot tell, what must not be concluded, and the picture of what moves it besides quality."""
     parts = [part for part in (metric.limitations, metric.misreading) if part]
-    if metric.misreading and (hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
+    if metric.misreading and (locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
         parts.append(f"![What moves {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
     return "\n\n".join(parts)
 
@@ -264,7 +265,7 @@ RESULT = """\
 
 def _front_matter(metric: Metric) -> str:
     modality = "text" if metric.inputs[0] in ("text", "passage", "script") else "audio"
-    models = "".join(f"- {name}\n" for name in hub_models(metric))
+    models = "".join(f"- {name}\n" for name in list_hub_models(metric))
     return (
         f"---\ntitle: {metric.title}\nemoji: {metric.group.emoji}\ncolorFrom: indigo\n"
         "colorTo: gray\nsdk: static\npinned: false\nlicense: apache-2.0\ntags:\n- evaluate\n- metric\n- speech\n"
@@ -277,7 +278,7 @@ def _front_matter(metric: Metric) -> str:
 def _use(metric: Metric) -> str:
     """Write the part of the card on installation, with the example."""
     # podeval is not on PyPI yet.
-    commands = [f"pip install --editable '.{extras(metric)}'  # in a checkout of podeval"]
+    commands = [f"pip install --editable '.{name_extra(metric)}'  # in a checkout of podeval"]
     if metric.asks:
         hears = "hears: true\\n" if metric.inputs[0] == "recording" else ""
         commands.append(
@@ -285,7 +286,7 @@ def _use(metric: Metric) -> str:
             "  # key: PODEVAL_JUDGE_KEY"
         )
     if metric.needs:
-        commands.append(f"podeval models install --profile {own_profile(metric)}")
+        commands.append(f"podeval models install --profile {choose_own_profile(metric)}")
     commands.append("podeval metrics install  # optional: the example then needs no network")
     shell = "\n".join(commands)
     site = score_address(metric)
@@ -294,10 +295,10 @@ def _use(metric: Metric) -> str:
         if site
         else ""
     )
-    return f"```bash\n{shell}\n```\n\n```python\n{example(metric)}```{tried}"
+    return f"```bash\n{shell}\n```\n\n```python\n{write_example(metric)}```{tried}"
 
 
-def example_texts(metric: Metric) -> dict[str, Any]:
+def get_example_texts(metric: Metric) -> dict[str, Any]:
     """Return the inputs of the example on the card of a metric that measures no recording, as `compute` takes them."""
     texts = {metric.inputs[0]: _PREDICTION[metric.inputs[0]]}
     if metric.reference:
@@ -311,7 +312,7 @@ def _read_example(text: str) -> Any:
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 
 
-def example(metric: Metric) -> str:
+def write_example(metric: Metric) -> str:
     """Write an example call that runs as it stands, given the files it names."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
@@ -319,14 +320,14 @@ def example(metric: Metric) -> str:
         call += f", references=[{_REFERENCE[metric.reference]}]"
     if metric.asks:
         call += f", {_JUDGE}"
-    if own_profile(metric) != PROFILES[0]:
-        call += f', profile="{own_profile(metric)}"'
+    if choose_own_profile(metric) != PROFILES[0]:
+        call += f', profile="{choose_own_profile(metric)}"'
     lines += [f"result = metric.compute({call})", f'print(result["{metric.headline.name}"], result["protocol"]["id"])']
     return "\n".join(lines) + "\n"
 
 
 def _arguments(metric: Metric) -> str:
-    rows = [(f"`{a.name}`", a.values, a.about.rstrip(".")) for a in arguments(metric)]
+    rows = [(f"`{a.name}`", a.values, a.about.rstrip(".")) for a in list_arguments(metric)]
     choices = ", ".join(f"`{parameter.name}`" for parameter in metric.parameters)
     note = f"\n\nPart of the protocol, so that other choices give other protocols: {choices}." if choices else ""
     return _table(("argument", "values, default first", "what"), rows) + note

@@ -32,11 +32,11 @@ from podeval.analysis.speaker_voices import SHORTEST_VOICE
 from podeval.analysis.spoken_script import align_recording, require_spoken
 from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.errors import CannotScore
-from podeval.metrics.by_minute import share_by_minute
+from podeval.metrics.by_minute import compute_share_by_minute
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, NEW, Reach
 from podeval.metrics.score import Score
-from podeval.text.script import Script, speaker_key
+from podeval.text.script import Script, normalise_speaker
 from podeval.text.script_alignment import ScriptAlignment, join_words
 from podeval.text.speaker_errors import count_cp_errors
 from podeval.text.tokens import detect_language
@@ -173,7 +173,7 @@ def speaker_attribution(
             "defects": [defect.to_json() for defect in list_wrong_voices(voiced, alignment)],
             **track.notes,
         },
-        timeline=share_by_minute("attribution_accuracy", track.duration, _place_words(voiced, alignment)),
+        timeline=compute_share_by_minute("attribution_accuracy", track.duration, _place_words(voiced, alignment)),
     )
 
 
@@ -187,8 +187,8 @@ def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tu
 
 def _embeddings_by_name(voices: ReferenceVoices | None, script: Script) -> dict[str, Any]:
     """The embeddings of the reference voices by the script's spelling of their names; others are no speakers'."""
-    spelt = {speaker_key(name): name for name in script.speakers}
-    references = {spelt[speaker_key(name)]: name for name in voices or () if speaker_key(name) in spelt}
+    spelt = {normalise_speaker(name): name for name in script.speakers}
+    references = {spelt[normalise_speaker(name)]: name for name in voices or () if normalise_speaker(name) in spelt}
     return {name: voices.embeddings[references[name]] for name in references} if voices else {}
 
 

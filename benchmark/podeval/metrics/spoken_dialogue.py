@@ -247,7 +247,7 @@ class SpokenDialogue:
             dimension=dimension,
             turns=tuple(_exchange(name, number, turn) for number, turn in enumerate(turns, 1)),
             criteria=_all_criteria(name, dimension, data.get("criteria") or {}),
-            turn_criteria={int(turn): criteria(name, "sample", texts) for turn, texts in written.items()},
+            turn_criteria={int(turn): make_criteria(name, "sample", texts) for turn, texts in written.items()},
             capability=_text_or_none(data.get("capability")),
             scenario=_text_or_none(data.get("scenario")),
             system=_text_or_none(data.get("system")),
@@ -255,7 +255,7 @@ class SpokenDialogue:
         )
 
 
-def criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
+def make_criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
     """Return the criteria of one level from a list of texts, numbered from 1.
 
     Raises:
@@ -267,7 +267,7 @@ def criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
     return tuple(Criterion(f"criteria_{letter}_{number}", text) for number, text in enumerate(texts, 1))
 
 
-def criteria_in(prompt: str) -> tuple[Criterion, ...]:
+def parse_criteria(prompt: str) -> tuple[Criterion, ...]:
     """Return the criteria that a rubric prompt of MTalk-Bench lists in the form `- criteria_d_1: …`."""
     lines = ((match[1], match[2].strip()) for match in _CRITERION.finditer(prompt))
     texts = {name: text for name, text in lines if not re.fullmatch(r"[01],?", text)}
@@ -276,14 +276,17 @@ def criteria_in(prompt: str) -> tuple[Criterion, ...]:
 
 def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[Criterion, ...]:
     if isinstance(by_level, str):
-        read = criteria_in(by_level)
+        read = parse_criteria(by_level)
         if not read:
             raise BadInput(f"{name}: no line of the criteria begins with criteria_s_1, criteria_m_1 or criteria_d_1")
         return (*_standard(dimension, {criterion.level for criterion in read}), *read)
     if not isinstance(by_level, Mapping) or by_level.keys() - set(LEVELS):
         raise BadInput(f"{name}: criteria are an object of lists under {', '.join(LEVELS)}")
     all_criteria = [
-        criterion for level in LEVELS if by_level.get(level) for criterion in criteria(name, level, by_level[level])
+        criterion
+        for level in LEVELS
+        if by_level.get(level)
+        for criterion in make_criteria(name, level, by_level[level])
     ]
     return (*_standard(dimension, {criterion.level for criterion in all_criteria}), *all_criteria)
 
@@ -291,9 +294,9 @@ def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[C
 def _standard(dimension: DimensionName, present: set[Level]) -> Iterator[Criterion]:
     """Yield podeval's general criteria and those of the dimension, where a dialogue brings none of its own."""
     if "general" not in present:
-        yield from criteria("", "general", GENERAL[dimension])
+        yield from make_criteria("", "general", GENERAL[dimension])
     if "dimension" not in present:
-        yield from criteria("", "dimension", DIMENSION[dimension])
+        yield from make_criteria("", "dimension", DIMENSION[dimension])
 
 
 def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:

@@ -98,7 +98,7 @@ def sptd(
         )
     if speaker_count and len(voices) != speaker_count:
         raise CannotScore(f"there should be {speaker_count} speakers, {len(voices)} are heard")
-    distance = voice_distance([voice.embedding for voice in voices])
+    distance = compute_voice_distance([voice.embedding for voice in voices])
     return Score(
         values={"sptd": distance / 2 if variant == "podeval" else distance, "speakers": len(voices)},
         notes={
@@ -127,7 +127,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
     return speakers or (len(script.speakers) if script else 0)
 
 
-def voice_distance(embeddings: list[NDArray[np.float32]]) -> float:
+def compute_voice_distance(embeddings: list[NDArray[np.float32]]) -> float:
     """Return 1 minus the mean cosine over all pairs of embeddings; at least two are needed."""
     units = [vector / np.linalg.norm(vector) for vector in embeddings]
     return float(1 - np.mean([a @ b for a, b in combinations(units, 2)]))

@@ -24,6 +24,6 @@ AS_THEY_ARE = ("", "%", "dB", "dBTP", "LU", "LUFS", "MOS", "PESQ")
 """Units that are the same in every language."""
 
 
-def unit_in(unit: str, language: str) -> str:
+def translate_unit(unit: str, language: str) -> str:
     """Return a unit in a language of the site."""
     return _ZH.get(unit, unit) if language == "zh" else unit

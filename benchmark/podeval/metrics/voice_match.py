@@ -19,7 +19,7 @@ from podeval.audio import same_sound
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models.interfaces import SpeakerTurn
-from podeval.text.script import Script, speaker_key
+from podeval.text.script import Script, normalise_speaker
 
 VOICE_KEYS = ("sim", "wsim", "timbre_similarity", "worst_window", "low_windows")
 """The keys of the metrics that compare voices with references."""
@@ -37,7 +37,7 @@ class Match:
     @property
     def cosine(self) -> float:
         """Cosine between the mean embedding of the speaker and that of the reference."""
-        return cosine(self.voice.embedding, self.reference)
+        return compute_cosine(self.voice.embedding, self.reference)
 
     @property
     def over_time(self) -> NDArray[np.float64]:
@@ -178,8 +178,8 @@ def _match_speakers(
         voices = heard_in(recording.turns())
         return _assign_voices(voices, references), {"speakers_found": len(voices)}
     # With a script, speakers are matched by their names.
-    spelt = {speaker_key(name): name for name in script.speakers}
-    script_names = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
+    spelt = {normalise_speaker(name): name for name in script.speakers}
+    script_names = {name: spelt[normalise_speaker(name)] for name in references if normalise_speaker(name) in spelt}
     if not script_names:
         raise BadInput(
             f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
@@ -201,11 +201,11 @@ def _assign_voices(voices: Sequence[SpeakerVoice], references: ReferenceVoices) 
         too_few = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
         raise CannotScore(f"there are {len(references)} reference voices, {too_few} found in the recording")
     targets = list(references.embeddings.values())
-    likeness = [[cosine(voice.embedding, target) for target in targets] for voice in voices]
+    likeness = [[compute_cosine(voice.embedding, target) for target in targets] for voice in voices]
     rows, columns = linear_sum_assignment(likeness, maximize=True)
     return [Match(voices[row], targets[column]) for row, column in zip(rows, columns, strict=True)]
 
 
-def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+def compute_cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     """Return the cosine of the angle between two vectors."""
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))

@@ -30,8 +30,8 @@ from podeval.metrics.reach import LFS, RAW, Reach
 from podeval.metrics.score import Score
 from podeval.text.accepted_readings import AcceptedReadings, ReadText
 from podeval.text.language import identify_language, read_as
-from podeval.text.normalise import bracketed_share
-from podeval.text.word_errors import word_errors
+from podeval.text.normalise import compute_bracketed_share
+from podeval.text.word_errors import count_word_errors
 
 _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
 """Normaliser of a variant; the default variant uses the parameter `normaliser`."""
@@ -134,7 +134,7 @@ def wer(
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
     spelt = "en" if other else compared
     nearest = _choose_readings(readings, reference_text, transcript.text, spelt, applied) if readings else None
-    errors = word_errors(nearest.text if nearest else reference_text, transcript.text, spelt, applied)
+    errors = count_word_errors(nearest.text if nearest else reference_text, transcript.text, spelt, applied)
     return Score(
         values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
         notes={
@@ -146,7 +146,7 @@ def wer(
             "substitutions": errors.substitutions,
             "insertions": errors.insertions,
             "deletions": errors.deletions,
-            **({"dropped": round(dropped, 4)} if (dropped := bracketed_share(reference_text, applied)) else {}),
+            **({"dropped": round(dropped, 4)} if (dropped := compute_bracketed_share(reference_text, applied)) else {}),
             **(_describe_readings(nearest) if nearest else {}),
             **track.notes,
             "transcript": transcript.text,

@@ -122,7 +122,7 @@ class ModelCard:
             raise ModelMissing(reason)
         paths: dict[str, Path] = {}
         if self.weights:
-            folder = weights.folder(self.weights)
+            folder = weights.locate_weights(self.weights)
             paths |= {file.to: folder / file.to for file in weights.lock()[self.weights].files}
         for file in self.files:
             spec = importlib.util.find_spec(file.package)

@@ -69,7 +69,7 @@ class TransformersChat:
     def __init__(self, folder: Path, name: str, *, hears: bool) -> None:
         import torch
 
-        from podeval.models.device import device
+        from podeval.models.device import choose_device
 
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kind = _HEARING.get(config.get("model_type", ""))
@@ -80,7 +80,7 @@ class TransformersChat:
             )
         self._name = name
         self._lock = threading.Lock()
-        precision = torch.float32 if device() == "cpu" else torch.bfloat16
+        precision = torch.float32 if choose_device() == "cpu" else torch.bfloat16
         options = {"use_safetensors": True, "dtype": precision}
         if kind:
             # A complete Omni model has a part that speaks beside the part that generates text.

@@ -19,7 +19,7 @@ import numpy as np
 from podeval import progress
 from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Separator
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class HTDemucs(Separator):
         from demucs.hf import load_safetensors_model
 
         (folder,) = files.values()
-        self._device = device()
+        self._device = choose_device()
         self._model: Any = load_safetensors_model(folder / weights).to(self._device).eval()
         _make_dc_real(self._model)
         self._length = int(self._model.samplerate * self._model.segment)

@@ -12,7 +12,7 @@ from pathlib import Path
 from podeval.errors import BadInput
 
 
-def device() -> str:
+def choose_device() -> str:
     """Return `PODEVAL_DEVICE`, such as `cuda:1`, otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
 
     A CPU is `cpu` by whatever number it was asked for.
@@ -68,13 +68,13 @@ def count_copies(gigabytes: float) -> int | None:
         return None
     import torch
 
-    if (name := device()) == "cpu":
+    if (name := choose_device()) == "cpu":
         return None
     free, _ = torch.cuda.mem_get_info(name)
     return max(1, int(free // (gigabytes * 2**30)))
 
 
-def memory_ran_out(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Tell whether an error of torch or CTranslate2 says that memory was too small."""
     reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED")
     return isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)

@@ -29,7 +29,7 @@ from podeval.models.networks.dnsmos import (
     P835Parts,
     make_mel_basis,
 )
-from podeval.models.threads import run_ahead, threads
+from podeval.models.threads import limit_threads, run_ahead
 
 RATE = 16_000
 WINDOW_SECONDS = 9.01
@@ -131,7 +131,7 @@ class Dnsmos:
         power, mel = _Windows(), _Windows()
         rated: list[Future[tuple[Features, Features]]] = []
         # Blocks in parallel, each in one thread, do not wait for each other at every operation.
-        with limit_to_one_thread(), ThreadPoolExecutor(threads()) as pool:
+        with limit_to_one_thread(), ThreadPoolExecutor(limit_threads()) as pool:
             for first, (powers, mels) in zip(
                 blocks, run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
             ):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import PodevalError
-from podeval.models.threads import run_ahead, threads
+from podeval.models.threads import limit_threads, run_ahead
 from podeval.store.files import find_user_folder, write_whole
 
 S = TypeVar("S")
@@ -86,7 +86,7 @@ class ExportedNetwork:
             items: what each batch is made of, taken up as there is room.
             make: makes a batch of it, in the thread that then runs it.
         """
-        with ThreadPoolExecutor(threads()) as pool:
+        with ThreadPoolExecutor(limit_threads()) as pool:
             yield from run_ahead(pool, lambda item: self.run(make(item)), items)
 
 

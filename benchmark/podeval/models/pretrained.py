@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from podeval.models.device import device
+from podeval.models.device import choose_device
 
 
 def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:
@@ -13,7 +13,7 @@ def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:
 
     Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that holds nothing but tensors.
     """
-    return _load(kind, folder, **options).to(device()).eval()
+    return _load(kind, folder, **options).to(choose_device()).eval()
 
 
 def load_preprocessor(kind: str, folder: Path) -> Any:

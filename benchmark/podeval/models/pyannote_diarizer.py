@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from podeval import progress
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.pyannote_library import import_pyannote_audio
 
@@ -28,7 +28,7 @@ class PyannoteDiarizer(Diarizer):
 
         (folder,) = files.values()
         self._pipeline = import_pyannote_audio().Pipeline.from_pretrained(folder)
-        self._pipeline.to(torch.device(device()))
+        self._pipeline.to(torch.device(choose_device()))
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
         """Return turns in order of time, numbered by first appearance; empty if no speaker is found.

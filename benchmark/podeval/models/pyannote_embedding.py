@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
 from podeval.models.batches import batch_equal_lengths
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, SpeakerEncoder
 from podeval.models.pyannote_library import import_pyannote_audio
 
@@ -31,7 +31,7 @@ class PyannoteEmbedding(SpeakerEncoder):
         import torch
 
         (folder,) = files.values()
-        self._device = torch.device(device())
+        self._device = torch.device(choose_device())
         self._model = import_pyannote_audio().Model.from_pretrained(folder).to(self._device).eval()
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:

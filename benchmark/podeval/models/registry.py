@@ -33,10 +33,10 @@ def require_profile(profile: str) -> None:
         BadInput: there is no such profile, or it is `paper`; or a job or model it names does not exist in it.
     """
     for job in _parse(profile)[1]:
-        card(job, profile)
+        get_card(job, profile)
 
 
-def card(job: str, profile: str) -> ModelCard:
+def get_card(job: str, profile: str) -> ModelCard:
     """Return the card of the model for a job in a profile.
 
     Raises:
@@ -60,12 +60,12 @@ def card(job: str, profile: str) -> ModelCard:
     raise ModelMissing(f"the {name} profile has no {_in_words(job)} ({JOBS[job]}); {hint}")
 
 
-def cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
+def list_cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
     """Return the cards of the models for these jobs in a profile; jobs it cannot do are left out."""
     available = []
     for job in jobs:
         with contextlib.suppress(ModelMissing):
-            available.append(card(job, profile))
+            available.append(get_card(job, profile))
     return tuple(available)
 
 
@@ -99,7 +99,7 @@ def load(job: str, profile: str) -> Any:
     Raises:
         ModelMissing: the model is not installed, or its weights are not the pinned ones.
     """
-    chosen = card(job, profile)
+    chosen = get_card(job, profile)
     with _loading:
         return build_model(chosen.id, job, chosen.revision)
 
@@ -132,7 +132,7 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
         ) from error
 
 
-def identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, ...] = ()) -> dict[str, Any]:
+def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return what a protocol says about the models for these jobs; None for a job that the profile cannot do.
 
     Args:
@@ -140,10 +140,10 @@ def identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, 
         profile: whose models do them.
         where_available: jobs that it leaves out in a profile that cannot do them, and does not mention then.
     """
-    by_job: dict[str, Any] = {each.job: each.identity for each in cards(profile, where_available)}
+    by_job: dict[str, Any] = {each.job: each.identity for each in list_cards(profile, where_available)}
     for job in jobs:
         try:
-            by_job[job] = card(job, profile).identity
+            by_job[job] = get_card(job, profile).identity
         except ModelMissing:
             by_job[job] = None
     return by_job

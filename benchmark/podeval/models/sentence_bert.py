@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import SentenceEncoder
 from podeval.models.pretrained import load_preprocessor, load_pretrained
 
@@ -50,7 +50,7 @@ class SentenceBert(SentenceEncoder):
         import torch
 
         tokenizer, model = self._load(language)
-        size = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
+        size = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
         embeddings = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
         # Texts of similar length share a batch, so that little of it is padding.
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))

@@ -21,7 +21,7 @@ _torch_users: list[int] = []
 """The number of torch's threads before the first of those who have it use one."""
 
 
-def threads(otherwise: int | None = None) -> int:
+def limit_threads(otherwise: int | None = None) -> int:
     """Return how many threads the work at hand may use: its share of those that the process has.
 
     Args:
@@ -35,7 +35,7 @@ def threads(otherwise: int | None = None) -> int:
 
 @contextmanager
 def share_threads(sharers: Callable[[], int]) -> Iterator[None]:
-    """Inside, `threads` is a part of the process's threads, as other work runs beside it.
+    """Inside, `limit_threads` is a part of the process's threads, as other work runs beside it.
 
     Args:
         sharers: says how many pieces of work run side by side at the moment, this one included.
@@ -48,7 +48,7 @@ def share_threads(sharers: Callable[[], int]) -> Iterator[None]:
 
 
 @contextmanager
-def one_torch_thread() -> Iterator[None]:
+def limit_torch_to_one_thread() -> Iterator[None]:
     """Inside, each operation of torch uses one thread.
 
     For small networks a second thread costs more than it brings: it waits, busily, between operations. Looking for
@@ -85,7 +85,7 @@ def run_ahead(pool: ThreadPoolExecutor, work: Callable[[S], T], items: Iterable[
     waiting: deque[Future[T]] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))
-        if len(waiting) > threads():
+        if len(waiting) > limit_threads():
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()

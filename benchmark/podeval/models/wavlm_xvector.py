@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
 from podeval.models.batches import batch_equal_lengths
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, SpeakerEncoder
 from podeval.models.pretrained import load_preprocessor, load_pretrained
 
@@ -37,7 +37,7 @@ class WavLMXVector(SpeakerEncoder):
         (folder,) = files.values()
         self._extractor = load_preprocessor("AutoFeatureExtractor", folder)
         self._model = load_pretrained("WavLMForXVector", folder, dtype=torch.float32)
-        self._batch = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
+        self._batch = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one embedding per clip, shape (clips, 512); clips of equal length share a batch.

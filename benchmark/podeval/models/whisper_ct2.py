@@ -16,7 +16,7 @@ from podeval import progress
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.shared_decoding import MOST, SharedDecoding
-from podeval.models.threads import count_threads, threads
+from podeval.models.threads import count_threads, limit_threads
 
 
 class WhisperCT2(Transcriber):
@@ -55,7 +55,7 @@ class WhisperCT2(Transcriber):
         if language is None:
             language = self._detect(samples, sounding)
         # As many pieces at once as the cores decode together; each core has its share where there are few.
-        cores = threads()
+        cores = limit_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)
         model = copy.copy(self._model)

@@ -18,7 +18,7 @@ from typing import Any
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.operations.backup_database import count_rows, snapshot
+from podeval.operations.backup_database import copy_database, count_rows
 from podeval.operations.backup_files import BackupReader, BackupWriter
 from podeval.operations.postgresql_dump import count_dumped_rows
 from podeval.runs.run_folder import SUPERSEDED, UPLOADS
@@ -54,7 +54,7 @@ class Backup:
     """Recordings of the arena that were not where the database says."""
 
 
-def back_up(
+def make_backup(
     target: Path, database: str | Path, runs: Path | None, *, with_secret: bool = False, with_audio: bool = True
 ) -> Backup:
     """Make a backup; it is complete and synced to disk when this returns.
@@ -82,7 +82,7 @@ def back_up(
     with BackupWriter(target) as writer, tempfile.TemporaryDirectory(dir=_find_parent(target)) as folder:
         name = DATABASE if parse_address(database).get_backend_name() == "sqlite" else DUMP
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        copied = snapshot(database, Path(folder) / name)
+        copied = copy_database(database, Path(folder) / name)
         manifest: dict[str, Any] = {
             # What is dumped, a former podeval cannot read.
             "schema": 2 if name == DUMP else 1,

@@ -47,7 +47,7 @@ class Snapshot:
     """Paths of all recordings that its arena plays."""
 
 
-def snapshot(source_database: str | Path, file: Path) -> Snapshot:
+def copy_database(source_database: str | Path, file: Path) -> Snapshot:
     """Copy a database, in one consistent state, to a new file: a SQLite file, or a dump of PostgreSQL.
 
     Args:
@@ -68,7 +68,7 @@ def snapshot(source_database: str | Path, file: Path) -> Snapshot:
         return Snapshot("sqlite", "", count_rows(file), list_sounds(file))
     with Database(source_database, migrate=False) as database, database.reading() as session:
         # Counted, listed and dumped in the state of this one transaction.
-        names = [*(table.name for table in tables()), _VERSIONS]
+        names = [*(table.name for table in list_tables()), _VERSIONS]
         counts = {name: session.scalar(text(f'SELECT count(*) FROM "{name}"')) or 0 for name in sorted(names)}  # noqa: S608 - names of its own tables
         audio = session.scalars(select(ArenaOutput.audio).where(ArenaOutput.audio != "")).all()
         turns = session.scalars(select(ArenaItem.turns)).all()
@@ -137,7 +137,7 @@ class PutBack:
 
 
 def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
-    """Replace the content of a database by a copy made by `snapshot`, its tables brought to this version.
+    """Replace the content of a database by a copy made by `copy_database`, its tables brought to this version.
 
     Erasures of persons since the copy was made, as far as the replaced database has them, stay in force.
 
@@ -198,7 +198,7 @@ def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
 def _into_server(copy: Database, database: str | Path, force: bool) -> PutBack:
     with Database(database) as target:
         with target.engine.begin() as connection:
-            held = [table.name for table in tables() if connection.scalar(select(func.count()).select_from(table))]
+            held = [table.name for table in list_tables() if connection.scalar(select(func.count()).select_from(table))]
             erasures = [(row.pseudonym, row.erased_at) for row in connection.execute(select(Erasure.__table__))]
         if held and not force:
             raise BadInput(
@@ -207,10 +207,10 @@ def _into_server(copy: Database, database: str | Path, force: bool) -> PutBack:
             )
         forgotten = _forget_again(copy, erasures)
         with copy.engine.connect() as source, target.engine.begin() as connection:
-            for table in reversed(tables()):
+            for table in reversed(list_tables()):
                 connection.execute(delete(table))
             rows = _copy_rows(source, connection)
-            for table in tables():
+            for table in list_tables():
                 _count_on(connection, table)
         return PutBack(rows, forgotten, None)
 
@@ -233,7 +233,7 @@ def _copy_file(source: Path, file: Path) -> None:
 
 def _copy_rows(source: Connection, target: Connection) -> dict[str, int]:
     done = {}
-    for table in tables():
+    for table in list_tables():
         done[table.name] = 0
         # What refers to a row of its own table comes after those that do not.
         refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
@@ -258,7 +258,7 @@ def _count_on(connection: Connection, table: Described) -> None:
         connection.execute(text("SELECT setval(:sequence, :highest)"), {"sequence": sequence, "highest": highest})
 
 
-def tables() -> list[Described]:
+def list_tables() -> list[Described]:
     """List all tables, each after the tables that it refers to."""
     return TableBase.metadata.sorted_tables
 

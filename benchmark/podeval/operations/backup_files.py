@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import IO, Any, cast
 
 from podeval.errors import BadInput
-from podeval.store.files import DiskFull, sync_folder, writing
+from podeval.store.files import DiskFull, explain_write_errors, sync_folder
 
 MANIFEST = "manifest.json"
 ENDINGS = (".tar", ".tar.gz", ".tgz")
@@ -186,7 +186,7 @@ class BackupReader:
 def _backing_up(path: Path) -> Iterator[None]:
     """Explain a full disk as a failed backup."""
     try:
-        with writing(path):
+        with explain_write_errors(path):
             yield
     except DiskFull as error:
         raise DiskFull(f"the disk is full: there is no backup {path}; free some space and make it again") from error
@@ -218,7 +218,7 @@ class _Counted(io.RawIOBase):
 def _restoring(target: Path) -> Iterator[None]:
     """Explain a full disk as a failed restore."""
     try:
-        with writing(target):
+        with explain_write_errors(target):
             yield
     except DiskFull as error:
         raise DiskFull(

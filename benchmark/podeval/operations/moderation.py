@@ -62,7 +62,7 @@ class BoardModeration:
     def frozen(self) -> dict[str, str]:
         """Return what is frozen, each with its sentence."""
         with self._database.reading() as session:
-            return operator_settings.frozen(session)
+            return operator_settings.read_frozen(session)
 
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
         """Return the votes with a signal or a decision, the newest flag first."""
@@ -77,7 +77,7 @@ class BoardModeration:
     def trail(self, newest: int = 100) -> list[OperatorAction]:
         """Return the newest decisions, newest first."""
         with self._database.reading() as session:
-            return operator_settings.trail(session, newest=newest)
+            return operator_settings.read_trail(session, newest=newest)
 
     def _set_frozen(self, what: str, sentence: str, action: str, reason: str, by: str) -> None:
         if what not in operator_settings.FREEZABLE:

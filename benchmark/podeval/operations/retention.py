@@ -62,7 +62,7 @@ class Retention:
         return max(0, self.bytes - self.freed - self.budget)
 
 
-def budget() -> int | None:
+def read_budget() -> int | None:
     """Return the budget in bytes from the setting; None where there is none.
 
     Raises:
@@ -147,7 +147,7 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
 
 def keep_to_budget(database: Database, runs: Path, log: Any = print) -> None:
     """Remove what is over the budget, and log it in one sentence; do nothing where no budget is set."""
-    limit = budget()
+    limit = read_budget()
     if limit is None:
         return
     plan = look(runs, limit, find_needed(database, runs))
@@ -253,7 +253,7 @@ def _sum_bytes(paths: Iterable[Path]) -> int:
     return sum(path.stat().st_size for path in paths)
 
 
-def housekeeping(
+def schedule_housekeeping(
     database: Database, runs: Path, log: Callable[[str], None]
 ) -> dict[str, tuple[float, Callable[[], Any]]]:
     """Return the scheduled job for the disk, where a budget is set: recordings are kept within it every hour.
@@ -261,6 +261,6 @@ def housekeeping(
     Raises:
         BadInput: the budget is not a number.
     """
-    if budget() is None:
+    if read_budget() is None:
         return {}
     return {"retention": (_HOUR, lambda: keep_to_budget(database, runs, log))}

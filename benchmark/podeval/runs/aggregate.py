@@ -7,13 +7,13 @@ from typing import Any
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
-from podeval.metrics.compute import provenance
+from podeval.metrics.compute import describe_provenance
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs import composite_scores
-from podeval.runs.measure import protocols
+from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
 
 NOT_MEASURED = Unscored("not measured yet; run the same command again", "ours")
@@ -29,8 +29,8 @@ def summarise(
 ) -> RunSummary:
     """Summarise a run under a profile; only results of the present protocols count."""
     plan = folder.plan()
-    current = protocols(benchmark, plan, profile, conditions, bench)
-    metrics = metrics_of(benchmark, plan.track)
+    current = make_protocols(benchmark, plan, profile, conditions, bench)
+    metrics = collect_metrics(benchmark, plan.track)
     finished = folder.results(profile)
     rows: list[MetricSummary] = []
     for protocol in current.values():
@@ -40,7 +40,7 @@ def summarise(
         plan=plan,
         profile=profile,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        provenance=provenance(profile),
+        provenance=describe_provenance(profile),
         protocols={protocol.id: protocol.to_json() for protocol in current.values()},
         metrics=tuple(rows),
     )
@@ -89,11 +89,12 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
     return slices
 
 
-def metrics_of(benchmark: Benchmark, track: str) -> dict[str, Metric]:
+def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
     """Collect the declarations of all that is measured on a track, figures made of others among them, by name."""
     measured = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
     composites = (
-        composite_scores.declare(benchmark, composite) for composite in composite_scores.composites_of(benchmark, track)
+        composite_scores.declare(benchmark, composite)
+        for composite in composite_scores.list_composites(benchmark, track)
     )
     return measured | {metric.name: metric for metric in composites}
 
@@ -106,7 +107,7 @@ def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> Metric
         breakdown, _, group = row.slice.partition("=")
         if value := row.keys.get(name):
             means.setdefault(breakdown, {})[group] = value.mean
-    spreads = composite_scores.spreads(benchmark, means)
+    spreads = composite_scores.compute_spreads(benchmark, means)
     keys = {**whole.keys, **{key: KeyAggregate(mean=value, low=None, high=None) for key, value in spreads.items()}}
     return whole.model_copy(update={"keys": keys})
 

@@ -14,12 +14,12 @@ def ask_of(track: str, item: Item) -> Ask:
             }
             return Ask(id=item.id, language=item.language, script=item.script.turns, voices=voices)
         case "write":
-            return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
+            return Ask(id=item.id, language=item.language, prompt=write_prompt(item))
     turns = tuple(RecordedUserTurn(id=turn.id, words=turn.words, audio=turn.audio) for turn in item.user)
     return Ask(id=item.id, language=item.language, user=turns)
 
 
-def prompt_of(item: Item) -> str:
+def write_prompt(item: Item) -> str:
     """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
     if item.instruction:
         return "\n\n".join([item.instruction, *item.sources])

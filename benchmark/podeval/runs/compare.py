@@ -23,7 +23,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key
 from podeval.metrics.score import Result
-from podeval.runs.aggregate import metrics_of
+from podeval.runs.aggregate import collect_metrics
 from podeval.runs.paired_values import Pair, PairedValues, pair_values
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.stats.intervals import Interval, paired_difference
@@ -213,7 +213,7 @@ def _read(path: Path, profile: str) -> _Measured:
 def _columns(benchmark: Benchmark, track: str) -> dict[str, Key]:
     """Collect the declaration of every column of a track that has a better end, in the order of the board."""
     declared = {
-        f"{name}.{key.name}": key for name, metric in metrics_of(benchmark, track).items() for key in metric.keys
+        f"{name}.{key.name}": key for name, metric in collect_metrics(benchmark, track).items() for key in metric.keys
     }
     on_board = dict.fromkeys(c for dimension in benchmark.dimensions_of(track) for c in dimension.columns)
     ordered = {column: declared[column] for column in on_board if column in declared} | declared

@@ -14,14 +14,14 @@ SPREAD = "spread_"
 """What the key of a spread over the groups of a breakdown begins with; lower is better."""
 
 
-def composites_of(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
+def list_composites(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
     """List the composites of one track."""
     return tuple(composite for composite in benchmark.composites if composite.track == track)
 
 
 def find_dimension(dimension: str) -> Composite | None:
     """Return the composite that a dimension, or a group of dimensions, is made of; None where there is none."""
-    for benchmark in map(benchmarks.get, benchmarks.names()):
+    for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
         for composite in benchmark.composites:
             if dimension in (composite.track, f"{composite.track}.{composite.name}"):
                 return composite
@@ -76,7 +76,7 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
     )
 
 
-def protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
+def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
     """Say how a composite came about: by the protocols of what it is made of."""
     metrics = {column.partition(".")[0] for column in composite.columns}
     first = parts[min(metrics)]
@@ -106,7 +106,7 @@ def compose(composite: Composite, results: Mapping[str, Result | None]) -> Resul
     return Score(values={composite.name: statistics.fmean(values)})
 
 
-def spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def compute_spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Compute the spread over each robust breakdown from its groups' means; none where fewer than two have one."""
     values = {}
     for part in benchmark.breakdowns:

@@ -31,7 +31,7 @@ _OFTEN = 2
 """Runs after which it is known what they take: of a single one nobody knows what else ran meanwhile."""
 
 
-def guess_minutes(item: Item) -> float:
+def estimate_minutes(item: Item) -> float:
     """Return how long an item's audio will be, by the words of its script."""
     if item.script is None:
         return 1.0

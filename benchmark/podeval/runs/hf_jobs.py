@@ -70,10 +70,10 @@ class JobPlan:
     @property
     def labels(self) -> dict[str, str]:
         """By which the job is found again."""
-        return labels_of(self.submission, self.run, self.round)
+        return make_labels(self.submission, self.run, self.round)
 
 
-def labels_of(submission: str, run: str, round: int) -> dict[str, str]:
+def make_labels(submission: str, run: str, round: int) -> dict[str, str]:
     """Return the labels of the job of one round; a run's slash is a dash in them."""
     names = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
     return {"podeval": "generate", **names}
@@ -229,7 +229,7 @@ def _ask(call: Callable[[], Found]) -> Found:
         raise BadInput(f"the Hub refuses ({error}); check that the token may run jobs") from None
 
 
-def minutes_of(text: str) -> int:
+def parse_minutes(text: str) -> int:
     """Read a time limit as it is written: `90m`, `2h`, or minutes.
 
     Raises:

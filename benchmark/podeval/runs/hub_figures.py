@@ -8,7 +8,7 @@ from podeval.hub.eval_results import HubFigure
 from podeval.runs.run_folder import RunSummary
 
 
-def hub_figures(summary: RunSummary) -> Iterator[HubFigure]:
+def list_hub_figures(summary: RunSummary) -> Iterator[HubFigure]:
     """Yield the main value of every dimension for which a run is complete.
 
     Args:
@@ -29,6 +29,6 @@ def hub_figures(summary: RunSummary) -> Iterator[HubFigure]:
             note = f"{summary.profile} profile, protocol {whole.protocol}, {whole.scored} items"
             if value.low is not None and value.high is not None:
                 note += f", 95 % interval {value.low:.4g} to {value.high:.4g}"
-            task = eval_results.task_of(plan.split, dimension.name)
+            task = eval_results.name_task(plan.split, dimension.name)
             about = (benchmark.name, path, task, dimension.main, round(value.mean, 6), summary.created[:10])
             yield HubFigure(*about, note=note, revision=commit)

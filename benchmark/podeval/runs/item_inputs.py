@@ -17,7 +17,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 """What items have, by track: part of every protocol, as far as a metric uses it."""
 
 
-def inputs_of(item: Item, output: Output, outputs: Path, profile: str) -> MetricInputs:
+def gather_inputs(item: Item, output: Output, outputs: Path, profile: str) -> MetricInputs:
     """The inputs of an item; audio is opened when a metric asks for it, and then once.
 
     Args:

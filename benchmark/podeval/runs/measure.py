@@ -17,13 +17,13 @@ from podeval.metrics.compute import score_item, score_judged
 from podeval.metrics.declaration import Metric
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
-from podeval.metrics.protocol import Protocol, protocol_of
+from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
-from podeval.models.device import memory_ran_out
+from podeval.models.device import is_out_of_memory
 from podeval.runs import composite_scores
 from podeval.runs.executor import Executor, MemoryRanOut
-from podeval.runs.item_inputs import GIVEN, inputs_of
+from podeval.runs.item_inputs import GIVEN, gather_inputs
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 DIED = Unscored(
@@ -74,15 +74,15 @@ class Task:
         )
 
 
-def protocols(
+def make_protocols(
     benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
     """Return the protocol of each metric of a plan's track, and of each figure made of them, by name."""
     by_name = {}
     for use in benchmark.metrics(plan.track, plan.split, profile):
         metric = catalogue.get(use.name)
-        models = registry.identities(metric.jobs(use.parameters), profile, metric.where_available)
-        by_name[use.name] = protocol_of(
+        models = registry.describe_identities(metric.jobs(use.parameters), profile, metric.where_available)
+        by_name[use.name] = make_protocol(
             metric,
             use.parameters,
             (*GIVEN[plan.track], *(("readings",) if benchmark.split(plan.split).readings else ())),
@@ -90,8 +90,8 @@ def protocols(
             dataset=plan.dataset,
             generation={"track": plan.track, **conditions, **_describe_log(metric, plan)},
         )
-    for composite in composite_scores.composites_of(benchmark, plan.track):
-        by_name[composite.name] = composite_scores.protocol(composite, by_name)
+    for composite in composite_scores.list_composites(benchmark, plan.track):
+        by_name[composite.name] = composite_scores.make_composite_protocol(composite, by_name)
     return by_name
 
 
@@ -124,7 +124,7 @@ def measure(
         bench: who judges.
     """
     plan = folder.plan()
-    current = protocols(benchmark, plan, profile, conditions, bench)
+    current = make_protocols(benchmark, plan, profile, conditions, bench)
     uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split, profile)}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
     before = folder.results(profile)
@@ -164,7 +164,7 @@ def measure(
                 keep(task.item, {name: result})
     # Figures that are made of the others.
     after = folder.results(profile)
-    for composite in composite_scores.composites_of(benchmark, plan.track):
+    for composite in composite_scores.list_composites(benchmark, plan.track):
         for task in seen:
             parts = {name: after.get((task.item.id, current[name].id)) for name in uses}
             keep(task.item, {composite.name: composite_scores.compose(composite, parts)})
@@ -183,7 +183,7 @@ def _read_inputs(task: Task) -> MetricInputs | Unscored:
     if reason := _explain_nothing(task):
         return reason
     try:
-        return inputs_of(task.item, task.output, task.outputs, task.profile)
+        return gather_inputs(task.item, task.output, task.outputs, task.profile)
     except Exception as error:
         return _describe_failure(error)
 
@@ -229,7 +229,7 @@ def _describe_failure(error: Exception) -> Unscored:
     Raises:
         MemoryRanOut: it says that memory was too small, so that whoever spreads the work may make room.
     """
-    if memory_ran_out(error):
+    if is_out_of_memory(error):
         raise MemoryRanOut(str(error).partition("\n")[0])
     return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
 

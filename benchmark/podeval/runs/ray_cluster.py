@@ -21,7 +21,7 @@ class ClusterFailed(PodevalError):
     """A Ray cluster cannot do the work any more, or never could; what was finished is kept."""
 
 
-def ray_package() -> Any:
+def import_ray() -> Any:
     """Import Ray where it is needed, without its reports of usage.
 
     Raises:
@@ -48,7 +48,7 @@ def connect(address: str = "") -> Iterator[Any]:
         BadInput: no cluster answers there, it asks for a token, or it runs another version of Ray or Python.
         ClusterFailed: none can be started here.
     """
-    ray = ray_package()
+    ray = import_ray()
     if ray.is_initialized():
         yield ray
         return

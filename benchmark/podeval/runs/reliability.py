@@ -22,7 +22,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key
 from podeval.metrics.score import Result, Score, Unscored
-from podeval.runs.aggregate import metrics_of
+from podeval.runs.aggregate import collect_metrics
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import KeyAggregate, RunFolder
 from podeval.stats.intervals import mean_ci
@@ -157,7 +157,7 @@ def declare(figure: str) -> Key | None:
             figure, "lower", "", (0, 1), title="Catastrophic", about=about, zh="灾难性输出占比", about_zh=about_zh
         )
     for suffix in (_WINDOW, _WORST, _SPREAD, _MEAN):
-        for metric in catalogue.all_metrics() if figure.endswith(suffix) else ():
+        for metric in catalogue.load_all_metrics() if figure.endswith(suffix) else ():
             for key in metric.keys:
                 if figure.removesuffix(suffix) == _short_name(f"{metric.name}.{key.name}"):
                     rest = key.name.removeprefix(metric.name).replace("_", " ")
@@ -181,7 +181,9 @@ def _short_name(column: str) -> str:
 
 def _main_columns(benchmark: Benchmark, track: str, split: str, protocols: Iterable[str]) -> dict[str, Key]:
     """The main column of each dimension that was measured and has a better end, by `metric.key`."""
-    keys = {f"{name}.{key.name}": key for name, metric in metrics_of(benchmark, track).items() for key in metric.keys}
+    keys = {
+        f"{name}.{key.name}": key for name, metric in collect_metrics(benchmark, track).items() for key in metric.keys
+    }
     names = dict.fromkeys([*ALWAYS, *(dimension.main for dimension in benchmark.dimensions_of(track, split))])
     measured = set(protocols)
     return {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol as Interface
 
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
-from podeval.datasets.items import Items, items_of
+from podeval.datasets.items import Items, load_items
 from podeval.errors import BadInput
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.models import registry
@@ -26,7 +26,7 @@ CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 """Conditions of generation that the task imposes on every system alike."""
 
 
-def conditions_of(split: Split) -> dict[str, str]:
+def list_conditions(split: Split) -> dict[str, str]:
     """Return the conditions of a split: whoever can take them is given its reference voices, where it has some."""
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
@@ -175,7 +175,7 @@ def read_items(request: RunRequest) -> Items:
     if request.track not in split.tracks:
         raise BadInput(f"the split {split.name} serves {', '.join(split.tracks)}, not {request.track}")
     registry.require_profile(request.profile)
-    data = items_of(request.benchmark, split.name, request.data)
+    data = load_items(request.benchmark, split.name, request.data)
     return Items(tuple(item for item in data.items if not request.only or item.id in request.only), data.revision)
 
 
@@ -184,7 +184,7 @@ def _measure_outputs(
 ) -> RunSummary:
     """Measure outputs as they come, then aggregate; the folder is ours alone."""
     total = len(items)
-    conditions = conditions_of(request.benchmark.split(request.split))
+    conditions = list_conditions(request.benchmark.split(request.split))
     folder.write_items(items)
     measure(
         folder,

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, result_from_json
+from podeval.metrics.score import Result, parse_result
 from podeval.store.files import append_lines, read_lines, write_json, write_whole
 from podeval.systems.speech import SpokenTurn
 
@@ -251,7 +251,7 @@ class RunFolder:
         """Read the finished measurements by (item, protocol id); the newest counts."""
         path = self.path / profile / "results.jsonl"
         try:
-            return {(line["item"], line["protocol"]): result_from_json(line["result"]) for line in read_lines(path)}
+            return {(line["item"], line["protocol"]): parse_result(line["result"]) for line in read_lines(path)}
         except (KeyError, TypeError) as error:
             raise BadInput(
                 f"{path} was not written by this version of podeval ({error}); delete it and run again"

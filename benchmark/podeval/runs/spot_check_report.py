@@ -63,7 +63,7 @@ class SpotCheckReport(BaseModel):
         return "differs" if any(each.differs for each in self.comparisons) else "agrees"
 
 
-def spot_check_of(run: RunFolder) -> SpotCheckReport | None:
+def read_spot_check(run: RunFolder) -> SpotCheckReport | None:
     """Read what the spot check of a run found; None where there was none."""
     path = run.path / FILE
     if not path.is_file():

@@ -153,7 +153,7 @@ def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: An
 
 def list_metrics() -> MetricListing:
     """List the metrics: what each says, its values with their directions, and what it needs; prints as a table."""
-    return MetricListing([MetricEntry.of(metric) for metric in catalogue.all_metrics()])
+    return MetricListing([MetricEntry.of(metric) for metric in catalogue.load_all_metrics()])
 
 
 def _is_list_of_texts(text: Any, count: int) -> bool:

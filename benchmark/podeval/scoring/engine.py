@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from podeval.analysis.cache import Cache, default_cache
+from podeval.analysis.cache import Cache, open_default_cache
 from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.errors import PodevalError
-from podeval.metrics.compute import protocol_for, provenance, score_item
+from podeval.metrics.compute import describe_provenance, make_protocol_for, score_item
 from podeval.metrics.inputs import MetricInputs
-from podeval.metrics.score import Result, Unscored, result_from_json
+from podeval.metrics.score import Result, Unscored, parse_result
 from podeval.models.threads import count_threads
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
@@ -157,18 +157,18 @@ class _Session:
             allow_upsampling=request.allow_upsampling,
             keep=True,
         )
-        self._cache: Cache = default_cache()
+        self._cache: Cache = open_default_cache()
 
     def protocol(self, metric: Metric) -> dict[str, Any]:
         """The protocol of a metric as data, with its provenance."""
         request = self._request
-        protocol = protocol_for(metric, request.chosen_for(metric), request.names_for(metric), request.profile)
+        protocol = make_protocol_for(metric, request.chosen_for(metric), request.names_for(metric), request.profile)
         return {**protocol.to_json(), "provenance": _provenance(request.profile)}
 
     def read(self, metric: Metric) -> Result | None:
         """The result that is kept; None where there is none."""
         payload = self._cache.get(self._key(metric))
-        return None if payload is None else result_from_json(json.loads(payload))
+        return None if payload is None else parse_result(json.loads(payload))
 
     def open(self, metrics: list[Metric]) -> None:
         """Read what metrics ask for, as one thread.
@@ -226,9 +226,9 @@ class _Session:
 
     def _protocol_id(self, metric: Metric) -> str:
         request = self._request
-        return protocol_for(metric, request.chosen_for(metric), request.names_for(metric), request.profile).id
+        return make_protocol_for(metric, request.chosen_for(metric), request.names_for(metric), request.profile).id
 
 
 @cache
 def _provenance(profile: str) -> dict[str, Any]:
-    return provenance(profile)
+    return describe_provenance(profile)

@@ -17,7 +17,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from podeval.models.threads import threads
+from podeval.models.threads import limit_threads
 from podeval.progress import PREPARING, listen
 from podeval.scoring.machine import describe_machine, measure_contention, measure_speed
 from podeval.scoring.timings import Pace, Timings
@@ -194,10 +194,10 @@ class TimeEstimate:
         self._timings = timings or Timings(machine=f"{describe_machine()}, {profile}")
         self._loaded = loaded_works if loaded is None else loaded
         self._side_by_side = side_by_side
-        self._slower = measure_contention(threads()) if slower is None else slower
+        self._slower = measure_contention(limit_threads()) if slower is None else slower
         self._speed = measure_speed() if speed is None else speed
         self._after = after
-        self._cores = max(1, threads() // side_by_side)
+        self._cores = max(1, limit_threads() // side_by_side)
         self._works = list_works(metrics := list(metrics), has_turns, seconds)
         self._titles = {
             metric.name: set(list_works([metric], has_turns, seconds)) - {metric.name} for metric in metrics
@@ -290,7 +290,7 @@ class TimeEstimate:
         self._timings.save()
 
     def _contention_after(self) -> float:
-        return measure_contention(threads(), working=threads()) if self._after is None else self._after
+        return measure_contention(limit_threads(), working=limit_threads()) if self._after is None else self._after
 
     def _hear(self, scoring: MetricScoring, what: str, done: float, total: float) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
 from podeval.scoring.kept_works import KeptWorks
 
@@ -83,7 +83,7 @@ def estimate_metric(
         profile: whose models.
         has_turns: whether a script says who speaks when.
     """
-    kept = KeptWorks(content_hash(file), profile)
+    kept = KeptWorks(hash_file(file), profile)
     titles = kept.choose(list_works([metric], has_turns))
     estimate = TimeEstimate([metric], seconds, has_turns, tell, profile=profile, kept=titles)
     with estimate.scoring(metric.name):

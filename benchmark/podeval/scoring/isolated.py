@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import PodevalError
-from podeval.metrics.score import Result, result_from_json
+from podeval.metrics.score import Result, parse_result
 from podeval.scoring.defects import Defect
 from podeval.scoring.engine import score_source
 from podeval.scoring.estimate import JOBS, ScoreProgress
@@ -72,7 +72,7 @@ def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResu
     for line in lines:
         left_out |= line.get("left_out", {})
         if "metric" in line:
-            results[line["metric"]] = result_from_json(line["result"])
+            results[line["metric"]] = parse_result(line["result"])
             protocols[line["metric"]] = line["protocol"]
             facts = RecordingFacts(**line["facts"])
             defects += [Defect(**defect) for defect in line["defects"]]

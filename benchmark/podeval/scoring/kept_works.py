@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podeval.analysis.cache import Cache, default_cache
+from podeval.analysis.cache import Cache, open_default_cache
 from podeval.version import __version__
 
 NEVER_KEPT = frozenset({"voices", "separating", "following pitch"})
@@ -20,7 +20,7 @@ class KeptWorks:
     """
 
     def __init__(self, content: str, profile: str) -> None:
-        self._content, self._profile, self._cache = content, profile, default_cache()
+        self._content, self._profile, self._cache = content, profile, open_default_cache()
 
     def choose(self, titles: Iterable[str]) -> set[str]:
         """Return those titles whose work is done."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
-from podeval.scoring.standing import reach_text
+from podeval.scoring.standing import format_reach
 
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Metric
@@ -40,7 +40,7 @@ class MetricEntry:
     @classmethod
     def of(cls, metric: Metric) -> MetricEntry:
         """The entry of a metric, all from its declaration."""
-        people, systems = reach_text(metric.headline)
+        people, systems = format_reach(metric.headline)
         keys = tuple(f"{key.name} {key.unit_text}".strip() for key in metric.keys)
         about = metric.about.partition(": ")[2] or metric.about
         return cls(metric.name, metric.title, about, keys, people, systems, metric.inputs, metric.asks is not None)

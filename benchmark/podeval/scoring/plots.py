@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.scoring.standing import number_text, usual_of
+from podeval.scoring.standing import find_usual, format_number
 
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Key
@@ -138,7 +138,7 @@ def _draw(
     numbers = [value for value in values if value is not None]
     if not numbers:
         return ""
-    usual = usual_of(key, profile)
+    usual = find_usual(key, profile)
     low, high = min(numbers), max(numbers)
     if usual:
         low, high = min(low, usual[0]), max(high, usual[1])
@@ -171,7 +171,7 @@ def _draw(
             f'<polyline class="line" points="{points}"/>' if len(path) > 1 else _dot(x(path[0][0]), y(path[0][1]))
         )
     parts += [
-        f'<text x="{_LEFT - 6}" y="{y(value) + 4}" text-anchor="end">{number_text(value)}</text>'
+        f'<text x="{_LEFT - 6}" y="{y(value) + 4}" text-anchor="end">{format_number(value)}</text>'
         for value in (low + spare, high - spare)
     ]
     parts += _draw_axis(("0:00", _clock(length)) if in_time else ("0", f"{length:.0f} {escape(timeline.unit)}"))

@@ -12,7 +12,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.score import Result, Score, Timeline, Unscored
 from podeval.scoring.defects import Defect
-from podeval.scoring.standing import reach_text, word_for
+from podeval.scoring.standing import choose_word, format_reach
 from podeval.text.short_names import shorten_names
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ class RecordingResults:
         columns = ("file", "metric", "key", "value", "unit", "better", "people", "systems", "word", "protocol")
         rows = []
         for row in self.rows:
-            people, systems = reach_text(row.key, self.profile)
-            word = word_for(row.key, row.value, self.profile)
+            people, systems = format_reach(row.key, self.profile)
+            word = choose_word(row.key, row.value, self.profile)
             protocol = self.protocols[row.metric.name]["id"]
             key = row.key
             rows.append(

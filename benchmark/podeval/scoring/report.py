@@ -22,8 +22,8 @@ from podeval.metrics.score import Score, describe_merged
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.report_words import ReportWords
-from podeval.scoring.score_tables import clock
-from podeval.scoring.standing import number_text, reach_text, span_text, tone_for, word_for
+from podeval.scoring.score_tables import format_clock
+from podeval.scoring.standing import choose_tone, choose_word, format_number, format_reach, format_span
 from podeval.scoring.transcripts import read_turns
 from podeval.version import __version__
 
@@ -138,18 +138,18 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict
 
 
 def _row(row: ScoreRow, profile: str, words: ReportWords) -> dict[str, str]:
-    people, systems = reach_text(row.key, profile)
-    word = word_for(row.key, row.value, profile)
+    people, systems = format_reach(row.key, profile)
+    word = choose_word(row.key, row.value, profile)
     return {
         "name": row.short_name,
         "title": words.name(row),
         "about": row.key.about_in(words.language) or row.metric.purpose_in(words.language),
-        "value": number_text(row.value),
+        "value": format_number(row.value),
         "unit": words.unit(row),
         "people": people or _ideal(row, words),
         "systems": systems,
         "word": str(words["stands"][word]) if word else "",
-        "tone": tone_for(row.key, row.value, profile),
+        "tone": choose_tone(row.key, row.value, profile),
     }
 
 
@@ -160,13 +160,19 @@ def _ideal(row: ScoreRow, words: ReportWords) -> str:
     low, high = row.key.ideal
     best = words["best"]
     if low == float("-inf"):
-        return str(best["up_to"]).format(number_text(high))
-    return str(best["between"]).format(span_text((low, high)))
+        return str(best["up_to"]).format(format_number(high))
+    return str(best["between"]).format(format_span((low, high)))
 
 
 def _defect(defect: Defect, words: ReportWords) -> dict[str, Any]:
     kind, detail = words.defect(defect)
-    return {"kind": kind, "start": defect.start, "at": clock(defect.start), "end": clock(defect.end), "detail": detail}
+    return {
+        "kind": kind,
+        "start": defect.start,
+        "at": format_clock(defect.start),
+        "end": format_clock(defect.end),
+        "detail": detail,
+    }
 
 
 def _say_merged(result: Result, words: ReportWords) -> str:
@@ -178,7 +184,7 @@ def _say_merged(result: Result, words: ReportWords) -> str:
 def _sources(scores: RecordingResults) -> list[str]:
     """Where the values of people and systems are from."""
     reaches = [
-        row.key.reach for row in scores.rows if row.key.reach and reach_text(row.key, scores.profile) != ("", "")
+        row.key.reach for row in scores.rows if row.key.reach and format_reach(row.key, scores.profile) != ("", "")
     ]
     return list(dict.fromkeys(reach.source for reach in reaches))
 
@@ -194,13 +200,13 @@ def _describe_table(table: ResultsTable, words: ReportWords) -> dict[str, Any]:
     return {
         "columns": [(words.name(row) or row.short_name, words.unit(row)) for row in shown],
         "rows": [
-            (f"recording-{number}", name, [number_text(scores.values.get(row.name)) for row in shown])
+            (f"recording-{number}", name, [format_number(scores.values.get(row.name)) for row in shown])
             for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True))
         ],
         "errors": list(table.errors.items()),
-        "means": [number_text(mean.mean if mean else None) for mean in means],
+        "means": [format_number(mean.mean if mean else None) for mean in means],
         "intervals": [
-            f"{number_text(mean.low)} – {number_text(mean.high)}" if mean and mean.low is not None else ""
+            f"{format_number(mean.low)} – {format_number(mean.high)}" if mean and mean.low is not None else ""
             for mean in means
         ],
         "notes": [*failures, *more],
@@ -219,7 +225,7 @@ def _turns(scores: RecordingResults) -> list[dict[str, Any]]:
             "speaker": turn.speaker,
             "number": speakers.index(turn.speaker) % 6,
             "start": round(turn.start, 2),
-            "at": clock(turn.start),
+            "at": format_clock(turn.start),
             "words": [(round(word.start, 2), word.text.strip()) for word in turn.words],
         }
         for turn in turns

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput
-from podeval.hub_sources import hub_source
+from podeval.hub_sources import locate_hub_source
 from podeval.metrics.reasons import translate_reason
-from podeval.metrics.units import unit_in
+from podeval.metrics.units import translate_unit
 from podeval.scoring.plots import PlotTexts
 from podeval.text.message_catalogue import read_texts
 
@@ -50,7 +50,7 @@ class ReportWords:
 
     def __init__(self, language: str = LANGUAGES[0]) -> None:
         check_language(language)
-        texts = read_texts(hub_source("space") / "locale", language, ("recording_report", "report", "board"))
+        texts = read_texts(locate_hub_source("space") / "locale", language, ("recording_report", "report", "board"))
         self.language = language
         self.texts: Mapping[str, Any] = texts["recording_report"]
         self._defects: Mapping[str, Any] = texts["report"]
@@ -67,7 +67,7 @@ class ReportWords:
     def unit(self, row: ScoreRow) -> str:
         """Unit and direction of a value."""
         unit = row.key.unit
-        return row.key.unit_text.replace(unit, unit_in(unit, self.language), 1) if unit else row.key.unit_text
+        return row.key.unit_text.replace(unit, translate_unit(unit, self.language), 1) if unit else row.key.unit_text
 
     def name(self, row: ScoreRow) -> str:
         """What a value is called, where that says more than its name."""

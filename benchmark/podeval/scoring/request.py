@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.metrics import catalogue
-from podeval.metrics.description import own_profile
-from podeval.metrics.inputs import as_text, read_input
+from podeval.metrics.description import choose_own_profile
+from podeval.metrics.inputs import convert_to_text, read_input
 from podeval.models import registry
 from podeval.scoring.sources import is_samples, read_source
 
@@ -151,7 +151,7 @@ def read_words(text: Any) -> Script:
     """
     if isinstance(text, str) and "\n" not in text and len(text) < 1000 and Path(text).is_file():
         text = Path(text)
-    words: Script = read_input("script", as_text(text))
+    words: Script = read_input("script", convert_to_text(text))
     return words
 
 
@@ -164,7 +164,7 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
     ready: list[Metric] = []
     left_out: dict[str, str] = {}
     advice: dict[str, list[str]] = {}
-    for metric in catalogue.all_metrics() if not request.metrics else map(catalogue.get, request.metrics):
+    for metric in catalogue.load_all_metrics() if not request.metrics else map(catalogue.get, request.metrics):
         if "recording" not in metric.inputs and metric.inputs[0] not in _OF_WORDS:
             obstacle: tuple[str, str] | None = (
                 "is no metric of a recording",
@@ -207,9 +207,9 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
         return "needs to know how many people speak", "--text SCRIPT with its speakers, or --speakers N"
     for job in metric.jobs(request.chosen_for(metric)):
         try:
-            registry.card(job, request.profile)
+            registry.get_card(job, request.profile)
         except ModelMissing as absence:
-            other = own_profile(metric)
+            other = choose_own_profile(metric)
             advice = f"--profile {other}" if other != request.profile else str(absence).partition("; ")[2]
             return f"is not available here: {str(absence).partition('; ')[0]}", advice
     return None

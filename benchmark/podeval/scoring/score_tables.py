@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from podeval.metrics.score import describe_merged
 from podeval.scoring.plots import plot_results
-from podeval.scoring.standing import number_text, reach_text, tone_for, word_for
+from podeval.scoring.standing import choose_tone, choose_word, format_number, format_reach
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ STYLE = """<style>
 </style>"""
 
 
-def duration_text(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
@@ -37,17 +37,17 @@ def duration_text(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def heading(scores: RecordingResults) -> str:
+def write_heading(scores: RecordingResults) -> str:
     """What the recording is, in one line."""
     facts = scores.facts
     if not facts.channels:
         return f"{scores.name} · words · profile {scores.profile}"
     channels = {1: "mono", 2: "stereo"}.get(facts.channels, f"{facts.channels} channels")
     rate = f"{facts.rate / 1000:g} kHz, {channels}"
-    return f"{scores.name} · {duration_text(facts.seconds)} · {rate} · profile {scores.profile}"
+    return f"{scores.name} · {format_duration(facts.seconds)} · {rate} · profile {scores.profile}"
 
 
-def notes_on(scores: RecordingResults) -> list[str]:
+def write_notes(scores: RecordingResults) -> list[str]:
     """Under the table: defects, what was not scored and why, and how to get more."""
     lines = []
     if scores.defects:
@@ -55,7 +55,7 @@ def notes_on(scores: RecordingResults) -> list[str]:
         for defect in scores.defects:
             kinds.setdefault(defect.kind, []).append(defect.start)
         kind_texts = (
-            f"{kind} {len(at)} ({', '.join(clock(one) for one in at[:3])}{' …' * (len(at) > 3)})"
+            f"{kind} {len(at)} ({', '.join(format_clock(one) for one in at[:3])}{' …' * (len(at) > 3)})"
             for kind, at in kinds.items()
         )
         lines.append(f"Defects: {'; '.join(kind_texts)}")
@@ -70,7 +70,7 @@ def notes_on(scores: RecordingResults) -> list[str]:
     return lines
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """A time in a recording: `1:02.5`."""
     minutes, rest = divmod(seconds, 60)
     return f"{int(minutes)}:{rest:04.1f}"
@@ -101,9 +101,9 @@ def _build_one(scores: RecordingResults) -> RenderableType:
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in scores.shown_rows:
         table.add_row(*_cells(row, scores.profile))
-    parts: list[RenderableType] = [Text(make_printable(heading(scores)), style="bold")]
+    parts: list[RenderableType] = [Text(make_printable(write_heading(scores)), style="bold")]
     parts += [table] if scores.rows else []
-    parts += [Text(make_printable(line)) for line in notes_on(scores)]
+    parts += [Text(make_printable(line)) for line in write_notes(scores)]
     return Group(*parts)
 
 
@@ -111,26 +111,28 @@ def _cells(row: ScoreRow, profile: str) -> tuple[RenderableType, ...]:
     from rich.text import Text
 
     key, value = row.key, row.value
-    people, systems = reach_text(key, profile)
-    word = word_for(key, value, profile)
+    people, systems = format_reach(key, profile)
+    word = choose_word(key, value, profile)
     return (
         Text(row.short_name),
-        Text(number_text(value)),
+        Text(format_number(value)),
         Text(key.unit_text),
-        Text(people or ideal_text(row)),
+        Text(people or format_ideal(row)),
         Text(systems),
-        Text(word, style=_COLOURS[tone_for(key, value, profile)]),
+        Text(word, style=_COLOURS[choose_tone(key, value, profile)]),
     )
 
 
-def ideal_text(row: ScoreRow) -> str:
+def format_ideal(row: ScoreRow) -> str:
     """What is best, where a key is best in a range."""
     ideal = row.key.ideal
     if ideal is None:
         return ""
     low, high = ideal
     return (
-        f"best up to {number_text(high)}" if low == float("-inf") else f"best {number_text(low)} – {number_text(high)}"
+        f"best up to {format_number(high)}"
+        if low == float("-inf")
+        else f"best {format_number(low)} – {format_number(high)}"
     )
 
 
@@ -156,8 +158,8 @@ def _build_summary(table: ResultsTable) -> RenderableType:
         mean = intervals.get(row.name)
         bounds = ""
         if mean is not None and mean.low is not None and mean.high is not None:
-            bounds = f"\n{number_text(mean.low)} – {number_text(mean.high)}"
-        cells.append(Text(number_text(mean.mean if mean else None) + bounds, style="bold"))
+            bounds = f"\n{format_number(mean.low)} – {format_number(mean.high)}"
+        cells.append(Text(format_number(mean.mean if mean else None) + bounds, style="bold"))
     grid.add_row(Text(f"mean of {len(table.scores)}\n95 % interval", style="bold"), *cells)
     lines = [Text(make_printable(line)) for line in table.notes]
     return Group(grid, *lines)
@@ -166,10 +168,10 @@ def _build_summary(table: ResultsTable) -> RenderableType:
 def _value(scores: RecordingResults, row: ScoreRow, value: float | None) -> RenderableType:
     from rich.text import Text
 
-    return Text(number_text(value), style=_COLOURS[tone_for(row.key, value, scores.profile)])
+    return Text(format_number(value), style=_COLOURS[choose_tone(row.key, value, scores.profile)])
 
 
-def table_text(scores: RecordingResults | ResultsTable) -> str:
+def render_text(scores: RecordingResults | ResultsTable) -> str:
     """The table as plain text."""
     from rich.console import Console
 
@@ -179,33 +181,33 @@ def table_text(scores: RecordingResults | ResultsTable) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().split("\n"))
 
 
-def table_html(scores: RecordingResults) -> str:
+def render_html(scores: RecordingResults) -> str:
     """The table of one recording with its plots, for a notebook."""
     body = "".join(_html_row(row, scores.profile) for row in scores.shown_rows)
     head = "".join(f"<th>{name}</th>" for name in ("", "value", "", "people", "good systems", ""))
-    notes = "".join(f"<p>{escape(line)}</p>" for line in notes_on(scores))
+    notes = "".join(f"<p>{escape(line)}</p>" for line in write_notes(scores))
     plots = ""
     if scores.timelines:
         plots = f"<details><summary>Over time</summary>{plot_results(scores).to_html()}</details>"
     return (
-        f'{STYLE}<div class="podeval"><p><strong>{escape(heading(scores))}</strong></p>'
+        f'{STYLE}<div class="podeval"><p><strong>{escape(write_heading(scores))}</strong></p>'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}{plots}</div>"
     )
 
 
 def _html_row(row: ScoreRow, profile: str) -> str:
     key, value = row.key, row.value
-    people, systems = reach_text(key, profile)
-    word, tone = word_for(key, value, profile), tone_for(key, value, profile)
+    people, systems = format_reach(key, profile)
+    word, tone = choose_word(key, value, profile), choose_tone(key, value, profile)
     return (
         f'<tr><td title="{escape(key.about, quote=True)}">{escape(row.short_name)}</td>'
-        f'<td class="n">{number_text(value)}</td>'
-        f"<td>{escape(key.unit_text)}</td><td>{people or ideal_text(row)}</td><td>{systems}</td>"
+        f'<td class="n">{format_number(value)}</td>'
+        f"<td>{escape(key.unit_text)}</td><td>{people or format_ideal(row)}</td><td>{systems}</td>"
         f'<td class="{tone}">{word}</td></tr>'
     )
 
 
-def summary_html(table: ResultsTable) -> str:
+def render_summary_html(table: ResultsTable) -> str:
     """The table of many recordings, for a notebook."""
     headlines = table.headlines
     intervals = table.intervals
@@ -221,7 +223,7 @@ def summary_html(table: ResultsTable) -> str:
     means = [intervals.get(row.name) for row in headlines]
     foot = _html_values(mean.mean if mean else None for mean in means)
     bounds = "".join(
-        f'<td class="n">{number_text(mean.low)} – {number_text(mean.high)}</td>'
+        f'<td class="n">{format_number(mean.low)} – {format_number(mean.high)}</td>'
         if mean and mean.low is not None and mean.high is not None
         else "<td></td>"
         for mean in means
@@ -235,7 +237,7 @@ def summary_html(table: ResultsTable) -> str:
 
 
 def _html_values(values: Iterable[float | None]) -> str:
-    return "".join(f'<td class="n">{number_text(value)}</td>' for value in values)
+    return "".join(f'<td class="n">{format_number(value)}</td>' for value in values)
 
 
 def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

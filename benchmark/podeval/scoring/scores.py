@@ -61,7 +61,7 @@ class Scores(RecordingResults):
 
     def __str__(self) -> str:
         """Return the table as text."""
-        return score_tables.table_text(self)
+        return score_tables.render_text(self)
 
     def __repr__(self) -> str:
         """Return the table as text, as an interactive session shows it."""
@@ -69,7 +69,7 @@ class Scores(RecordingResults):
 
     def _repr_html_(self) -> str:
         """Return the table with plots, as a notebook shows it."""
-        return score_tables.table_html(self)
+        return score_tables.render_html(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +96,7 @@ class ScoreTable(ResultsTable):
 
     def __str__(self) -> str:
         """Return the table as text."""
-        return score_tables.table_text(self)
+        return score_tables.render_text(self)
 
     def __repr__(self) -> str:
         """Return the table as text, as an interactive session shows it."""
@@ -104,4 +104,4 @@ class ScoreTable(ResultsTable):
 
     def _repr_html_(self) -> str:
         """Return the table, as a notebook shows it."""
-        return score_tables.summary_html(self)
+        return score_tables.render_summary_html(self)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     if isinstance(source, str | Path):
         path = Path(source)
         # By its content, which says nothing of a file that cannot be read: opening it finds the sentence.
-        return AudioSource(name or str(source), content_hash(path), lambda: Recording.open(path, **options))
+        return AudioSource(name or str(source), hash_file(path), lambda: Recording.open(path, **options))
     if isinstance(source, bytes | bytearray):
         data = bytes(source)
         digest = hashlib.sha256(data).hexdigest()

@@ -11,20 +11,20 @@ Word = Literal["low", "usual", "high", ""]
 Tone = Literal["good", "fair", "bad", ""]
 
 
-def word_for(key: Key, value: float | None, profile: str = "embedded") -> Word:
+def choose_word(key: Key, value: float | None, profile: str = "embedded") -> Word:
     """Say whether a value is low, usual or high beside what people and good systems reach; empty where nobody knows.
 
     Where a key is best in a range, the word is of that range.
     """
-    span = key.ideal or usual_of(key, profile)
+    span = key.ideal or find_usual(key, profile)
     if value is None or span is None:
         return ""
     return "low" if value < span[0] else "high" if value > span[1] else "usual"
 
 
-def tone_for(key: Key, value: float | None, profile: str = "embedded") -> Tone:
+def choose_tone(key: Key, value: float | None, profile: str = "embedded") -> Tone:
     """Say whether the word is good news: what colour a value has."""
-    word = word_for(key, value, profile)
+    word = choose_word(key, value, profile)
     if not word or key.better == "informative":
         return ""
     if word == "usual":
@@ -34,29 +34,29 @@ def tone_for(key: Key, value: float | None, profile: str = "embedded") -> Tone:
     return "good" if (word == "high") == (key.better == "higher") else "bad"
 
 
-def usual_of(key: Key, profile: str = "embedded") -> tuple[float, float] | None:
+def find_usual(key: Key, profile: str = "embedded") -> tuple[float, float] | None:
     """What people and good systems reach, where it was measured by the models of this profile."""
     if key.reach is None or (key.reach.profile and key.reach.profile != profile.partition(",")[0]):
         return None
     return key.reach.usual
 
 
-def reach_text(key: Key, profile: str = "embedded") -> tuple[str, str]:
+def format_reach(key: Key, profile: str = "embedded") -> tuple[str, str]:
     """What people and what good systems reach, each as a text: `2.94 – 3.39`; empty where nobody knows."""
-    if key.reach is None or usual_of(key, profile) is None:
+    if key.reach is None or find_usual(key, profile) is None:
         return "", ""
-    return span_text(key.reach.people), span_text(key.reach.systems)
+    return format_span(key.reach.people), format_span(key.reach.systems)
 
 
-def span_text(span: tuple[float, float] | None) -> str:
+def format_span(span: tuple[float, float] | None) -> str:
     """A range as a text; one number where both ends are one."""
     if span is None:
         return ""
-    low, high = (number_text(end) for end in span)
+    low, high = (format_number(end) for end in span)
     return low if low == high else f"{low} – {high}"
 
 
-def number_text(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """A value with as many digits as mean something: three, and none behind a hundred."""
     if value is None:
         return "–"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podeval.errors import PodevalError
-from podeval.metrics.compute import protocol_for, provenance, score_item
+from podeval.metrics.compute import describe_provenance, make_protocol_for, score_item
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.score import Result, Unscored
 from podeval.scoring.recording_results import RecordingFacts
@@ -32,8 +32,8 @@ def score_script(request: ScoreRequest, plan: MetricPlan, name: str = "text") ->
             if request.metrics:
                 raise
             results[metric.name] = Unscored(str(error), "ours")
-        protocol = protocol_for(metric, chosen, names, request.profile)
-        protocols[metric.name] = {**protocol.to_json(), "provenance": provenance(request.profile)}
+        protocol = make_protocol_for(metric, chosen, names, request.profile)
+        protocols[metric.name] = {**protocol.to_json(), "provenance": describe_provenance(request.profile)}
     return Scores(
         name=name,
         results=results,

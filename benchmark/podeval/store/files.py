@@ -18,7 +18,7 @@ class DiskFull(PodevalError):
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
+def explain_write_errors(path: Path) -> Iterator[None]:
     """Turn errors of a full or read-only disk into sentences.
 
     Raises:
@@ -39,7 +39,7 @@ def writing(path: Path) -> Iterator[None]:
 def write_whole(path: Path, data: bytes) -> None:
     """Replace a file's content and sync it with its name; a reader sees the old or the new content, never a part."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    with writing(path):
+    with explain_write_errors(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("xb") as file:
@@ -65,7 +65,7 @@ def append_line(path: Path, data: Any) -> None:
 def append_lines(path: Path, rows: Iterable[Any]) -> None:
     """Append JSON lines with one sync; after a kill, only the first of them may be there."""
     text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
-    with writing(path):
+    with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered, so that data that did not fit is not written when the file is closed.
         with path.open("a+b", buffering=0) as file:
@@ -143,7 +143,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
     # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process: refused.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
-    with writing(folder):
+    with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire(blocking=wait)

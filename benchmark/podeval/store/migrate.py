@@ -33,7 +33,7 @@ def upgrade(engine: Engine, name: str) -> None:
         if engine.dialect.name != "sqlite":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         _refuse_newer(_version_seen(connection), name)
-        command.upgrade(configuration(connection), "head")
+        command.upgrade(build_configuration(connection), "head")
 
 
 def create_tables(engine: Engine, revision: str, name: str) -> None:
@@ -51,7 +51,7 @@ def create_tables(engine: Engine, revision: str, name: str) -> None:
 
     _refuse_newer(revision, name)
     with _ONE, engine.begin() as connection:
-        command.upgrade(configuration(connection), revision)
+        command.upgrade(build_configuration(connection), revision)
 
 
 def check(engine: Engine, name: str) -> None:
@@ -66,7 +66,7 @@ def check(engine: Engine, name: str) -> None:
         raise StoreUnusable(f"the tables of {name} are missing or out of date; run `podeval arena init`")
 
 
-def configuration(connection: Connection | None = None) -> "Config":
+def build_configuration(connection: Connection | None = None) -> "Config":
     """Return Alembic's configuration for the migrations in this package."""
     from alembic.config import Config
 
@@ -91,7 +91,7 @@ def _scripts() -> "ScriptDirectory":
     """The migrations of this package, which do not change while a process runs."""
     from alembic.script import ScriptDirectory
 
-    return ScriptDirectory.from_config(configuration())
+    return ScriptDirectory.from_config(build_configuration())
 
 
 def _version(engine: Engine) -> str | None:

@@ -92,13 +92,13 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
     )
 
 
-def trail(session: Session, *, newest: int = 100, subject: str | None = None) -> list[OperatorAction]:
+def read_trail(session: Session, *, newest: int = 100, subject: str | None = None) -> list[OperatorAction]:
     """Read the newest decisions, newest first; about one subject if it is named."""
     query = select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)
     return list(session.scalars(query if subject is None else query.where(OperatorAction.subject == subject)))
 
 
-def frozen(session: Session) -> dict[str, str]:
+def read_frozen(session: Session) -> dict[str, str]:
     """Return what is frozen, each with the operator's public sentence that says why."""
     rows = session.execute(_ALL_FROZEN)
     return {name.removeprefix(_FROZEN): str(value) for name, value in rows if value}
@@ -109,7 +109,7 @@ def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -
     keep_setting(session, _FROZEN + what, sentence, by, now)
 
 
-def closed_dimensions(session: Session) -> frozenset[str]:
+def read_closed_dimensions(session: Session) -> frozenset[str]:
     """Return the dimensions on which the arena makes no new battles."""
     return frozenset(map(str, _value(session, CLOSED_DIMENSIONS) or ()))
 
@@ -119,7 +119,7 @@ def set_closed_dimensions(session: Session, dimensions: frozenset[str], by: str,
     keep_setting(session, CLOSED_DIMENSIONS, sorted(dimensions), by, now)
 
 
-def votes_goal(session: Session) -> int | None:
+def read_votes_goal(session: Session) -> int | None:
     """Return how many counted votes the operator wants on each dimension; None if no goal is set."""
     votes = _value(session, VOTES_GOAL)
     return int(votes) if votes else None
@@ -130,7 +130,7 @@ def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) 
     keep_setting(session, VOTES_GOAL, votes, by, now)
 
 
-def secret_check(session: Session) -> str | None:
+def read_secret_check(session: Session) -> str | None:
     """Return the check value of the service's secret; None if none is stored yet."""
     value = _value(session, _CHECK_VALUE)
     return str(value) if value else None

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.operator_settings import note
@@ -56,6 +56,6 @@ def retire_changed(database: Database, places: Collection[Path], reason: str, no
 
 def _is_there(row: Any) -> bool:
     try:
-        return content_hash(Path(row.audio)) == row.sha256 or not row.sha256
+        return hash_file(Path(row.audio)) == row.sha256 or not row.sha256
     except BadInput:
         return False

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
 from podeval.store import operator_settings
-from podeval.store.files import sync_folder, writing
+from podeval.store.files import explain_write_errors, sync_folder
 from podeval.store.tables import Pseudonym
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Secret:
         with database.reading() as session:
             if lost := explain_loss(session, database, kept):
                 raise SecretLost(lost)
-            check = operator_settings.secret_check(session)
+            check = operator_settings.read_secret_check(session)
         secret = cls(kept or _make_secret(database))
         if check != secret.mark(_CHECK):
             database.write(lambda session: secret._settle(session, database))
@@ -155,14 +155,14 @@ def renew(database: "Database", reason: str, by: str) -> int:
         assert kept is not None
     else:
         if beside.exists():
-            with writing(beside):
+            with explain_write_errors(beside):
                 beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
         kept = _make_secret(database)
     check = Secret(kept).mark(_CHECK)
 
     # Make it the database's, unless it is already.
     def work(session: Session) -> int:
-        if operator_settings.secret_check(session) == check:
+        if operator_settings.read_secret_check(session) == check:
             raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")
         people = _count_people(session)
         operator_settings.set_secret_check(session, check, by, now)
@@ -218,7 +218,7 @@ def explain_loss(session: Session, database: "Database", kept: bytes | None) -> 
     """
     if not (people := _count_people(session)):
         return ""
-    check = operator_settings.secret_check(session)
+    check = operator_settings.read_secret_check(session)
     if kept is not None and check in (None, Secret(kept).mark(_CHECK)):
         return ""
     location = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
@@ -248,7 +248,7 @@ def _read(file: Path) -> bytes:
 def _make_key(file: Path) -> bytes:
     """Create a key in a new file that only its owner can read; if two processes try at once, one wins."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    with writing(file):
+    with explain_write_errors(file):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(secrets.token_bytes(32))

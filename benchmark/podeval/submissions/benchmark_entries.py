@@ -7,7 +7,7 @@ from pathlib import Path
 from podeval import benchmarks
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.benchmarks.benchmark import Item
-from podeval.datasets.items import items_of
+from podeval.datasets.items import load_items
 from podeval.systems.adapters.outputs import SCRIPT
 from podeval.systems.submission import Submission
 
@@ -41,29 +41,29 @@ class RunEntry:
         Raises:
             BadInput: they are rows of a dataset that has to be built first; the message gives the command.
         """
-        return items_of(benchmarks.get(self.benchmark), self.split, data).items
+        return load_items(benchmarks.get(self.benchmark), self.split, data).items
 
 
-def entries(document: Submission) -> tuple[RunEntry, ...]:
+def list_entries(document: Submission) -> tuple[RunEntry, ...]:
     """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
     Splits for listening tests are generated on request, and not entered; nor are those that another has replaced.
     """
-    return runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
+    return list_runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
 
 
-def runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ...]:
+def list_runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ...]:
     """List the runs that tracks, each a benchmark and a track of it, are entered with; unknown ones have none."""
     runs = []
     for name, track in tracks:
-        splits = benchmarks.get(name).splits if name in benchmarks.names() else ()
+        splits = benchmarks.get(name).splits if name in benchmarks.list_benchmarks() else ()
         serving = [split for split in splits if track in split.tracks and split.open_to_entries]
         whole = [split for split in serving if not split.sample and not split.trial] or serving
         runs += [RunEntry(name, split.name, track) for split in whole]
     return tuple(runs)
 
 
-def possible_runs(document: Submission) -> tuple[RunEntry, ...]:
+def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
     """List every run that a submission may have, also in splits that are not entered any more."""
     return tuple(
         RunEntry(entered.name, split.name, track)
@@ -74,7 +74,7 @@ def possible_runs(document: Submission) -> tuple[RunEntry, ...]:
     )
 
 
-def expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
+def list_expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
     """List the names that a file may have for each expected output, which is named by item, or by item and turn."""
     endings = ENDINGS[entry.track]
     names = [
@@ -85,7 +85,7 @@ def expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[st
     return {name: tuple(f"{name}.{ending}" for ending in endings) for name in names}
 
 
-def outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
+def find_outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
     """Return the folder of an entry's outputs, `<benchmark>/<split>`; an only entry may use the root."""
     inside = any(name.startswith(f"{entry.folder}/") for name in files)
     return "" if alone and not inside else f"{entry.folder}/"

@@ -15,12 +15,12 @@ from sqlalchemy import select
 
 from podeval.errors import BadInput
 from podeval.runs.run_folder import run_folders
-from podeval.store.files import lock_folder, writing
+from podeval.store.files import explain_write_errors, lock_folder
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.content_marks import keep_marks
 from podeval.submissions.queue import Queue
-from podeval.submissions.takedown import contents_and_marks, delete_facts
+from podeval.submissions.takedown import collect_contents_and_marks, delete_facts
 
 KEPT = timedelta(days=7)
 """Time for which files are kept for a retry or for another spot check."""
@@ -61,7 +61,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
     """Keep the marks of taken-down content that never reached the board, and delete it from the local cache."""
-    contents, marks = contents_and_marks(run_folders(folder / "runs"))
+    contents, marks = collect_contents_and_marks(run_folders(folder / "runs"))
     delete_facts(contents)
     if marks:
         id = folder.name.removeprefix(SPOT_CHECK)
@@ -97,7 +97,7 @@ def _remove(folder: Path, kept: Iterable[str]) -> bool:
     if not _list_folder(folder, *kept):
         return False
     aside = folder / _REMOVED
-    with writing(folder):
+    with explain_write_errors(folder):
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(exist_ok=True)
         # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a

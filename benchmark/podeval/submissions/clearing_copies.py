@@ -16,7 +16,7 @@ from sqlalchemy import select
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import PodevalError
 from podeval.judges.exchange_records import Records
@@ -140,7 +140,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
     )
 
 
-def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
+def list_played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
     """Describe the arena's recordings of the same content that lie outside the folder of runs."""
     query = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
     with database.reading() as session:
@@ -157,7 +157,7 @@ def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
         folders[:] = [name for name in folders if name != "outputs"]
         for path in (Path(root) / name for name in names):
             if path.suffix[1:].lower() in AUDIO_ENDINGS and _holds_recording(path, content):
-                content.contents.add(content_hash(path))
+                content.contents.add(hash_file(path))
                 path.unlink()
 
 

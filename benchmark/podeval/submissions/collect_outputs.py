@@ -23,7 +23,13 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
 from podeval.submissions import sandbox
-from podeval.submissions.machine_faults import disk_use, memory_kills, open_box, require_disk, require_no_fault
+from podeval.submissions.machine_faults import (
+    count_memory_kills,
+    measure_disk_use,
+    open_box,
+    require_disk,
+    require_no_fault,
+)
 from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
 from podeval.systems.adapters.job import Generated
 from podeval.systems.speech import SpokenTurn
@@ -155,8 +161,8 @@ class Intake:
             wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64
         )
         sources = sorted({file.parent for file in files.values()})
-        command = sandbox.python("podeval.audio.transcode", str(job))
-        kills = memory_kills()
+        command = sandbox.build_python_command("podeval.audio.transcode", str(job))
+        kills = count_memory_kills()
         with open_box(SandboxSpec(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
             ended = running.wait()
         require_no_fault(ended, clean, kills)
@@ -168,7 +174,7 @@ class Intake:
                     reports[one.item] = one
         if any(one.refused for one in reports.values()):
             # A file may be refused for nothing but want of room for its copy.
-            require_disk(clean, disk_use(clean))
+            require_disk(clean, measure_disk_use(clean))
         return reports, ended.failure
 
 

@@ -29,11 +29,11 @@ _SETTING = "taken down content."
 _FRAMES = 2**18
 
 
-def marks_of(run: RunFolder, output: Output) -> set[str]:
+def compute_marks(run: RunFolder, output: Output) -> set[str]:
     """Compute the digests of a system's output for one item."""
     files = [output.audio, *(answer.audio for answer in output.answers)]
     paths = [run.outputs / Path(name).name for name in files if name]
-    marks = {sound_mark(path) for path in paths if path.is_file()}
+    marks = {compute_sound_mark(path) for path in paths if path.is_file()}
     if run.plan().track == "write":
         # Elsewhere the script is the benchmark's, not the system's.
         marks.add(_text_mark(" ".join(turn.get("text", "") for turn in output.script)))
@@ -41,12 +41,12 @@ def marks_of(run: RunFolder, output: Output) -> set[str]:
     return marks - {""}
 
 
-def marks_of_run(run: RunFolder) -> set[str]:
+def compute_marks_of_run(run: RunFolder) -> set[str]:
     """Compute the digests of all outputs of a run."""
-    return {mark for output in outputs_of(run) for mark in marks_of(run, output)}
+    return {mark for output in list_outputs(run) for mark in compute_marks(run, output)}
 
 
-def outputs_of(run: RunFolder) -> Iterator[Output]:
+def list_outputs(run: RunFolder) -> Iterator[Output]:
     """List the readable outputs of a run, also those whose audio is missing."""
     for path in sorted(run.outputs.glob("*.json")):
         try:
@@ -63,7 +63,7 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
     keep_setting(session, name, sorted(kept.union(marks)), by, now)
 
 
-def taken_down_marks(database: Database) -> dict[str, str]:
+def read_taken_down_marks(database: Database) -> dict[str, str]:
     """Return for each digest the submission with which it was taken down."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     with database.reading() as session:
@@ -82,10 +82,10 @@ def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item])
     Raises:
         SubmissionRefused: by the rule `taken_down`; the outputs are not measured.
     """
-    marks = taken_down_marks(database)
+    marks = read_taken_down_marks(database)
     for item in items:
         output = run.output(item.id) if marks else None
-        mark = next((mark for mark in marks_of(run, output) if mark in marks), None) if output else None
+        mark = next((mark for mark in compute_marks(run, output) if mark in marks), None) if output else None
         if mark is not None:
             why = _reason(database, marks[mark])
             sentence = write_sentence("content-taken-down", item=item.id, why=why)
@@ -101,7 +101,7 @@ def _reason(database: Database, submission: str) -> str:
         return session.scalars(query.order_by(OperatorAction.number.desc()).limit(1)).first() or "no reason is kept"
 
 
-def sound_mark(path: Path) -> str:
+def compute_sound_mark(path: Path) -> str:
     """Compute the digest of decoded samples, rate and channels; empty for silence and for unreadable files."""
     import soundfile
 

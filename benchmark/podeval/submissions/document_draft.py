@@ -46,7 +46,7 @@ def draft_document(
         raise BadInput(write_sentence("no-repo-name", repo=repr(repo[:100])))
     tracks = (track or benchmarks.get(benchmark).tracks[0].name,)
     revision = repo_info.resolve(repo, api=api)
-    facts = repo_info.facts(repo, revision, api=api)
+    facts = repo_info.collect_facts(repo, revision, api=api)
     name = repo.partition("/")[2]
     tag = str(facts.card.get("pipeline_tag", ""))
     return {

@@ -11,7 +11,7 @@ from podeval.errors import BadInput
 from podeval.sentences import write_sentence
 from podeval.store.files import write_json
 from podeval.submissions import supplied_outputs
-from podeval.submissions.folder_digest import folder_digest
+from podeval.submissions.folder_digest import hash_folder
 from podeval.submissions.machine_faults import MachineFault
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.submissions.upload_folders import is_upload
@@ -101,7 +101,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
         descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
-    if content and folder_digest(folder) != content:
+    if content and hash_folder(folder) != content:
         raise SubmissionRefused(Refusal("pinned", write_sentence("folder-changed", folder=source.name)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from podeval.submissions import supplied_outputs
 
 
-def folder_digest(folder: Path) -> str:
+def hash_folder(folder: Path) -> str:
     """Compute the SHA-256 of the names and contents of all files below a folder, whatever its path.
 
     Raises:

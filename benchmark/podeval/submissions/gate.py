@@ -14,8 +14,8 @@ from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
 from podeval.sentences import write_sentence
 from podeval.submissions import supplied_outputs
-from podeval.submissions.benchmark_entries import TASKS, entries
-from podeval.submissions.folder_digest import folder_digest
+from podeval.submissions.benchmark_entries import TASKS, list_entries
+from podeval.submissions.folder_digest import hash_folder
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
 from podeval.systems.adapters.tensor_pickle import MODEL_TYPE, VOICES_FILE
@@ -190,13 +190,15 @@ class Gate:
             repo, revision = source.repo, source.revision
 
             def read(name: str) -> bytes:
-                return hub.content(repo, revision, name, api=self.api, kind="dataset")
+                return hub.fetch_content(repo, revision, name, api=self.api, kind="dataset")
         elif document_folder is None or not (self.local or document_folder == self.uploads):
             raise SubmissionRefused(Refusal("exists", write_sentence("outputs-from-folder")))
         else:
             folder = document_folder / str(source.folder)
             files, read = supplied_outputs.list_files(folder), lambda name: (folder / name).read_bytes()
-        refusals += supplied_outputs.refusals(files, entries(document), self.limits, data=self.data, read=read)
+        refusals += supplied_outputs.list_refusals(
+            files, list_entries(document), self.limits, data=self.data, read=read
+        )
         if refusals:
             raise SubmissionRefused(*refusals)
         return PinnedSource(
@@ -204,14 +206,12 @@ class Gate:
             revision=source.revision or "",
             licence=document.system.licence,
             output_bytes=sum(files.values()),
-            content=""
-            if source.repo or document_folder is None
-            else folder_digest(document_folder / str(source.folder)),
+            content="" if source.repo or document_folder is None else hash_folder(document_folder / str(source.folder)),
         )
 
     def _read_facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:
         try:
-            return hub.facts(repo, revision, api=self.api, kind=kind)
+            return hub.collect_facts(repo, revision, api=self.api, kind=kind)
         except NotThere as error:
             problem = write_sentence("repo-not-there", problem=str(error))
             raise SubmissionRefused(Refusal("exists", problem)) from None
@@ -290,7 +290,7 @@ def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
             sizes = {"size": size, "claimed": weights.claimed}
             yield Refusal("safetensors", write_sentence("weights-of-other-size", file=name, **sizes))
     for name, config in repo.configs.items():
-        if fields := sorted(hub.keys(config) & set(_ASKS_FOR_CODE)):
+        if fields := sorted(hub.collect_keys(config) & set(_ASKS_FOR_CODE)):
             about = {"file": name, "repo": repo.repo, "fields": ", ".join(fields)}
             yield Refusal("remote_code", write_sentence("config-asks-for-code", **about))
 
@@ -306,10 +306,10 @@ def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
 
 def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
     """Check that an adapter does the task, and that the task fits the tracks."""
-    from podeval.systems.adapters.adapter import adapter_for
+    from podeval.systems.adapters.adapter import find_adapter
 
     try:
-        adapter_for(task)
+        find_adapter(task)
     except (BadInput, ImportError) as error:
         yield Refusal("task", write_sentence("no-adapter-for-task", problem=str(error)))
     for entry in document.benchmarks:

@@ -17,19 +17,19 @@ from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.job_items import preset_of, write_asks, write_job
+from podeval.submissions.job_items import get_preset_settings, write_asks, write_job
 from podeval.submissions.machine_faults import (
     MachineFault,
     OursFailed,
-    memory_kills,
+    count_memory_kills,
     open_box,
     require_disk,
     require_no_fault,
 )
 from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
-from podeval.systems.adapters.adapter import adapter_for
+from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.job import Generated, Job
-from podeval.systems.adapters.presets import copy_voices, preset
+from podeval.systems.adapters.presets import copy_voices, get_preset
 from podeval.text.redaction import redact_line
 
 TICK = 0.2
@@ -51,7 +51,7 @@ _START_SECONDS = 900.0
 
 def generate_command(job: Path) -> list[str]:
     """Return the command that runs a model on a job."""
-    return sandbox.python("podeval.systems.adapters.generate", str(job))
+    return sandbox.build_python_command("podeval.systems.adapters.generate", str(job))
 
 
 class Unusable(PodevalError):
@@ -84,7 +84,7 @@ class GenerationSettings:
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
         """Copy the reference voices beside the items if the benchmark's settings need some; return their folder."""
-        if self.voices is None or not preset(preset_of(entry)).reference_voices:
+        if self.voices is None or not get_preset(get_preset_settings(entry)).reference_voices:
             return None
         copy_voices(self.voices, asks / VOICES)
         return asks / VOICES
@@ -197,7 +197,7 @@ class SandboxRunner:
         start = batches = 0
         unread = False
         require_disk(out)
-        kills = memory_kills()
+        kills = count_memory_kills()
         with open_box(self._box(job, out, len(missing))) as running:
             alive = True
             while alive or unread:
@@ -240,7 +240,7 @@ class SandboxRunner:
             adapter=self.task,
             model_folder=self.model.resolve(),
             base_folder=self.base.resolve() if self.base else None,
-            preset=preset_of(self.entry),
+            preset=get_preset_settings(self.entry),
             items_file=items,
             out_folder=out,
             seeds=(self.seed,),
@@ -271,7 +271,7 @@ class SandboxRunner:
             raise OursFailed(f"the program that runs models could not start the model: {redact_line(last[0])[:1_000]}")
         reason = redact_line(str(refusal["reason"]))[:1_000]
         if refusal.get("cause") == "ours":
-            if (absent := adapter_for(self.task).available()) is not None:
+            if (absent := find_adapter(self.task).available()) is not None:
                 raise MachineFault(absent)
             raise OursFailed(reason)
         code = "outputs-unreadable" if self.task == OUTPUTS else "model-cannot-run"

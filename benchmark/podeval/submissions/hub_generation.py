@@ -18,7 +18,7 @@ from podeval.errors import BadInput
 from podeval.hub.buckets import BucketFolder
 from podeval.hub.commits import AppendOnly
 from podeval.hub.retry import HubUnavailable, call_with_retries
-from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, labels_of
+from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, make_labels
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry
@@ -26,7 +26,7 @@ from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.hub_results import FetchedResults, TooMuch
 from podeval.submissions.job_budget import Ledger
-from podeval.submissions.job_items import preset_of, write_asks, write_job
+from podeval.submissions.job_items import get_preset_settings, write_asks, write_job
 from podeval.submissions.machine_faults import OursFailed
 from podeval.submissions.sandbox import ExitInfo
 from podeval.systems.adapters.job import Job
@@ -101,7 +101,7 @@ class OnTheHub:
     def _job_of(self, row: HubJob) -> "JobInfo | None":
         if row.job:
             return self.jobs.look(row.job)
-        return self.jobs.find(labels_of(row.submission, row.run, row.round))
+        return self.jobs.find(make_labels(row.submission, row.run, row.round))
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class HubRounds:
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
         """Return the job of a round, either found again or newly started."""
         jobs = self.hub.jobs
-        job = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
+        job = jobs.look(row.job) if row.job else jobs.find(make_labels(row.submission, row.run, row.round))
         if job is None:
             BucketFolder(jobs.bucket, "", api=jobs.client).make_bucket()
             revision, folder = self._push_asks(missing)
@@ -262,7 +262,7 @@ class HubRounds:
             adapter=self.task,
             model_folder=Path(MODEL),
             base_folder=Path(BASE) if self.base else None,
-            preset=preset_of(self.entry),
+            preset=get_preset_settings(self.entry),
             items_file=Path(ASKED, "items.jsonl"),
             out_folder=Path(_OUT),
             seeds=(self.seed,),

@@ -12,7 +12,7 @@ from podeval.errors import BadInput
 from podeval.hub.buckets import BucketFolder
 from podeval.submissions.collect_outputs import is_name
 from podeval.submissions.generation import Unusable
-from podeval.systems.adapters.hand_over import ENDED, FILES, files_of, line_name
+from podeval.systems.adapters.hand_over import ENDED, FILES, list_files, name_line
 from podeval.systems.adapters.job import Generated
 
 _LINE_MOST = 2**20
@@ -50,14 +50,14 @@ class FetchedResults:
         sizes = self._results.files()
         new = []
         for item in self._asked.values():
-            name = line_name(item.id, self._seed)
+            name = name_line(item.id, self._seed)
             if item.id in self.done or not 0 < sizes.get(name, 0) <= _LINE_MOST:
                 continue
             line = self._fetch_line(name, sizes[name])
             if line is None or line.item != item.id or line.seed != self._seed:
                 self.done.add(item.id)
                 continue
-            files = files_of(line)
+            files = list_files(line)
             if not final and any(f"{FILES}/{file}" not in sizes for file in files):
                 continue
             self.done.add(item.id)

@@ -18,7 +18,7 @@ from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import HubJob
-from podeval.submissions.benchmark_entries import entries
+from podeval.submissions.benchmark_entries import list_entries
 from podeval.systems.submission import Model, Submission
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Ledger:
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
         """Settle a round by the running time that the Hub reports; `info` is None if no job was started."""
-        spent = 0.0 if info is None else cost_of(row, info)
+        spent = 0.0 if info is None else compute_cost(row, info)
         stage, message = (
             ("NEVER STARTED", "")
             if info is None
@@ -180,10 +180,10 @@ def estimate(document: Submission, jobs: HfJobs) -> JobCost:
     """
     if not isinstance(document.source, Model):
         return JobCost((), 0.0)
-    return JobCost(tuple(entry.folder for entry in entries(document)), jobs.at_most(jobs.per_minute()))
+    return JobCost(tuple(entry.folder for entry in list_entries(document)), jobs.at_most(jobs.per_minute()))
 
 
-def cost_of(row: HubJob, info: "JobInfo") -> float:
+def compute_cost(row: HubJob, info: "JobInfo") -> float:
     """Compute the cost of an ended job in US dollars: by its running time, or the reserved sum if that is unknown."""
     ran = info.durations.running_secs if info.durations else None
     # Whether the time of a job that was started again is that of all its attempts, the Hub does not say.

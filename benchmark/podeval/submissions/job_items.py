@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from podeval.benchmarks.benchmark import Item
-from podeval.runs.asks import prompt_of
+from podeval.runs.asks import write_prompt
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.systems.adapters.job import Job
 from podeval.systems.ask import Ask, RecordedUserTurn, Reference
@@ -16,7 +16,7 @@ PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
 ITEMS = "items.jsonl"
 
 
-def preset_of(entry: RunEntry) -> str:
+def get_preset_settings(entry: RunEntry) -> str:
     """Return the generation settings of a benchmark."""
     return PRESETS.get(entry.benchmark, "default")
 
@@ -42,7 +42,7 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
         case "voice" if item.script is not None:
             return Ask(id=item.id, language=item.language, script=item.script.turns, voices=_voices(item, folder))
         case "write":
-            return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
+            return Ask(id=item.id, language=item.language, prompt=write_prompt(item))
     turns = tuple(
         RecordedUserTurn(id=turn.id, words=turn.words, audio=_beside(turn.audio, f"{item.id}.{turn.id}", folder))
         for turn in item.user

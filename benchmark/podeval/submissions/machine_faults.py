@@ -48,7 +48,7 @@ class OursFailed(PodevalError):
     """An output is missing, by a fault that is not the system's, as the program in the sandbox reports."""
 
 
-def machine_fault(error: BaseException) -> MachineFault | None:
+def recognise_machine_fault(error: BaseException) -> MachineFault | None:
     """Return an error as a fault of this machine; None if it is not one."""
     match error:
         case MachineFault():
@@ -105,7 +105,7 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
     Args:
         ended: how the program ended.
         folder: folder to which the sandbox wrote.
-        kills_before: `memory_kills()` before it was started.
+        kills_before: `count_memory_kills()` before it was started.
 
     Raises:
         MachineFault: the disk is full for other reasons, or sandboxes do not work here any more.
@@ -113,19 +113,19 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
     """
     if ended.failure is None:
         return
-    require_disk(folder, disk_use(folder))
+    require_disk(folder, measure_disk_use(folder))
     if ended.log.startswith("bwrap: "):
         # Asked anew: what worked when the worker started need not work now.
         tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
             raise MachineFault(f"sandboxes can no longer be opened: {why}")
         raise OursFailed(f"its sandbox could not be opened ({ended.log.splitlines()[0][:200]})")
-    killed = ended.stopped is None and ended.code in _KILLED and memory_kills() > kills_before
+    killed = ended.stopped is None and ended.code in _KILLED and count_memory_kills() > kills_before
     if killed or "the machine's memory" in (ended.stopped or ""):
         raise OursFailed("the machine ran out of memory while it ran; end other programs, or lower --memory")
 
 
-def disk_use(folder: Path) -> int:
+def measure_disk_use(folder: Path) -> int:
     """Return the bytes of the files below a folder, without following links; only the first of very many count."""
     size = 0
     for root, _, names in itertools.islice(os.walk(folder), 10_000):
@@ -150,7 +150,7 @@ def open_box(box: SandboxSpec) -> Iterator[Running]:
         yield running
 
 
-def memory_kills() -> int:
+def count_memory_kills() -> int:
     """Count the processes that the kernel has killed because memory ran out; 0 if the kernel does not tell."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
@@ -167,7 +167,7 @@ def require_weights(entry: RunEntry, profile: str) -> None:
     """
     uses = benchmarks.get(entry.benchmark).metrics(entry.track, entry.split, profile)
     jobs = {job for use in uses for job in catalogue.get(use.name).jobs(use.parameters)}
-    missing = [card.missing() for card in registry.cards(profile, sorted(jobs))]
+    missing = [card.missing() for card in registry.list_cards(profile, sorted(jobs))]
     if missing and all(missing):
         raise MachineFault(f"nothing can be measured here: {missing[0]}")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionLogLine, SubmissionRow
 from podeval.submissions.queue_order import QueuePosition
-from podeval.submissions.states import waits_for_operator
+from podeval.submissions.states import is_waiting_for_operator
 from podeval.text.redaction import redact
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
@@ -39,7 +39,7 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
         "state": row.state,
         "rule": row.rule,
         "reason": redact(row.reason),
-        "waits_for_operator": waits_for_operator(row),
+        "waits_for_operator": is_waiting_for_operator(row),
         "attempt": row.attempt,
         "items_done": row.items_done,
         "items_total": row.items_total,

@@ -20,10 +20,10 @@ from podeval.errors import BadInput
 from podeval.hub import eval_results
 from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
-from podeval.runs.hub_figures import hub_figures
+from podeval.runs.hub_figures import list_hub_figures
 from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import HubProposal, SubmissionRow
-from podeval.submissions.benchmark_entries import possible_runs
+from podeval.submissions.benchmark_entries import list_possible_runs
 from podeval.submissions.queue import Queue
 from podeval.systems.submission import Model, Submission
 
@@ -39,23 +39,23 @@ _APART = timedelta(minutes=10)
 """Time between two attempts at a proposal, for which one worker holds it."""
 
 
-def forms_of(document: Submission) -> tuple[str, ...]:
+def list_forms(document: Submission) -> tuple[str, ...]:
     """List the forms in which a submitter asked for results to be proposed."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
 
-def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
+def list_figures(row: SubmissionRow, board: Path) -> list[HubFigure]:
     """List the main value of every dimension for which a published submission is complete."""
     document = Submission.model_validate(row.document)
     figures: list[HubFigure] = []
-    for entry in possible_runs(document):
+    for entry in list_possible_runs(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
             continue
         for summary in run.summaries():
             if summary.profile == row.profile:
-                figures += hub_figures(summary)
+                figures += list_hub_figures(summary)
     return figures
 
 
@@ -108,7 +108,7 @@ class Proposals:
         if row.state not in ("published", "measured"):
             self._record(waiting, "refused", reason=f"the submission is {row.state}")
             return
-        figures = figures_of(row, self.board)
+        figures = list_figures(row, self.board)
         digest = hashlib.sha256(repr(figures).encode()).hexdigest()
         try:
             if waiting.form == "eval_results":

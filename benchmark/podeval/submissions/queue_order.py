@@ -81,7 +81,7 @@ def list_positions(session: Session) -> dict[str, QueuePosition]:
     }
 
 
-def last_position(session: Session) -> QueuePosition:
+def read_last_position(session: Session) -> QueuePosition:
     """Return the last position that a submission would get now."""
     under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
     position = (session.scalar(under_way) or 0) + 1

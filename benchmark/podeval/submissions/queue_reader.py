@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue_order import QueuePosition, last_position, list_positions
+from podeval.submissions.queue_order import QueuePosition, list_positions, read_last_position
 from podeval.submissions.states import get_row
 
 Row = TypeVar("Row")
@@ -53,7 +53,7 @@ class QueueReader:
     def end(self) -> QueuePosition:
         """Return the last position that a submission would get now."""
         with self.database.reading() as session:
-            return last_position(session)
+            return read_last_position(session)
 
     def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
         """Read rows that stay readable after the session has ended."""

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from podeval.sentences import write_sentence
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.folder_digest import folder_digest
+from podeval.submissions.folder_digest import hash_folder
 from podeval.submissions.rules import Refusal, SubmissionRefused
 
 OPEN = ("received", "checked", "queued", "running", "measured")
@@ -68,7 +68,7 @@ def _content(source: Mapping[str, Any], document_folder: str) -> str:
     if not document_folder or not source.get("folder"):
         return ""
     try:
-        return folder_digest(Path(document_folder) / source["folder"])
+        return hash_folder(Path(document_folder) / source["folder"])
     except (SubmissionRefused, OSError):
         return ""
 

@@ -10,7 +10,7 @@ from podeval.hub import repo_info
 from podeval.sentences import write_sentence
 from podeval.submissions.gate import Gate
 from podeval.submissions.rules import Refusal, SubmissionRefused
-from podeval.systems.adapters.adapter import Adapter, ModelClass, adapter_for
+from podeval.systems.adapters.adapter import Adapter, ModelClass, find_adapter
 from podeval.systems.submission import Model, Submission
 
 
@@ -47,7 +47,7 @@ def judge_model(document: Submission, gate: Gate) -> RunVerdict:
     except SubmissionRefused as error:
         reasons += error.refusals
     try:
-        adapter = adapter_for(source.task)
+        adapter = find_adapter(source.task)
         model_class = _find_class(adapter, source, gate)
     except BadInput as error:
         return RunVerdict("", (*reasons, Refusal("task", error.sentence)))
@@ -61,7 +61,7 @@ def _find_class(adapter: Adapter, source: Model, gate: Gate) -> str:
         BadInput: no adapter of the task opens models of its class.
     """
     try:
-        configs = repo_info.facts(source.repo, source.revision, api=gate.api).configs
+        configs = repo_info.collect_facts(source.repo, source.revision, api=gate.api).configs
     except (repo_info.NotThere, repo_info.NotReadable) as error:
         raise BadInput(str(error)) from None
     config = configs.get("config.json")

@@ -25,7 +25,7 @@ def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ..
         data: folder of built datasets.
     """
     spoken = []
-    for name in benchmarks.names():
+    for name in benchmarks.list_benchmarks():
         for split in benchmarks.get(name).splits:
             if "voice" in split.tracks and not split.for_listening and not split.sample:
                 entry = RunEntry(name, split.name, "voice")

@@ -16,7 +16,7 @@ from podeval.sentences import write_sentence
 from podeval.store import operator_settings
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import possible_runs
+from podeval.submissions.benchmark_entries import list_possible_runs
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Also, Queue
@@ -48,7 +48,7 @@ OPERATOR = Submitter("operator")
 """The submitter who runs this installation."""
 
 
-def hub_submitter(api: "HfApi | None" = None) -> Submitter:
+def ask_hub_submitter(api: "HfApi | None" = None) -> Submitter:
     """Return who is logged in to the Hub, as the Hub says.
 
     Raises:
@@ -209,7 +209,7 @@ class SubmissionService:
     def why_frozen(self) -> str | None:
         """Return why no submissions are accepted at the moment, in the operator's words; None if they are."""
         with self.queue.database.reading() as session:
-            sentence = operator_settings.frozen(session).get(operator_settings.SUBMISSIONS)
+            sentence = operator_settings.read_frozen(session).get(operator_settings.SUBMISSIONS)
         if not sentence:
             return None
         message = f"no submissions are taken at the moment: {sentence}"
@@ -274,7 +274,7 @@ def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
     places = {
         RunFolder(board, entry.benchmark, entry.split, document.system.id).path
         for document in (Submission.model_validate(row.document) for row in rows)
-        for entry in possible_runs(document)
+        for entry in list_possible_runs(document)
     }
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
 
@@ -284,7 +284,7 @@ def _take_off_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
 
 
 def _take_down_runs(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
-    for entry in possible_runs(document):
+    for entry in list_possible_runs(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         # A later submission of the same system stays.
         if (run.path / "run.json").exists() and run.plan().generation.get("submission") == id and take_down(run):

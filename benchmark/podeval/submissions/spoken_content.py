@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from podeval.audio.decode import content_hash
+from podeval.audio.decode import hash_file
 from podeval.runs.run_folder import RunFolder
 from podeval.store.files import read_lines
-from podeval.submissions.content_marks import marks_of_run, outputs_of, sound_mark
+from podeval.submissions.content_marks import compute_marks_of_run, compute_sound_mark, list_outputs
 
 LEAST_QUOTED = 24
 """Fewest letters of a whole passage that count as a quote, whatever their case, spaces and punctuation."""
@@ -44,12 +44,12 @@ class SpokenContent:
 
     def add(self, run: RunFolder) -> None:
         """Add the content of a run."""
-        self.marks |= marks_of_run(run)
+        self.marks |= compute_marks_of_run(run)
         for path in run.outputs.glob("*"):
             if path.suffix != ".json" and path.is_file() and path.stat().st_size:
-                self.contents.add(content_hash(path))
+                self.contents.add(hash_file(path))
         scripted = set()
-        for output in outputs_of(run):
+        for output in list_outputs(run):
             self.own_words |= {answer.words for answer in output.answers}
             if run.plan().track == "write":
                 self.own_words |= {turn.get("text", "") for turn in output.script}
@@ -81,13 +81,13 @@ class SpokenContent:
         """Tell whether a line of judges' records is about the content."""
         if line["key"][:16] in self.records:
             return True
-        return self.is_quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
+        return self.is_quoted_in("\n".join(list_texts([line.get("messages", ()), line.get("answer", ())])))
 
     def is_heard_in(self, path: Path) -> bool:
         """Tell whether a file is one of the recordings, or has its samples."""
         if not self.contents and not self.marks:
             return False
-        return content_hash(path) in self.contents or sound_mark(path) in self.marks - {""}
+        return hash_file(path) in self.contents or compute_sound_mark(path) in self.marks - {""}
 
     @cached_property
     def _openings(self) -> dict[str, list[str]]:
@@ -106,15 +106,15 @@ class SpokenContent:
         }
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def list_texts(value: Any) -> Iterator[str]:
     """List every text in plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from texts_in(list(value.values()))
+        yield from list_texts(list(value.values()))
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from texts_in(part)
+            yield from list_texts(part)
 
 
 def _letters(text: str) -> str:

@@ -26,7 +26,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.runs.spot_check_report import FILE, KeyComparison, SpotCheckReport
 from podeval.store.files import lock_folder, write_json
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import RunEntry, entries
+from podeval.submissions.benchmark_entries import RunEntry, list_entries
 from podeval.submissions.cleanup import SPOT_CHECK
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.gate import Gate
@@ -88,7 +88,7 @@ class SpotCheck:
             os.utime(folder)
             files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
             reports = []
-            for entry in entries(document):
+            for entry in list_entries(document):
                 run = RunFolder(self.board, entry.benchmark, entry.split, document.system.id)
                 if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
                     continue

@@ -103,6 +103,6 @@ def note_step(
     session.flush()
 
 
-def waits_for_operator(row: SubmissionRow) -> bool:
+def is_waiting_for_operator(row: SubmissionRow) -> bool:
     """Tell whether a submission is in the queue again because a worker's machine was at fault."""
     return row.state == "queued" and row.reason.startswith(WAITS)

@@ -15,14 +15,14 @@ from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import RunEntry, entries
+from podeval.submissions.benchmark_entries import RunEntry, list_entries
 from podeval.submissions.cleanup import LOGS
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.content_marks import refuse_taken_down
 from podeval.submissions.generation import OUTPUTS, Generation, GenerationSettings, Runner, SandboxRunner, Unusable
 from podeval.submissions.heartbeat import Heartbeat
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
-from podeval.submissions.job_items import preset_of
+from podeval.submissions.job_items import get_preset_settings
 from podeval.submissions.machine_faults import MachineFault, require_isolation, require_weights
 from podeval.submissions.submission_log import SubmissionLog
 from podeval.submissions.upload_folders import is_upload
@@ -72,7 +72,7 @@ class SubmissionRuns:
             LeaseLost: the claim is not valid any more.
         """
         row, document = self.row, self.document
-        asked_runs = entries(document)
+        asked_runs = list_entries(document)
         items = {entry: self._read_items(entry) for entry in asked_runs}
         for entry in asked_runs:
             require_weights(entry, row.profile)
@@ -173,7 +173,7 @@ class SubmissionRuns:
             )
         model, base = self.fetch(document, row.pinned, folder, row.place)
         if not isinstance(source, Model):
-            model = _find_outputs(entry, model, alone=len(entries(document)) == 1)
+            model = _find_outputs(entry, model, alone=len(list_entries(document)) == 1)
         task = source.task if isinstance(source, Model) else OUTPUTS
         return SandboxRunner(entry, work, model, task, making, self.pulse.check, base)
 
@@ -198,7 +198,7 @@ def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
     if content := row.pinned.get("content"):
         # A folder's revision is its content.
         pinned["revision"] = content
-    how = {"task": source.task, "preset": preset_of(entry)} if isinstance(source, Model) else {}
+    how = {"task": source.task, "preset": get_preset_settings(entry)} if isinstance(source, Model) else {}
     return RunPlan(
         benchmark=entry.benchmark,
         split=entry.split,

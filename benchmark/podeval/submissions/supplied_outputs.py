@@ -10,11 +10,11 @@ from typing import Protocol
 
 from podeval.errors import BadInput
 from podeval.sentences import write_sentence
-from podeval.submissions.benchmark_entries import RunEntry, expected_names, outputs_folder
+from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
-__all__ = ["MANIFEST", "list_files", "refusals"]
+__all__ = ["MANIFEST", "list_files", "list_refusals"]
 
 _PLAIN = re.compile(r"[\w.-][\w .+-]{0,199}(/[\w.-][\w .+-]{0,199}){0,9}", re.ASCII)
 _ENTRIES_MOST = 100_000
@@ -53,7 +53,7 @@ def list_files(folder: Path) -> dict[str, int]:
     return sizes
 
 
-def refusals(
+def list_refusals(
     files: Mapping[str, int],
     entered: Sequence[RunEntry],
     sizes: Sizes,
@@ -85,11 +85,11 @@ def refusals(
         yield Refusal("volume", write_sentence("output-too-large", file=large[0], **about))
     for entry in entered:
         try:
-            choices = expected_names(entry, entry.items(data))
+            choices = list_expected_names(entry, entry.items(data))
         except BadInput as error:
             yield Refusal("manifest", write_sentence("items-not-known", run=entry.folder, problem=str(error)))
             continue
-        folder = outputs_folder(entry, files, alone=len(entered) == 1)
+        folder = find_outputs_folder(entry, files, alone=len(entered) == 1)
         present = {name.removeprefix(folder): size for name, size in files.items() if name.startswith(folder)}
         if present.get(MANIFEST, 0) > _MANIFEST_MOST:
             about = {"file": f"{folder}{MANIFEST}", "most": _MANIFEST_MOST // 2**20}

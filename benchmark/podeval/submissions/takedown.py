@@ -21,12 +21,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.analysis.cache import default_cache
+from podeval.analysis.cache import open_default_cache
 from podeval.analysis.playback import Playback
 from podeval.errors import BadInput, PodevalError
 from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
 from podeval.judges.exchange_records import Records
-from podeval.metrics.judge_use import default_records
+from podeval.metrics.judge_use import locate_default_records
 from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, RunFolder
@@ -34,14 +34,14 @@ from podeval.store.copies import find_list_folder, read_copies
 from podeval.store.files import lock_folder, read_lines, write_json, write_whole
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
-from podeval.submissions.benchmark_entries import possible_runs
+from podeval.submissions.benchmark_entries import list_possible_runs
 from podeval.submissions.clearing_copies import (
     clear_copies,
     delete_other_recordings,
     empty_quotes,
-    played_in_battles,
+    list_played_in_battles,
 )
-from podeval.submissions.content_marks import marks_of_run, taken_down_marks
+from podeval.submissions.content_marks import compute_marks_of_run, read_taken_down_marks
 from podeval.submissions.job_budget import EMPTIED
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import OPEN
@@ -83,10 +83,10 @@ def take_down(
         BadInput: there is no such submission.
     """
     row = queue.get(id)
-    marks = (mark for mark, other in taken_down_marks(queue.database).items() if other == id)
+    marks = (mark for mark, other in read_taken_down_marks(queue.database).items() if other == id)
     decision = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
     content = _content_of(row, decision, board)
-    battles = played_in_battles(queue.database, content, board)
+    battles = list_played_in_battles(queue.database, content, board)
     _decide(queue, row, decision, content, board)
     decision = replace(decision, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
     places = {path.relative_to(board).as_posix() for path in _run_paths(row, board)}
@@ -193,11 +193,11 @@ def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
 def delete_facts(contents: Iterable[str]) -> None:
     """Delete transcripts and copies of recordings from this machine's cache, by the SHA-256 of their files."""
     hashes = list(contents)
-    default_cache().delete_about(hashes)
+    open_default_cache().delete_about(hashes)
     Playback.default().delete_copies(hashes)
 
 
-def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
+def collect_contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
     """Return the SHA-256 of runs' recordings, and the digests by which their content is recognised."""
     content = SpokenContent()
     for run in runs:
@@ -216,7 +216,7 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
             shutil.rmtree(board / f".incoming-{'-'.join(path.relative_to(board).parts)}", ignore_errors=True)
         for run in _runs(row, board):
             is_own, aside = _is_of(run, row), run.path.is_relative_to(board / SUPERSEDED)
-            if is_own or (aside and marks & marks_of_run(run)):
+            if is_own or (aside and marks & compute_marks_of_run(run)):
                 deleted += run.outputs.exists()
                 _leave_figures(run)
     return deleted
@@ -273,7 +273,7 @@ def _delete_judged(content: SpokenContent, board: Path) -> None:
         for folder_of_judges in published
         for path in (folder_of_judges / JUDGE_RECORDS, *folder_of_judges.glob(f"*/{JUDGE_RECORDS}"))
     }
-    for folder in (default_records(), *(path.parent for path in sorted(files))):
+    for folder in (locate_default_records(), *(path.parent for path in sorted(files))):
         try:
             Records(folder).remove(content.is_shown_in)
         except PodevalError as error:
@@ -300,7 +300,7 @@ def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
 def _run_paths(row: SubmissionRow, board: Path) -> list[Path]:
     """List the paths of a submission's runs on the board, whether or not they exist."""
     document = Submission.model_validate(row.document)
-    runs = possible_runs(document)
+    runs = list_possible_runs(document)
     return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in runs]
 
 

@@ -12,7 +12,7 @@ from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.files import append_line, read_lines
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
-from podeval.submissions.content_marks import keep_marks, taken_down_marks
+from podeval.submissions.content_marks import keep_marks, read_taken_down_marks
 
 ENDING = ".taken-down.jsonl"
 """Ending of the file beside a backup, after the backup's own name."""
@@ -51,7 +51,7 @@ def keep_takedown(session: Session, decision: TakenDown) -> None:
 def list_takedowns(database: Database) -> list[TakenDown]:
     """List the decisions of a database, the newest of each submission."""
     marks: dict[str, list[str]] = {}
-    for mark, submission in taken_down_marks(database).items():
+    for mark, submission in read_taken_down_marks(database).items():
         marks.setdefault(submission, []).append(mark)
     query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
     with database.reading() as session:

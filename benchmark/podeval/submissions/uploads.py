@@ -21,8 +21,8 @@ from sqlalchemy import select
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.runs.run_folder import UPLOADS
-from podeval.sentences import recognise_sentence, write_sentence
-from podeval.store.files import sync_folder, write_json, writing
+from podeval.sentences import parse_sentence, write_sentence
+from podeval.store.files import explain_write_errors, sync_folder, write_json
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import recordings_zip, sandbox
@@ -172,7 +172,7 @@ class Uploads:
     def _require_room(self, archive: Path, owner: str) -> None:
         if sum(one.size for one in self._list(owner)) > OWNER_BYTES:
             raise BadInput(write_sentence("uploads-too-large", most=OWNER_BYTES // 2**30))
-        with writing(self.folder):
+        with explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if shutil.disk_usage(self.folder).free < LEAST_FREE + archive.stat().st_size:
             raise BadInput(write_sentence("no-room-for-uploads"))
@@ -181,7 +181,7 @@ class Uploads:
         token = f"u{secrets.token_hex(12)}"
         incoming = self.folder / f"{_INCOMING}{token}"
         try:
-            with writing(incoming):
+            with explain_write_errors(incoming):
                 (incoming / "out").mkdir(parents=True)
             report = self._run(archive, incoming / "out")
             unpacked = incoming / "out" / RECORDINGS
@@ -198,7 +198,7 @@ class Uploads:
                 [str(name)[:200] for name in report["ignored"]],
             )
             if recordings:
-                with writing(self.folder):
+                with explain_write_errors(self.folder):
                     unpacked.rename(self.folder / token)
                 write_json(self.folder / f"{token}.json", asdict(upload))
                 sync_folder(self.folder)
@@ -210,11 +210,13 @@ class Uploads:
 
     def _run(self, archive: Path, out: Path) -> dict[str, Any]:
         """Run the program that unpacks, in a sandbox where there is one, and return its report."""
-        runs = [f"{name}/{split.name}" for name in benchmarks.names() for split in benchmarks.get(name).splits]
+        runs = [
+            f"{name}/{split.name}" for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits
+        ]
         # The box runs as another user.
         archive.chmod(0o644)
         recordings_zip.write_job(out / "job.json", archive, out, runs, self.limits)
-        command = sandbox.python("podeval.submissions.recordings_zip", str(out / "job.json"))
+        command = sandbox.build_python_command("podeval.submissions.recordings_zip", str(out / "job.json"))
         trusted = sandbox.explain_missing_isolation() is not None
         ended = sandbox.run(sandbox.SandboxSpec(command, out, [archive], BOX, _ONE_THREAD, trusted=trusted))
         try:
@@ -231,7 +233,7 @@ class Uploads:
         if not isinstance(report, dict):
             raise BadInput(write_sentence("zip-not-unpacked"))
         if refused := report.get("refused"):
-            raise BadInput(recognise_sentence(str(refused)) or str(refused))
+            raise BadInput(parse_sentence(str(refused)) or str(refused))
         return report
 
 

@@ -29,9 +29,9 @@ from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.heartbeat import Heartbeat, keep_alive
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
-from podeval.submissions.machine_faults import MachineFault, OursFailed, Rests, machine_fault
+from podeval.submissions.machine_faults import MachineFault, OursFailed, Rests, recognise_machine_fault
 from podeval.submissions.publishing import publish
-from podeval.submissions.pull_requests import Proposals, forms_of
+from podeval.submissions.pull_requests import Proposals, list_forms
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import SubmissionRefused
@@ -51,7 +51,7 @@ EVERYTHING = "everything"
 _TICK = 0.2
 
 
-def worker_name() -> str:
+def make_worker_name() -> str:
     """Return the name of this process, as others see it in the queue."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"
 
@@ -89,7 +89,7 @@ class Worker:
     data: Path | None = None
     bench: JudgeConfig = NOBODY
     fetch: Fetch = fetch
-    name: str = field(default_factory=worker_name)
+    name: str = field(default_factory=make_worker_name)
     log: Callable[[str], None] = lambda line: None
     look_over: Callable[[], object] = lambda: None
     hub: OnTheHub | None = None
@@ -155,7 +155,7 @@ class Worker:
                 self.queue.give_back(claim, write_sentence("worker-stopped"), failed=False)
                 raise
             except Exception as error:
-                if (fault := machine_fault(error)) is not None:
+                if (fault := recognise_machine_fault(error)) is not None:
                     self._wait(claim, fault)
                     return
                 reason = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
@@ -217,7 +217,7 @@ class Worker:
             try:
                 held.enter_context(lock_folder(folder))
             except BadInput as error:
-                if machine_fault(error) is not None:
+                if recognise_machine_fault(error) is not None:
                     raise
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
@@ -259,7 +259,7 @@ class Worker:
         if self.proposals is not None:
             # The board writes to a repo only if its owner asked.
             theirs = row.owner_proven or row.owner == OPERATOR.name
-            self.proposals.ask(claim.id, forms_of(document) if theirs else ())
+            self.proposals.ask(claim.id, list_forms(document) if theirs else ())
         self.queue.advance(claim, "measured", "published")
         self.log(f"{claim.id}: published")
 

@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.stats.turn_taking import OFFSETS, count_people
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpokenTurn, Voice
-from podeval.systems.text_cleaning import seconds_to_say, sentences
+from podeval.systems.text_cleaning import estimate_seconds, split_sentences
 from podeval.text.script import Script
 
 _RATE = 24000
@@ -104,7 +104,7 @@ class RepeatedSentence(ReaderControl):
         """Say the first sentence once and repeat that recording until the script's time is full."""
         self.require(seed)
         first = self._reader.lines(script)[0]
-        line = SpokenLine(first.turn, 0, sentences(first.text)[0])
+        line = SpokenLine(first.turn, 0, split_sentences(first.text)[0])
         once = self._reader.read(script, [line], seed=seed)
         begin = time.perf_counter()
         pause = np.zeros((round(_REPEAT_PAUSE * once.rate), once.samples.shape[1]), np.float32)
@@ -137,7 +137,7 @@ class ShuffledVoices(ReaderControl):
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script with exactly half of the sentences, chosen by the seed, in another voice."""
         self.require(seed)
-        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in sentences(line.text)]
+        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         people = max(2, len(script.speakers))
         if len(self.voices) < people:
             raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {len(self.voices)}")
@@ -199,7 +199,7 @@ class UnevenPace(ReaderControl):
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script sentence by sentence, each at the speed that the wave has where it begins."""
         self.require(seed)
-        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in sentences(line.text)]
+        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         return self._reader.read(script, list(_wave(lines)), seed=seed)
 
 
@@ -245,7 +245,7 @@ def _expected_seconds(script: Script) -> float:
 
 
 def _seconds_to_say(text: str) -> float:
-    return seconds_to_say(text, words_per_minute=_WORDS_PER_MINUTE, characters_per_minute=_CHARACTERS_PER_MINUTE)
+    return estimate_seconds(text, words_per_minute=_WORDS_PER_MINUTE, characters_per_minute=_CHARACTERS_PER_MINUTE)
 
 
 def _pace() -> dict[str, float]:

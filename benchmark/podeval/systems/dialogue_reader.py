@@ -14,7 +14,7 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.speech import Samples, SpeakingSystem, Speech, SpeechFailed, SpokenTurn
-from podeval.systems.text_cleaning import short_lines, speakable
+from podeval.systems.text_cleaning import make_speakable, split_into_short_lines
 from podeval.text.language import identify_language, read_as
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
@@ -77,8 +77,8 @@ class DialogueReader(SpeakingSystem):
         lines = tuple(
             SpokenLine(number, voice[turn.speaker], text)
             for number, turn in enumerate(script.turns)
-            if (words := speakable(turn.text))
-            for text in ([words] if self.longest_line is None else short_lines(words, self.longest_line))
+            if (words := make_speakable(turn.text))
+            for text in ([words] if self.longest_line is None else split_into_short_lines(words, self.longest_line))
         )
         if not lines:
             raise BadInput(f"nothing in the script can be spoken by {self.name}: it has no letters or digits")

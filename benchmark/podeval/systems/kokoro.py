@@ -80,7 +80,7 @@ class _Network:
         import onnxruntime
         from piper.phonemize_espeak import EspeakPhonemizer
 
-        folder = weights.folder(WEIGHTS)
+        folder = weights.locate_weights(WEIGHTS)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = threads
         options.log_severity_level = 3

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.models.threads import threads as threads_allowed
+from podeval.models.threads import limit_threads as threads_allowed
 from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
 from podeval.systems.speech import Kind, Samples
 
@@ -44,7 +44,7 @@ class OnnxReader(DialogueReader):
             return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`"
         try:
             for name in self.weight_names:
-                weights.folder(name)
+                weights.locate_weights(name)
         except ModelMissing as absent:
             return f"{self.name}: {absent}"
         return None

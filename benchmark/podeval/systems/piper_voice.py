@@ -30,7 +30,7 @@ def load(voice: str, threads: int) -> Any:
     import onnxruntime
     from piper import PiperConfig, PiperVoice
 
-    folder = weights.folder(voice)
+    folder = weights.locate_weights(voice)
     model = next(folder / file.to for file in weights.lock()[voice].files if file.to.endswith(".onnx"))
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = threads

@@ -16,7 +16,7 @@ from podeval.errors import BadInput
 from podeval.systems.controls import ReaderControl
 from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.speech import Speech
-from podeval.systems.text_cleaning import sentences
+from podeval.systems.text_cleaning import split_sentences
 from podeval.text.script import Script
 
 Samples = NDArray[np.float32]
@@ -65,7 +65,7 @@ class ContentFaults(_Faulty):
         self.require(seed)
         if len(script.speakers) < 2:
             raise BadInput(f"{self.name} needs a script of two speakers, to give one the other's words")
-        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in sentences(line.text)]
+        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         chance = random.Random(seed)  # noqa: S311  # no secret
         omitted, repeated, turn = _choose_places(lines, chance, self.name)
         spoken: list[SpokenLine] = []

@@ -45,6 +45,6 @@ def get(name: str) -> SpeakingSystem:
     return SYSTEMS[name]()
 
 
-def all_systems() -> tuple[SpeakingSystem, ...]:
+def list_systems() -> tuple[SpeakingSystem, ...]:
     """Return one instance of every built-in system."""
     return tuple(get(name) for name in NAMES)

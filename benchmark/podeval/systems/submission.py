@@ -281,8 +281,8 @@ BLOCKS: dict[tuple[str, ...], type[DocumentPart]] = {
 """Which block stands where: the path of field names, without list positions and with the source's kind."""
 
 
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of the document as it is written; `schema_text` is what `submissions/schema.json` holds."""
+def build_json_schema() -> dict[str, Any]:
+    """JSON Schema of the document as it is written; `write_schema` is what `submissions/schema.json` holds."""
     schema = Submission.model_json_schema()
     results = schema["$defs"]["Reported"]["properties"]["results"]
     figures = {key: results.pop(key) for key in ("items", "minItems", "type")}
@@ -290,6 +290,6 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "podeval submission", **schema}
 
 
-def schema_text() -> str:
+def write_schema() -> str:
     """The published form of the JSON Schema."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(build_json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from podeval.errors import BadInput, CodedSentence
-from podeval.sentences import recognise_sentence, write_sentence
+from podeval.sentences import parse_sentence, write_sentence
 from podeval.systems.submission import BLOCKS, PATTERNS_IN_WORDS, RESULTS_FILE, ReportedFigure, Submission
 
 MAX_BYTES = 256 * 1024
@@ -314,7 +314,7 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
             message = write_sentence("kind-missing")
         case "value_error":
             error = str(context["error"])
-            message = recognise_sentence(error) or CodedSentence(error, code="")
+            message = parse_sentence(error) or CodedSentence(error, code="")
         case "model_type" | "model_attributes_type":
             message = write_sentence("must-be-block", value=_render_value(value))
         case "too_short":

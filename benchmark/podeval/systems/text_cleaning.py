@@ -22,7 +22,7 @@ _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|cf|approx|[A-Z])\.\s+$")
 
 
-def speakable(text: str, laugh: str = "") -> str:
+def make_speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
 
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
@@ -66,14 +66,14 @@ def _plain_letters(character: str) -> str:
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 
 
-def seconds_to_say(text: str, *, words_per_minute: float = 150.0, characters_per_minute: float = 250.0) -> float:
+def estimate_seconds(text: str, *, words_per_minute: float = 150.0, characters_per_minute: float = 250.0) -> float:
     """Estimate how long a person takes to read a text, by words of alphabets and Chinese characters a minute."""
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
     return 60.0 * (words / words_per_minute + characters / characters_per_minute)
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Split a line of text into sentences; a full stop after a title or an initial ends none."""
     parts: list[str] = []
     begin = 0
@@ -86,9 +86,9 @@ def sentences(text: str) -> list[str]:
     return [sentence for sentence in parts if any(character.isalnum() for character in sentence)]
 
 
-def short_lines(text: str, longest: int) -> list[str]:
+def split_into_short_lines(text: str, longest: int) -> list[str]:
     """Split a text into sentences, those beyond `longest` characters at clauses, or else between words."""
-    return [line for sentence in sentences(text) for line in _break_up(sentence, longest)]
+    return [line for sentence in split_sentences(text) for line in _break_up(sentence, longest)]
 
 
 def _break_up(sentence: str, longest: int) -> Iterator[str]:

@@ -107,7 +107,7 @@ class _Extent:
     matched: int
 
 
-def speaker_turns(
+def locate_speaker_turns(
     script: Script, words: Iterable[tuple[str, float, float]], duration: float | None = None
 ) -> Alignment:
     """Return the times of a script's turns.
@@ -124,7 +124,7 @@ def speaker_turns(
     """
     # Words of the script, and their partners among the heard words.
     language = detect_language(script.text)
-    turns = [words_of(turn.text, language) for turn in script.turns]
+    turns = [split_words(turn.text, language) for turn in script.turns]
     written = [word for turn in turns for word in turn]
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")
@@ -151,7 +151,7 @@ def speaker_turns(
     )
 
 
-def words_of(text: str, language: str = "en") -> list[str]:
+def split_words(text: str, language: str = "en") -> list[str]:
     """Split a text into words as they are compared: lower case, no punctuation, simplified characters for Chinese.
 
     Numbers are spelt out in `language`, so that `25.` and `Twenty five.` are equal.
@@ -178,7 +178,7 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
     for text, start, end in words:
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
-        parts = words_of(text, language)
+        parts = split_words(text, language)
         size, done = sum(map(len, parts)), 0
         for part in parts:
             begins, ends = (start + (end - start) * at / size for at in (done, done + len(part)))

@@ -105,11 +105,11 @@ class IdentifiedLanguage:
         """The language as part of a sentence: `English`, `English, 21 % of it French`, `no known language`."""
         if self.code is None:
             return "an unknown language"
-        parts = [f"{share:.0%} {language_name(code)}" for code, share in self.noted.items()]
+        parts = [f"{share:.0%} {get_language_name(code)}" for code, share in self.noted.items()]
         if self.code == "mul":
             return f"several languages ({', '.join(parts)})" if parts else "several languages"
         rest = [part for code, part in zip(self.noted, parts, strict=True) if code != self.code]
-        return language_name(self.code) + (f", {' and '.join(rest)}" if rest else "")
+        return get_language_name(self.code) + (f", {' and '.join(rest)}" if rest else "")
 
     def is_in(self, language: str) -> bool | None:
         """Return whether the text is in the language; None if the text's language is unknown."""
@@ -119,7 +119,7 @@ class IdentifiedLanguage:
 _UNKNOWN = IdentifiedLanguage(None, MappingProxyType({}))
 
 
-def language_name(code: str) -> str:
+def get_language_name(code: str) -> str:
     """Return the English name of a language, given its code."""
     return NAMES.get(code, f"the language {code}")
 

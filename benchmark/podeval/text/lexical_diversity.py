@@ -56,7 +56,7 @@ class InformationDensity:
     tokens: int
 
 
-def distinct_n(
+def compute_distinct_n(
     tokens: Sequence[str], n: int = 2, window: int = WINDOW, *, short_is_zero: bool = False
 ) -> WindowedRichness:
     """Compute distinct n-grams divided by all n-grams of a window, averaged over the windows that start at every token.
@@ -84,7 +84,7 @@ def distinct_n(
     return WindowedRichness(0.0 if short and short_is_zero else float(shares.mean()), shares, size, short)
 
 
-def mattr(tokens: Sequence[str], window: int = WINDOW) -> WindowedRichness:
+def compute_mattr(tokens: Sequence[str], window: int = WINDOW) -> WindowedRichness:
     """Compute the moving-average type-token ratio: types divided by tokens, averaged over windows at every token.
 
     Raises:
@@ -95,10 +95,10 @@ def mattr(tokens: Sequence[str], window: int = WINDOW) -> WindowedRichness:
         raise BadInput(f"MATTR needs a window of at least 1 token, not {window}")
     if not tokens:
         raise CannotScore("the text has no tokens; MATTR needs at least one")
-    return distinct_n(tokens, 1, window)
+    return compute_distinct_n(tokens, 1, window)
 
 
-def information_density(tokens: Sequence[str], stop_words: Set[str] = frozenset()) -> InformationDensity:
+def compute_information_density(tokens: Sequence[str], stop_words: Set[str] = frozenset()) -> InformationDensity:
     """Compute the Shannon entropy, in bits, of the tokens that are not stop words.
 
     Raises:

@@ -70,7 +70,7 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> s
     return " ".join(_NORMALISERS[normaliser](text, language).split())
 
 
-def bracketed_share(text: str, normaliser: str = "whisper") -> float:
+def compute_bracketed_share(text: str, normaliser: str = "whisper") -> float:
     """Return the share of a text's letters and digits, 0 to 1, that the normaliser drops as bracketed."""
     text = _drop_open_brackets(text)
     letters = sum(map(str.isalnum, text)) if normaliser == "whisper" else 0

@@ -46,8 +46,8 @@ class Script:
     def __post_init__(self) -> None:
         spelt: dict[str, str] = {}
         for turn in self.turns:
-            spelt.setdefault(speaker_key(turn.speaker), " ".join(turn.speaker.split()))
-        names = [spelt[speaker_key(turn.speaker)] for turn in self.turns]
+            spelt.setdefault(normalise_speaker(turn.speaker), " ".join(turn.speaker.split()))
+        names = [spelt[normalise_speaker(turn.speaker)] for turn in self.turns]
         if any(name != turn.speaker for name, turn in zip(names, self.turns, strict=True)):
             turns = tuple(replace(turn, speaker=name) for name, turn in zip(names, self.turns, strict=True))
             object.__setattr__(self, "turns", turns)
@@ -107,7 +107,7 @@ class Script:
         return cls(turns)
 
 
-def speaker_key(name: str) -> str:
+def normalise_speaker(name: str) -> str:
     """Return a speaker's name for comparison: without case, character width, invisible characters and extra spaces."""
     plain = unicodedata.normalize("NFKC", name)
     return " ".join("".join(each for each in plain if unicodedata.category(each) != "Cf").split()).casefold()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
-from podeval.text.alignment import HeardWord, split_timed_words, words_of
+from podeval.text.alignment import HeardWord, split_timed_words, split_words
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
 
@@ -70,7 +70,9 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
     """
     language = detect_language(script.text)
     written = tuple(
-        WrittenWord(word, number) for number, turn in enumerate(script.turns) for word in words_of(turn.text, language)
+        WrittenWord(word, number)
+        for number, turn in enumerate(script.turns)
+        for word in split_words(turn.text, language)
     )
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")

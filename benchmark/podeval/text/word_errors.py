@@ -67,7 +67,7 @@ class WordErrors:
     chunks: tuple[Chunk, ...]
 
 
-def word_errors(reference: str, hypothesis: str, language: str = "en", normaliser: str = "whisper") -> WordErrors:
+def count_word_errors(reference: str, hypothesis: str, language: str = "en", normaliser: str = "whisper") -> WordErrors:
     """Compute the error rates of a transcript against its reference.
 
     Args:

@@ -14,7 +14,7 @@ import pytest
 
 from podeval.judges.prompt import Prompt
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.prompts import prompts
+from podeval.metrics.prompts import list_all_prompts
 
 _MATERIAL = re.compile(r"\nBEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2\n", re.DOTALL)
 
@@ -57,7 +57,9 @@ def read_back(body: dict[str, Any]) -> Question:
     text = "".join(part.get("text", "") for part in parts)
     system = body["messages"][0]["content"]
     (name,) = (
-        prompt.name for prompt in prompts() if text.startswith(opening(prompt)) and system.startswith(prompt.system)
+        prompt.name
+        for prompt in list_all_prompts()
+        if text.startswith(opening(prompt)) and system.startswith(prompt.system)
     )
     inputs = {name: value for name, _, value in _MATERIAL.findall(text)}
     return Question(name, inputs, sum(part["type"] != "text" for part in parts), body)

@@ -129,7 +129,7 @@ JUDGED = ("lfs_bench", "mtalk_bench", "podbench", "real_pod")
 
 
 def test_every_benchmark_that_is_judged_has_anchors_for_each_of_its_judged_metrics() -> None:
-    for name in benchmarks.names():
+    for name in benchmarks.list_benchmarks():
         benchmark = benchmarks.get(name)
         judged = {use.name for use in benchmark.metrics() if catalogue.get(use.name).asks}
         anchors = read_anchors(benchmark)

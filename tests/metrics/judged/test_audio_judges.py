@@ -13,7 +13,7 @@ import soundfile
 from podeval.analysis import Recording
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.expressive_richness import stretches
+from podeval.metrics.expressive_richness import split_into_stretches
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
 
@@ -94,7 +94,7 @@ def test_richness_is_the_mean_over_stretches_of_ten_seconds_which_are_the_whole(
     ("seconds", "lengths"), [(2, [2]), (10, [10]), (12.9, [12.9]), (13, [10, 3]), (22, [10, 12]), (30, [10, 10, 10])]
 )
 def test_stretches_cover_everything_once(seconds: float, lengths: list[float]) -> None:
-    found = stretches(round(seconds * RATE), RATE)
+    found = split_into_stretches(round(seconds * RATE), RATE)
     assert [(end - start) / RATE for start, end in found] == lengths
     assert [start for start, _ in found[1:]] == [end for _, end in found[:-1]]
 

@@ -11,7 +11,7 @@ import soundfile
 from podeval.errors import BadInput
 from podeval.judges.rounds import NoAnswer, hold
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.pairwise_judge import SAMPLING, JudgedBattle, battle, prompts
+from podeval.metrics.pairwise_judge import SAMPLING, JudgedBattle, judge_battle, list_prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
@@ -26,9 +26,9 @@ def dialogue(system: str, answer: str = "Sunny.", number: int = 1, **others: Any
 
 
 def fought(made: Any, *pairs: tuple[SpokenDialogue, SpokenDialogue], **options: Any) -> list[Any]:
-    asks = JudgeUse(prompts=lambda _: prompts("transcript"), sampling=lambda p: SAMPLING[p["variant"]])
+    asks = JudgeUse(prompts=lambda _: list_prompts("transcript"), sampling=lambda p: SAMPLING[p["variant"]])
     judging = made.bench.judging(asks, {"variant": options.get("variant", "default")})
-    return hold([battle(one, other, **options) for one, other in pairs], judging)
+    return hold([judge_battle(one, other, **options) for one, other in pairs], judging)
 
 
 def prefers(system: str) -> Callable[[Any], Any]:
@@ -106,7 +106,7 @@ def test_only_answers_to_the_same_user_are_compared() -> None:
     other = SpokenDialogue.parse({"id": "ambient-1-1", "turns": [{"user": "Hi", "answer": "x"}], "system": "Lark"})
     for one, two in ((dialogue("Raven"), other), (dialogue("Raven"), dialogue("Raven"))):
         with pytest.raises(BadInput, match=r"same user turns|these two differing"):
-            next(battle(one, two))
+            next(judge_battle(one, two))
 
 
 def test_a_transcript_that_lies_buys_nothing_where_the_answers_are_heard(

@@ -68,7 +68,7 @@ def test_the_example_of_the_card_runs_as_it_stands(
     from podeval.metrics.evaluate_module import module
 
     for job in catalogue.get(name).needs:
-        if missing := registry.card(job, "embedded").missing():
+        if missing := registry.get_card(job, "embedded").missing():
             pytest.skip(missing)
     made = judge(answer, hears=True)
     shutil.copy(made.bench.judge, tmp_path / "judge.yaml")

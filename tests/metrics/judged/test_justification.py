@@ -8,7 +8,7 @@ import pytest
 from podeval.errors import CannotScore
 from podeval.judges.rounds import NoAnswer, hold
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.mos import SUMMARISE, justification_scores
+from podeval.metrics.mos import SUMMARISE, judge_justifications
 
 QUESTION = "How engaging is the podcast?"
 COMMENTS = {
@@ -33,7 +33,7 @@ def asked(made: Any, *conversations: Any) -> list[Any]:
 
 def test_one_call_scores_all_systems_without_their_names(judge: Callable[..., Any]) -> None:
     made = judge(by_comments)
-    (found,) = asked(made, justification_scores(QUESTION, COMMENTS))
+    (found,) = asked(made, judge_justifications(QUESTION, COMMENTS))
     assert {system: one.score for system, one in found.items()} == {"PodAgent": 2, "NotebookLM": 4.5, "Real-Pod": 5}
     assert list(found) == list(COMMENTS)
     (question,) = made.questions
@@ -43,9 +43,9 @@ def test_one_call_scores_all_systems_without_their_names(judge: Callable[..., An
 def test_the_order_is_shuffled_by_question_and_does_not_follow_the_table(judge: Callable[..., Any]) -> None:
     made = judge(by_comments)
     questions = [f"{QUESTION} ({number})" for number in range(12)]
-    found = asked(made, *(justification_scores(question, COMMENTS) for question in questions))
+    found = asked(made, *(judge_justifications(question, COMMENTS) for question in questions))
     turned = dict(reversed(COMMENTS.items()))
-    again = asked(made, *(justification_scores(question, turned) for question in questions))
+    again = asked(made, *(judge_justifications(question, turned) for question in questions))
     assert [{k: v.score for k, v in one.items()} for one in found] == [
         {k: v.score for k, v in one.items()} for one in again
     ]
@@ -56,11 +56,11 @@ def test_the_order_is_shuffled_by_question_and_does_not_follow_the_table(judge: 
 
 def test_a_system_left_out_is_asked_again_and_then_there_is_no_score(judge: Callable[..., Any]) -> None:
     made = judge(lambda question: {"systems": by_comments(question)["systems"][:2]})
-    (found,) = asked(made, justification_scores(QUESTION, COMMENTS))
+    (found,) = asked(made, judge_justifications(QUESTION, COMMENTS))
     assert isinstance(found, NoAnswer)
     assert "there are systems 1 to 3" in str(found)
 
 
 def test_a_system_nobody_gave_a_reason_about_has_no_score() -> None:
     with pytest.raises(CannotScore, match="no listener gave a reason about Mute"):
-        next(justification_scores(QUESTION, {**COMMENTS, "Mute": ["  "]}))
+        next(judge_justifications(QUESTION, {**COMMENTS, "Mute": ["  "]}))

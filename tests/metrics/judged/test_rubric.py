@@ -13,8 +13,8 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.rubric import hearing
-from podeval.metrics.spoken_dialogue import SpokenDialogue, criteria_in
+from podeval.metrics.rubric import build_hearing_prompt
+from podeval.metrics.spoken_dialogue import SpokenDialogue, parse_criteria
 
 METRIC = catalogue.get("rubric")
 TURNS = [
@@ -130,7 +130,7 @@ def test_a_judge_that_hears_gets_every_turn_s_audio_in_its_place(
     assert [question.clips for question in made.questions] == [4, 4]
     kinds = [part["type"] for part in made.questions[0].body["messages"][1]["content"]]
     assert kinds == ["text", "input_audio"] * 4 + ["text"]
-    assert found["protocol"]["models"]["prompts"] == [hearing(1).id]
+    assert found["protocol"]["models"]["prompts"] == [build_hearing_prompt(1).id]
     assert found["protocol"]["id"] != scored([heard], made.bench)["protocol"]["id"]
 
 
@@ -180,7 +180,7 @@ def test_criteria_are_read_from_the_prompts_of_the_authors_dataset() -> None:
         "## Evaluation Criteria:\n- criteria_s_1: The answer is on topic.\n- criteria_d_2: It names a tent.\n"
         '```json\n{\n  "criteria_s_1": 1,\n  "criteria_d_2": 0\n}\n```'
     )
-    found = criteria_in(prompt)
+    found = parse_criteria(prompt)
     assert [(c.id, c.level, c.text) for c in found] == [
         ("criteria_s_1", "general", "The answer is on topic."),
         ("criteria_d_2", "sample", "It names a tent."),

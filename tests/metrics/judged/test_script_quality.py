@@ -10,7 +10,7 @@ from podeval.metrics.compute import compute
 from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.podbench_judging import CUT, cut_script
-from podeval.metrics.script_quality import POINTS, QUALITY, Quality, points
+from podeval.metrics.script_quality import POINTS, QUALITY, Quality, compute_points
 from podeval.text.script import Script, Turn
 
 METRIC = catalogue.get("script_quality")
@@ -77,7 +77,7 @@ def test_uniform_weights_are_the_mean_share_of_the_items() -> None:
     answer = Quality.model_validate(
         quality({"substance": [6, 5, 4, 4, 3.5], "narrative": [6, 10, 8, 6], "naturalness": [0, 0]})
     )
-    found = points(answer, "uniform")
+    found = compute_points(answer, "uniform")
     # Five items at one half, four at one, two at nothing: (5·½ + 4 + 0) / 11
     assert found["total"] == pytest.approx(100 * 6.5 / 11)
     assert (found["substance"], found["narrative"], found["naturalness"]) == (22.5, 30.0, 0.0)

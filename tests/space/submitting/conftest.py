@@ -51,7 +51,7 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
     from pages import arena as arena_page
     from pages import board as board_page
     from pages import submit as page
-    from part_routes import parts_style
+    from part_routes import build_parts_style
     from services import Services, open_desk
 
     def build_app(
@@ -69,9 +69,9 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
         site_app.answer_errors(app, site)
         site_app.add_guard(app, site=site)
         app.mount("/own", StaticFiles(directory=Path(__file__).parents[3] / "space/static"))
-        app.get("/parts.css")(lambda: Response(parts_style(), media_type="text/css"))
+        app.get("/parts.css")(lambda: Response(build_parts_style(), media_type="text/css"))
         for routes in (page, *((arena_page, board_page) if arena else ())):
-            app.include_router(routes.router(site))
+            app.include_router(routes.build_router(site))
         return gradio_app.mount(app, site) if tabs else app
 
     return build_app

@@ -8,7 +8,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import presets
-from podeval.systems.adapters.adapter import TASKS, ModelClass, adapter_for, all_adapters, label
+from podeval.systems.adapters.adapter import TASKS, ModelClass, find_adapter, label, list_adapters
 from podeval.systems.ask import Reference
 from podeval.systems.submission import Submission
 
@@ -26,22 +26,22 @@ def test_every_task_of_the_document_has_its_adapter() -> None:
         document = Submission.model_validate(
             {**DOCUMENT, "system": {**DOCUMENT["system"], "id": "xx"}, "source": source}
         )
-        assert adapter_for(document).task == task
+        assert find_adapter(document).task == task
     assert set(TASKS) == {*tasks, "outputs"}
 
 
 @pytest.mark.parametrize("kind", ["outputs", "human"])
 def test_what_was_made_elsewhere_is_read(kind: str) -> None:
-    assert adapter_for(SimpleNamespace(kind=kind)).task == "outputs"
+    assert find_adapter(SimpleNamespace(kind=kind)).task == "outputs"
 
 
 def test_nothing_is_generated_for_reported_figures() -> None:
     with pytest.raises(BadInput, match="no adapter for 'reported'"):
-        adapter_for(SimpleNamespace(source=SimpleNamespace(kind="reported")))
+        find_adapter(SimpleNamespace(source=SimpleNamespace(kind="reported")))
 
 
 def test_every_adapter_says_what_it_needs_and_how_far_it_is_proven() -> None:
-    for adapter in all_adapters():
+    for adapter in list_adapters():
         assert adapter.about.endswith(".")
         assert adapter.needs
         assert label(adapter) in ("verified with real weights", "plumbing only")
@@ -58,7 +58,7 @@ def test_an_adapter_is_verified_when_all_its_classes_are() -> None:
 
 def test_the_registry_loads_no_torch() -> None:
     program = (
-        "import sys\nfrom podeval.systems.adapters.adapter import all_adapters\nall_adapters()\n"
+        "import sys\nfrom podeval.systems.adapters.adapter import list_adapters\nlist_adapters()\n"
         "assert not {'torch', 'transformers', 'peft', 'accelerate'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -66,15 +66,15 @@ def test_the_registry_loads_no_torch() -> None:
 
 def test_presets_have_the_papers_settings() -> None:
     """MTalk-Bench 6.1; PodBench 4.1; LFS-Bench E.3."""
-    assert (presets.preset("mtalk").temperature, presets.preset("mtalk").top_p) == (0.5, 0.95)
-    assert presets.preset("podbench").max_new_tokens == 16_384
-    assert presets.preset("lfs").rate == 24_000
-    assert presets.preset("default").settings() == {"name": "default"}
+    assert (presets.get_preset("mtalk").temperature, presets.get_preset("mtalk").top_p) == (0.5, 0.95)
+    assert presets.get_preset("podbench").max_new_tokens == 16_384
+    assert presets.get_preset("lfs").rate == 24_000
+    assert presets.get_preset("default").settings() == {"name": "default"}
 
 
 def test_an_unknown_preset_names_the_closest() -> None:
     with pytest.raises(BadInput, match="did you mean 'podbench'"):
-        presets.preset("podbnech")
+        presets.get_preset("podbnech")
 
 
 def test_reference_voices_are_those_of_the_paper() -> None:

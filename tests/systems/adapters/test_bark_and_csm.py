@@ -64,7 +64,7 @@ def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> 
         bark.read_voice(tmp_path, {"coarse_prompt": "flat.npy"})
     (tmp_path / bark.VOICES).write_text('{"en_speaker_0": {"semantic_prompt": "flat.npy"}}')
     with pytest.raises(BadInput, match="does not name the arrays"):
-        bark.voices_of(tmp_path)
+        bark.list_voices(tmp_path)
 
 
 @pytest.mark.long

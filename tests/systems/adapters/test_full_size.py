@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from podeval.systems.adapters import documentation_tables as tables
-from podeval.systems.adapters.adapter import all_adapters
+from podeval.systems.adapters.adapter import list_adapters
 
 PROGRAM = Path(__file__).parents[2] / "performance" / "full_size_models.py"
 
@@ -26,7 +26,7 @@ def recipes() -> ModuleType:
 
 
 def test_every_line_is_of_a_class_that_an_adapter_opens(recipes: ModuleType) -> None:
-    known = {(adapter.task, model.type) for adapter in all_adapters() for model in adapter.models}
+    known = {(adapter.task, model.type) for adapter in list_adapters() for model in adapter.models}
     lines = tables.read_full_sizes()
     assert lines
     assert {(line["task"], line["type"]) for line in lines} <= known
@@ -41,10 +41,10 @@ def test_the_table_says_of_each_class_whether_it_ran_at_full_size(
     gpu = {**first, "device": "1 × NVIDIA H100", "dtype": "bfloat16", "gpu_memory_gb": 0.3}
     (tmp_path / "full_size.json").write_text(json.dumps([first, gpu]))
     monkeypatch.setattr(tables, "FULL_SIZE", tmp_path / "full_size.json")
-    rows = {row.split("|")[2].strip(): row for row in tables.adapters_table().splitlines()[2:]}
+    rows = {row.split("|")[2].strip(): row for row in tables.render_adapters_table().splitlines()[2:]}
     assert rows["VITS (`vits`)"].endswith("*plumbing only*; at full size on a processor and 1 × NVIDIA H100 |")
     assert rows["Higgs Audio v2 (`higgs_audio_v2`)"].endswith("*plumbing only*; only small |")
-    table = tables.full_size_table()
+    table = tables.format_full_size_table()
     assert "| 36 million | 1 × NVIDIA H100 | bfloat16 | 0.6 GB, GPU 0.3 GB |" in table
 
 

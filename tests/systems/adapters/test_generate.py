@@ -102,7 +102,7 @@ def test_a_model_speaks_in_a_sandbox(job: Any, fetched: Any, tmp_path: Path) -> 
     out.mkdir()
     file = job("text-to-speech", fetched("vits"), asks(2), items_file="asked/items.jsonl")
     (tmp_path / "items.jsonl").rename(asked / "items.jsonl")
-    command = sandbox.python(MODULE, str(file))
+    command = sandbox.build_python_command(MODULE, str(file))
     ended = sandbox.run(
         sandbox.SandboxSpec(command, out, [file, asked, fetched("vits")], environment={"OMP_NUM_THREADS": "1"})
     )

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from podeval.systems.adapters.podcast import cut_script
-from podeval.systems.text_cleaning import seconds_to_say
+from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script
 
 WORDS = "one two three four five six seven eight nine ten"  # 4 s at 150 words a minute
@@ -18,7 +18,7 @@ def test_pieces_end_with_turns_and_keep_every_word() -> None:
     pieces = cut_script(whole, 15.0)
     assert [len(piece.turns) for piece in pieces] == [3, 3, 3]
     assert tuple(turn for piece in pieces for turn in piece.turns) == whole.turns
-    assert all(seconds_to_say(piece.text) <= 15.0 for piece in pieces)
+    assert all(estimate_seconds(piece.text) <= 15.0 for piece in pieces)
 
 
 def test_a_turn_longer_than_a_piece_is_a_piece() -> None:

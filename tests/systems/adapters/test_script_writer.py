@@ -7,8 +7,8 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import script_writer
-from podeval.systems.adapters.presets import Preset, preset
-from podeval.systems.adapters.seeding import draw_row_by_row, seed_of
+from podeval.systems.adapters.presets import Preset, get_preset
+from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
 from podeval.systems.speech import SpeechFailed
 
 PROMPTS = ("Write a show about salt.", "Two hosts, on bread and water.", "The sea.")
@@ -18,7 +18,7 @@ CHAT = [{"role": "user", "content": PROMPTS[0]}]
 
 @pytest.fixture(scope="module")
 def model(fetched: Any) -> script_writer.LanguageModel:
-    return script_writer.LanguageModel(fetched("lm"), None, "cpu", preset("default"))
+    return script_writer.LanguageModel(fetched("lm"), None, "cpu", get_preset("default"))
 
 
 def written(out: Path, name: str | None) -> str:
@@ -54,7 +54,7 @@ def test_draws_by_row_have_the_model_s_probabilities() -> None:
     logits = torch.tensor([[2.0, 1.0, 0.0]])
     config = GenerationConfig(do_sample=True, temperature=2.0, top_k=2)
     counts: Counter[int] = Counter()
-    changed, processors = draw_row_by_row(config, [seed_of(7)])
+    changed, processors = draw_row_by_row(config, [derive_seed(7)])
     assert not changed.do_sample
     for _ in range(4_000):
         counts[int(processors(None, logits).argmax())] += 1
@@ -69,7 +69,7 @@ def test_the_chat_goes_through_the_model_s_own_template(model: script_writer.Lan
 
 @pytest.mark.parametrize(("name", "end"), [("podbench", ""), ("podbench-direct", "<think></think>")])
 def test_a_preset_tells_a_hybrid_model_whether_to_think(fetched: Any, name: str, end: str) -> None:
-    model = script_writer.LanguageModel(fetched("lm"), None, "cpu", preset(name))
+    model = script_writer.LanguageModel(fetched("lm"), None, "cpu", get_preset(name))
     assert model.render_chat(CHAT).endswith(f"<|assistant|>{end}")
     assert model.config.max_new_tokens == 16_384
 
@@ -128,7 +128,7 @@ def test_a_merged_lora_is_what_peft_computes(fetched: Any) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
-    merged = script_writer.LanguageModel(fetched("lora"), fetched("lm"), "cpu", preset("default"))
+    merged = script_writer.LanguageModel(fetched("lora"), fetched("lm"), "cpu", get_preset("default"))
     apart = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(fetched("lm")), fetched("lora")).eval()
     tokens = torch.arange(10, 40)[None]
     with torch.inference_mode():
@@ -150,4 +150,4 @@ def test_a_model_that_cannot_be_loaded_is_a_sentence(tmp_path: Path, tiny: Any) 
     folder = tiny.causal_lm(tmp_path / "broken")
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(BadInput, match="broken cannot be loaded"):
-        script_writer.LanguageModel(folder, None, "cpu", preset("default"))
+        script_writer.LanguageModel(folder, None, "cpu", get_preset("default"))

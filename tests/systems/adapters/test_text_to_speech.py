@@ -84,8 +84,8 @@ def test_the_lfs_preset_gives_voices_of_the_language_and_24_khz(
     for number in (9, 10, 12):
         voice(f"{number:02d}.wav", seed=number, folder=pool)
         (pool / f"{number:02d}.txt").write_text("Some words.")
-    assert [Path(v.audio).name for v in presets.reference_voices("en", pool)] == ["09.wav", "10.wav"]
-    assert [Path(v.audio).name for v in presets.reference_voices("zh", pool)] == ["12.wav"]
+    assert [Path(v.audio).name for v in presets.list_reference_voices("en", pool)] == ["09.wav", "10.wav"]
+    assert [Path(v.audio).name for v in presets.list_reference_voices("zh", pool)] == ["12.wav"]
     made = run("text-to-speech", fetched("dia"), [ALONE], preset="lfs", voices_folder="voices")["one"]
     assert made.details["voices"] == {"Ann": "reference"}
     import soundfile

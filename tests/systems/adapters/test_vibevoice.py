@@ -52,7 +52,7 @@ def test_what_it_cannot_do_is_told_item_by_item(run: Any, fetched: Any) -> None:
 
 def test_without_diffusers_it_says_what_to_install(fetched: Any, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from podeval.systems.adapters import adapter
-    from podeval.systems.adapters.presets import preset
+    from podeval.systems.adapters.presets import get_preset
 
     known = adapter.util.find_spec
     monkeypatch.setattr(adapter.util, "find_spec", lambda name: None if name == "diffusers" else known(name))
@@ -60,4 +60,4 @@ def test_without_diffusers_it_says_what_to_install(fetched: Any, job: Any, monke
     with pytest.raises(
         ModelMissing, match=r"VibeVoice needs diffusers; install with `pip install podeval\[reference\]`"
     ):
-        podcast.ADAPTER.open(Job.read(file), preset("default"))
+        podcast.ADAPTER.open(Job.read(file), get_preset("default"))

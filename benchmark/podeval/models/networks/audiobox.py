@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Aesthetics, Samples
 from podeval.models.networks.fairseq_encoders import build_encoder
 
@@ -55,13 +55,13 @@ class AudioboxAesthetics(Aesthetics):
             weights = load_file(folder / _WEIGHTS)
             scales = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))["target_transform"]
             self._encoder = build_encoder("WavLM", select_part(weights, "wavlm_model."))
-            weights = {name: value.to(device()) for name, value in weights.items()}
+            weights = {name: value.to(choose_device()) for name, value in weights.items()}
             self._scales = {axis: (float(scales[axis]["mean"]), float(scales[axis]["std"])) for axis in AXES}
             self._layers = {axis: torch.softmax(weights[f"layer_weights.{axis}"], dim=0) for axis in AXES}
             self._heads = {axis: _build_head(select_part(weights, f"proj_layer.{axis}.")) for axis in AXES}
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise explain_wrong_weights(_WEIGHTS, "Audiobox Aesthetics", error) from error
-        self._batch = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
+        self._batch = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the marks of each window, about 1 to 10, in the order of `AXES`; shape (windows, 4).
@@ -79,7 +79,9 @@ class AudioboxAesthetics(Aesthetics):
                 for row, window in zip(samples, batch, strict=True):
                     row[: len(window)] = torch.from_numpy(np.ascontiguousarray(window, dtype=np.float32))
                 lengths = torch.tensor([len(window) for window in batch])
-                scores[first : first + len(batch)] = self._rate(samples.to(device()), lengths.to(device())).cpu()
+                scores[first : first + len(batch)] = self._rate(
+                    samples.to(choose_device()), lengths.to(choose_device())
+                ).cpu()
                 progress.report("rating aesthetics", first + len(batch), len(windows))
         return scores
 

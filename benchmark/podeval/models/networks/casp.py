@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Harmony, Samples
 from podeval.models.networks.beats import Beats
 
@@ -41,7 +41,8 @@ class Casp(Harmony):
 
         repo, name = _WEIGHTS
         weights = {
-            key: value.to(device()) for key, value in read_tensors(files[repo] / name, "state_dict", "model.").items()
+            key: value.to(choose_device())
+            for key, value in read_tensors(files[repo] / name, "state_dict", "model.").items()
         }
         try:
             self._speech, self._music = (
@@ -50,7 +51,7 @@ class Casp(Harmony):
         except (KeyError, ValueError) as error:
             raise explain_wrong_weights(name, "CASP", error) from error
         self._batch = batch
-        self._device = torch.device(device())
+        self._device = torch.device(choose_device())
 
     def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the cosine similarity of each speech clip with its music clip, shape (clips,).

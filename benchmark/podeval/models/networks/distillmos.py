@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import Samples, WindowScorer
 
@@ -67,7 +67,7 @@ class DistillMos(WindowScorer):
         import torch
 
         weights = files["distill_mos_v7.pt"]
-        self._device = device()
+        self._device = choose_device()
         if self._device == "cpu":
             self._exported = ExportedNetwork("distillmos", weights, partial(_build_example, weights), changes="1")
         else:

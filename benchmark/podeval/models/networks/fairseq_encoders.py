@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.models.device import device
+from podeval.models.device import choose_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,7 +60,7 @@ def build_encoder(kind: Literal["Wav2Vec2", "WavLM"], weights: Weights) -> Any:
     config = getattr(transformers, f"{kind}Config")(**_read_sizes(weights))
     network = getattr(transformers, f"{kind}Model")(config)
     network.load_state_dict(weights)
-    return network.float().to(device()).eval()
+    return network.float().to(choose_device()).eval()
 
 
 def _translate_names(weights: Weights) -> Weights:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import BadInput
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import AudioText, Samples
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class MsClap(AudioText):
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
         self._batch = batch
-        self._device = torch.device(device())
+        self._device = torch.device(choose_device())
 
     def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one embedding per clip, shape (clips, dimensions), of length 1.
@@ -154,9 +154,9 @@ def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
     # The network with its weights.
     network: Any = ClapAudioModel(config)
     _fill(network.audio_encoder, _rename_for_transformers(htsat))
-    network.eval().to(device())
+    network.eval().to(choose_device())
     project = _build_projection(select_part(weights, "projection."))
-    filters = htsat.get("logmel_extractor.melW", make_mel_filters(bands)).to(device())
+    filters = htsat.get("logmel_extractor.melW", make_mel_filters(bands)).to(choose_device())
     return lambda samples: project(network(_compute_log_mel(samples, filters)).pooler_output)
 
 
@@ -182,7 +182,7 @@ def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tens
     gpt2 = select_part(weights, "base.")
     network: Any = GPT2Model(GPT2Config.from_pretrained(folder))
     _fill(network, gpt2)
-    network.eval().to(device())
+    network.eval().to(choose_device())
     project = _build_projection(select_part(weights, "projection."))
     longest = len(gpt2["wpe.weight"])
 
@@ -212,7 +212,7 @@ def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
     import torch.nn.functional as nn
 
     first, second, scale, shift = (
-        weights[name].to(device())
+        weights[name].to(choose_device())
         for name in ("linear1.weight", "linear2.weight", "layer_norm.weight", "layer_norm.bias")
     )
 

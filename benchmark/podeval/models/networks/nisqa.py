@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class NisqaTts(RateAwareScorer):
 
     def __init__(self, files: dict[str, Path]) -> None:
         weights = read_tensors(files[_WEIGHTS], "model_state_dict")
-        weights = {name: value.to(device()) for name, value in weights.items()}
+        weights = {name: value.to(choose_device()) for name, value in weights.items()}
         try:
             self._convolutions = select_part(weights, "cnn.model.")
             self._recurrent = _build_recurrent(select_part(weights, "time_dependency.model.lstm."))

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Segmentation
-from podeval.models.threads import one_torch_thread
+from podeval.models.threads import limit_torch_to_one_thread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +48,8 @@ class PyannoteSegmentation(Segmentation):
 
     def __init__(self, files: dict[str, Path]) -> None:
         weights = {
-            name: value.to(device()).clone() for name, value in read_tensors(files[_WEIGHTS], "state_dict").items()
+            name: value.to(choose_device()).clone()
+            for name, value in read_tensors(files[_WEIGHTS], "state_dict").items()
         }
         try:
             self._filter: Callable[[Tensor], Tensor] = _build_filters(select_part(weights, "sincnet."))
@@ -66,7 +67,7 @@ class PyannoteSegmentation(Segmentation):
         sets = np.zeros((len(_SETS), SPEAKERS), np.uint8)
         for row, members in zip(sets, _SETS, strict=True):
             row[list(members)] = 1
-        with torch.inference_mode(), one_torch_thread():
+        with torch.inference_mode(), limit_torch_to_one_thread():
             for first in range(0, count, _BATCH):
                 chunks = np.zeros((min(_BATCH, count - first), _CHUNK), np.float32)
                 for number, chunk in enumerate(chunks):

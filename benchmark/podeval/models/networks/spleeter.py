@@ -24,7 +24,7 @@ from podeval import progress
 from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
 from podeval.models.interfaces import Samples, Separator
-from podeval.models.threads import one_torch_thread
+from podeval.models.threads import limit_torch_to_one_thread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,7 +91,7 @@ class Spleeter(Separator):
         frames, channels = samples.shape
         # Both stems together may use as much memory as one array.
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
-        with torch.inference_mode(), one_torch_thread():
+        with torch.inference_mode(), limit_torch_to_one_thread():
             tail = torch.zeros(2, channels, _OVERLAP)
             for start in range(-FRAME, frames, _BLOCK):
                 spectra = _analyse(_read_stretch(samples, start, start + _BLOCK + _OVERLAP))

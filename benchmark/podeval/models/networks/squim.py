@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Squim(WindowScorer):
     def __init__(self, files: dict[str, Path], batch: int = 8) -> None:
         import torch
 
-        weights = torch.load(files[_WEIGHTS], map_location=device(), weights_only=True)
+        weights = torch.load(files[_WEIGHTS], map_location=choose_device(), weights_only=True)
         try:
             self._encoder: Tensor = weights["encoder.conv1d.weight"]
             self._dual_path = _build_dual_path(select_part(weights, "dprnn."))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.models.batches import batch_equal_lengths
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.networks.fairseq_encoders import build_encoder
 
@@ -45,13 +45,15 @@ class Utmos22(WindowScorer):
         state = read_tensors(folder / weights, None)
         try:
             self._encoder = build_encoder("Wav2Vec2", select_part(state, "wav2vec2."))
-            head = {name: value.to(device()) for name, value in state.items() if not name.startswith("wav2vec2.")}
+            head = {
+                name: value.to(choose_device()) for name, value in state.items() if not name.startswith("wav2vec2.")
+            }
             self._context = head["domain_emb"], head["judge_emb"]
             self._recurrent = _build_recurrent(select_part(head, "blstm."))
             self._dense = [(head[f"projection.{layer}.weight"], head[f"projection.{layer}.bias"]) for layer in (0, 2)]
         except (KeyError, RuntimeError, IndexError) as error:
             raise explain_wrong_weights(weights, "UTMOS22's strong learner", error) from error
-        self._batch = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
+        self._batch = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the predicted MOS of each window of speech at 16 kHz, shape (windows,).

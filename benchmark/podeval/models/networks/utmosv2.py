@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.networks.efficientnet import EfficientNetV2
 from podeval.models.networks.fairseq_encoders import build_encoder
@@ -70,7 +70,7 @@ class UtmosV2(WindowScorer):
         import torch
 
         (folder,) = files.values()
-        state = {name: value.to(device()) for name, value in read_tensors(folder / weights, None).items()}
+        state = {name: value.to(choose_device()) for name, value in read_tensors(folder / weights, None).items()}
         try:
             self._encoder = build_encoder("Wav2Vec2", select_part(state, "ssl.encoder.model."))
             self._layers, self._pictures = state["ssl.weights"], state["spec_long.weights"]
@@ -84,7 +84,7 @@ class UtmosV2(WindowScorer):
                 backbone.describe(self._layers.new_zeros(1, 3, 32, 32))
         except (KeyError, RuntimeError) as error:
             raise explain_wrong_weights(weights, "UTMOSv2", error) from error
-        self._domain = torch.zeros(len(_DOMAINS), device=device())
+        self._domain = torch.zeros(len(_DOMAINS), device=choose_device())
         self._domain[_DOMAINS.index(domain)] = 1
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
@@ -97,7 +97,7 @@ class UtmosV2(WindowScorer):
         scores = np.empty(len(windows), dtype=np.float32)
         with torch.inference_mode():
             for number, window in enumerate(windows):
-                samples = torch.from_numpy(np.ascontiguousarray(window, dtype=np.float32)).to(device())
+                samples = torch.from_numpy(np.ascontiguousarray(window, dtype=np.float32)).to(choose_device())
                 scores[number] = self._predict(samples).item()
                 progress.report("predicting UTMOSv2", number + 1, len(windows))
         return scores

@@ -24,11 +24,11 @@ __all__ = [
     "Running",
     "SandboxLimits",
     "SandboxSpec",
+    "build_python_command",
     "describe_memory_bound",
     "describe_system_calls",
     "explain_missing_isolation",
     "open_sandbox",
-    "python",
     "require",
     "run",
 ]
@@ -42,7 +42,7 @@ def explain_missing_isolation() -> str | None:
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
-    if unknown := seccomp.missing():
+    if unknown := seccomp.explain_missing_filter():
         return unknown
     failure = command.open_trial()
     return f"bubblewrap does not work here ({failure}); {ADVICE}" if failure else None
@@ -69,10 +69,10 @@ def describe_memory_bound() -> str:
 
 def describe_system_calls() -> str:
     """Describe the filter of system calls here, as a clause."""
-    return seccomp.missing() or f"{seccomp.count()} are refused or restricted"
+    return seccomp.explain_missing_filter() or f"{seccomp.count()} are refused or restricted"
 
 
-def python(module: str, *arguments: str) -> list[str]:
+def build_python_command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs a module with this Python, isolated from the folder's and the user's packages."""
     return [sys.executable, "-P", "-s", "-m", module, *arguments]
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from podeval.submissions.sandbox.box import SandboxLimits
-from podeval.submissions.sandbox.processes import alive
+from podeval.submissions.sandbox.processes import is_alive
 
 _NAME, _OPENER = "podeval-", "podeval-worker"
 _OVERHEAD = 64 * 2**20
@@ -154,7 +154,7 @@ def find_tree() -> Tree | None:
     return None
 
 
-def room() -> tuple[int, int] | None:
+def read_memory_room() -> tuple[int, int] | None:
     """Return the bytes of memory that the groups above this process allow, and how many are left; None if unlimited."""
     if (tree := _read_own_tree()) is None:
         return None
@@ -187,7 +187,7 @@ def _make_group(tree: Tree, limits: SandboxLimits) -> ControlGroup:
 def _sweep(parent: Path) -> None:
     """Remove groups of processes that were killed before they could do so; a group with a process in it stays."""
     for folder in parent.glob(f"{_NAME}[0-9]*-*"):
-        if not alive(int(folder.name.split("-")[1])):
+        if not is_alive(int(folder.name.split("-")[1])):
             with contextlib.suppress(OSError):
                 folder.rmdir()
 

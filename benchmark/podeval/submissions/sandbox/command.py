@@ -24,14 +24,15 @@ _OWN_USERS = 2_000_000_000
 
 def open_trial() -> str | None:
     """Open a sandbox that does nothing; return what bubblewrap says if it cannot."""
-    with seccomp.descriptor() as system_calls:
+    with seccomp.open_filter() as system_calls:
         failure = _refusal(
-            [*namespaces(SandboxLimits(), system_calls), *_seal(), "--", "/usr/bin/env", "true"], system_calls
+            [*list_namespace_options(SandboxLimits(), system_calls), *_seal(), "--", "/usr/bin/env", "true"],
+            system_calls,
         )
     return failure
 
 
-def isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
+def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     """Return the command that runs a program in a sandbox; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
@@ -40,20 +41,28 @@ def isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
     places = [*ways, *(part for path in seen for part in ("--ro-bind", path, path))]
     devices = [part for path in _devices() for part in ("--dev-bind", path, path)] if box.gpu else []
-    settings = [part for name, value in environment(box).items() for part in ("--setenv", name, value)]
-    enclosed = [*namespaces(box.limits, system_calls), *devices, *places, "--bind", folder, folder, *settings]
+    settings = [part for name, value in build_environment(box).items() for part in ("--setenv", name, value)]
+    enclosed = [
+        *list_namespace_options(box.limits, system_calls),
+        *devices,
+        *places,
+        "--bind",
+        folder,
+        folder,
+        *settings,
+    ]
     # bubblewrap itself may not enter a folder that belongs to the box's user alone.
     entered = ["env", f"--chdir={folder}"]
     return [*enclosed, *_seal(), "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
 
 
-def trusted_command(box: SandboxSpec) -> list[str]:
+def build_trusted_command(box: SandboxSpec) -> list[str]:
     """Return the command that runs a program without isolation; it dies with the thread that starts it."""
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     return [*tied, *_process_limits(box), *box.command]
 
 
-def environment(box: SandboxSpec) -> dict[str, str]:
+def build_environment(box: SandboxSpec) -> dict[str, str]:
     """Return all variables of a sandbox's environment."""
     home = os.fspath(box.writable.resolve())
     plain = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -61,7 +70,7 @@ def environment(box: SandboxSpec) -> dict[str, str]:
     return plain | offline | {"PYTHONPATH": str(Path(__file__).parents[3])} | dict(box.environment)
 
 
-def namespaces(limits: SandboxLimits, system_calls: int) -> list[str]:
+def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
     """Return the options of a bare system: own processes, no network, no privilege but to become the sandbox's user."""
     scratch = [
         part

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def descendants(pid: int) -> Iterator[int]:
+def list_descendants(pid: int) -> Iterator[int]:
     """List all processes below one."""
     try:
         children = [
@@ -18,43 +18,43 @@ def descendants(pid: int) -> Iterator[int]:
         return
     for child in children:
         yield child
-        yield from descendants(child)
+        yield from list_descendants(child)
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Tell whether a process runs; one that has ended and not been waited for does not."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False
 
 
-def views(pid: int) -> list[Path]:
+def list_views(pid: int) -> list[Path]:
     """List the /proc folders of a process and all its descendants, one for each.
 
     A process whose first thread has ended shows nothing under its own number; another thread's folder is used then.
     """
-    folders = (view(each) for each in (pid, *descendants(pid)))
+    folders = (find_view(each) for each in (pid, *list_descendants(pid)))
     return [folder for folder in folders if folder is not None]
 
 
-def view(pid: int) -> Path | None:
+def find_view(pid: int) -> Path | None:
     """Return the /proc folder of a process, through its first living thread; None if there is none."""
     folder = Path(f"/proc/{pid}")
-    if resident(folder):
+    if read_resident(folder):
         return folder
     with contextlib.suppress(OSError):
-        return next((task for task in (folder / "task").iterdir() if resident(task)), None)
+        return next((task for task in (folder / "task").iterdir() if read_resident(task)), None)
     return None
 
 
-def resident(folder: Path) -> int:
+def read_resident(folder: Path) -> int:
     """Return the bytes of memory in the tables of the process behind a folder of /proc; 0 if it is gone."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
     return 0
 
 
-def shared(folder: Path) -> int:
+def read_shared(folder: Path) -> int:
     """Return how much of that memory is shared between processes, or files that lie in memory."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():

@@ -31,7 +31,7 @@ class Running:
         self._began = time.monotonic()
         self._stopped: str | None = None
         self._tail = bytearray()
-        self._shared, self._disk = usage.machine().shared, 0
+        self._shared, self._disk = usage.read_machine().shared, 0
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
         self._held, self._next_held = usage.Held(), 0.0
@@ -69,11 +69,11 @@ class Running:
     def _start(self, box: SandboxSpec) -> "subprocess.Popen[bytes]":
         with contextlib.ExitStack() as open_files:
             if box.trusted:
-                line, settings, inherited = command.trusted_command(box), command.environment(box), []
+                line, settings, inherited = command.build_trusted_command(box), command.build_environment(box), []
             else:
-                inherited = [open_files.enter_context(seccomp.descriptor())]
+                inherited = [open_files.enter_context(seccomp.open_filter())]
                 enter = [] if self._group is None else self._group.enter
-                line = [*enter, *command.isolated_command(box, inherited[0])]
+                line = [*enter, *command.build_isolated_command(box, inherited[0])]
                 settings = {"PATH": os.environ.get("PATH", "/usr/bin")}
             return subprocess.Popen(
                 line,
@@ -145,14 +145,16 @@ class Running:
 
     def _too_much_memory(self) -> str | None:
         """Return why it uses too much memory, as its group counts it, or by adding up if there is no group."""
-        machine, began = usage.machine(), time.monotonic()
+        machine, began = usage.read_machine(), time.monotonic()
         if began >= self._next_held:
-            self._held = usage.find_held(processes.views(self._process.pid), self._folder)
+            self._held = usage.find_held(processes.list_views(self._process.pid), self._folder)
             self._next_held = time.monotonic() + _SPARED * (time.monotonic() - began)
         if self._group is not None:
             used = self._group.used
         else:
-            used = usage.memory(processes.views(self._process.pid), self._held, machine.shared - self._shared)
+            used = usage.measure_memory(
+                processes.list_views(self._process.pid), self._held, machine.shared - self._shared
+            )
         if used > self._limits.memory_bytes:
             return self._memory_clause()
         if machine.available < min(_FREE_MEMORY, machine.total // 16):
@@ -168,7 +170,7 @@ class Running:
     def _left_too_much(self) -> str | None:
         limits = self._limits
         try:
-            size, count = usage.weight(self._folder, limits.output_files)
+            size, count = usage.weigh_folder(self._folder, limits.output_files)
             free = usage.free_disk(self._folder)
         except OSError as error:
             return f"its output cannot be looked at ({error.strerror})"
@@ -185,12 +187,12 @@ class Running:
 
     def _kill(self) -> None:
         """Kill whatever is left of it, and wait until it is gone."""
-        left = list(processes.descendants(self._process.pid))
+        left = list(processes.list_descendants(self._process.pid))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         end = time.monotonic() + 10
-        while any(processes.alive(pid) for pid in left) and time.monotonic() < end:
+        while any(processes.is_alive(pid) for pid in left) and time.monotonic() < end:
             for pid in left:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)

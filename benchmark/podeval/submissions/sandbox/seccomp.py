@@ -115,7 +115,7 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
 _CLONE, _SOCKET, _SOCKETPAIR = (56, 220), (41, 198), (53, 199)
 
 
-def missing() -> str | None:
+def explain_missing_filter() -> str | None:
     """Return why system calls cannot be filtered here, as a clause; None if they can."""
     machine = platform.machine()
     if machine in ARCHITECTURES:
@@ -123,11 +123,11 @@ def missing() -> str | None:
     return f"the system calls of {machine or 'this processor'} are not among those it can filter ({_names()})"
 
 
-def program(machine: str | None = None) -> bytes:
+def build_filter(machine: str | None = None) -> bytes:
     """Build the filter for a machine type, by default this one, as an array of `struct sock_filter`.
 
     Raises:
-        KeyError: its numbers are not known here; `missing` says so beforehand.
+        KeyError: its numbers are not known here; `explain_missing_filter` says so beforehand.
     """
     architecture = ARCHITECTURES[platform.machine() if machine is None else machine]
     column = architecture.column
@@ -150,12 +150,12 @@ def program(machine: str | None = None) -> bytes:
 
 
 @contextlib.contextmanager
-def descriptor() -> Iterator[int]:
+def open_filter() -> Iterator[int]:
     """Open a file that holds the filter, as bubblewrap takes it."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:
-            pipe.write(program())
+            pipe.write(build_filter())
         yield reading
     finally:
         os.close(reading)

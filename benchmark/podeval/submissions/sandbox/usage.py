@@ -17,7 +17,7 @@ from pathlib import Path
 
 from podeval.submissions.sandbox import cgroup
 from podeval.submissions.sandbox.command import SCRATCH
-from podeval.submissions.sandbox.processes import resident, shared
+from podeval.submissions.sandbox.processes import read_resident, read_shared
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Machine:
     total: int
 
 
-def machine() -> Machine:
+def read_machine() -> Machine:
     """Return the memory that is available now; the limit of a container or a service counts as its machine's."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -54,7 +54,7 @@ def machine() -> Machine:
         return Machine(sys.maxsize, 0, 0)
     sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
     total, available = sizes["MemTotal"], sizes.get("MemAvailable", sizes["MemFree"])
-    if (allowed := cgroup.room()) is not None:
+    if (allowed := cgroup.read_memory_room()) is not None:
         total, available = min(total, allowed[0]), min(available, allowed[1])
     return Machine(available, sizes.get("Shmem", 0), total)
 
@@ -64,7 +64,7 @@ def free_disk(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def weight(folder: Path, most_files: int) -> tuple[int, int]:
+def weigh_folder(folder: Path, most_files: int) -> tuple[int, int]:
     """Return the bytes and number of everything below a folder, without following links; stop after `most_files`."""
     size = count = 0
     folders = [os.fspath(folder)]
@@ -107,17 +107,17 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
     return holding
 
 
-def memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
+def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
     """Return the bytes of memory that processes use, whatever holds it.
 
     Shared memory counts for each process that maps it, and once where none does. `grown` is how much more shared memory
     the machine has than before; it counts where the sandbox holds some whose size cannot be seen.
     """
-    in_tables = sum(resident(process) for process in processes)
+    in_tables = sum(read_resident(process) for process in processes)
     in_files = sum(holding.segments.values()) + _scratch(processes)
     if holding.unseen_segments:
         in_files = max(in_files, grown)
-    return in_tables + max(0, in_files - sum(shared(process) for process in processes))
+    return in_tables + max(0, in_files - sum(read_shared(process) for process in processes))
 
 
 def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:

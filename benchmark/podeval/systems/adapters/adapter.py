@@ -92,7 +92,7 @@ TASKS = tuple(_MODULES)
 """Every task there is an adapter for; `outputs` stands for files that were made elsewhere."""
 
 
-def adapter_for(what: Any) -> Adapter:
+def find_adapter(what: Any) -> Adapter:
     """Find the adapter of a task, of a kind of source, of a source, or of a submission document.
 
     Args:
@@ -112,6 +112,6 @@ def adapter_for(what: Any) -> Adapter:
     return adapter
 
 
-def all_adapters() -> tuple[Adapter, ...]:
+def list_adapters() -> tuple[Adapter, ...]:
     """Return every adapter."""
-    return tuple(adapter_for(task) for task in TASKS)
+    return tuple(find_adapter(task) for task in TASKS)

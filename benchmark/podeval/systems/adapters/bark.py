@@ -17,9 +17,9 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.snapshot import config_of
+from podeval.systems.adapters.snapshot import read_config
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import memory_ran_out
+from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 
 VOICES = "speaker_embeddings_path.json"
@@ -40,7 +40,7 @@ class Bark:
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._folder = job.model_folder
-        self._presets = voices_of(job.model_folder)
+        self._presets = list_voices(job.model_folder)
         self._tokenizer: Any = loading.load_reader("AutoTokenizer", job.model_folder)
         self._model: Any = loading.load_model("BarkModel", job.model_folder, device)
         self._options: dict[str, Any] = {}
@@ -93,7 +93,7 @@ class Bark:
             try:
                 wave = self._model.generate(**inputs.to(device), history_prompt=history, **self._options)
             except (RuntimeError, IndexError) as error:
-                if memory_ran_out(error):
+                if is_out_of_memory(error):
                     raise
                 raise SpeechFailed(
                     f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
@@ -101,7 +101,7 @@ class Bark:
         return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
 
 
-def voices_of(folder: Path) -> dict[str, list[dict[str, str]]]:
+def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
     """List the voices by language, in the order of their numbers; those of `v2/` where there are some.
 
     Raises:
@@ -109,7 +109,7 @@ def voices_of(folder: Path) -> dict[str, list[dict[str, str]]]:
     """
     if not (folder / VOICES).is_file():
         return {}
-    presets = config_of(folder, VOICES)
+    presets = read_config(folder, VOICES)
     for chosen in ("v2/", ""):
         voices: dict[str, list[tuple[int, dict[str, str]]]] = {}
         for name, paths in presets.items():

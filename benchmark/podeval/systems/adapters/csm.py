@@ -14,9 +14,9 @@ from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import seed_of, set_seed
+from podeval.systems.adapters.seeding import derive_seed, set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import memory_ran_out
+from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
@@ -76,7 +76,7 @@ class Csm:
             voices = [
                 (n, clip) for n, clip in (self._first | references).items() if all(clip is not c for _, c in latest)
             ]
-            samples = self._generate([*voices, *latest], number, turn.text, seed_of(seed, position))
+            samples = self._generate([*voices, *latest], number, turn.text, derive_seed(seed, position))
             self._keep(number, samples, turn.text)
             if len(samples) <= _PROMPT_SECONDS * self.rate:
                 line = self._first[number] if self._first[number].samples is samples else VoiceClip(samples, turn.text)
@@ -113,7 +113,7 @@ class Csm:
             try:
                 (wave,) = self._model.generate(**inputs.to(self._model.device), output_audio=True, **self._options)
             except (RuntimeError, IndexError, ValueError) as error:
-                if memory_ran_out(error):
+                if is_out_of_memory(error):
                     raise
                 raise SpeechFailed(
                     f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"

@@ -17,7 +17,7 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
@@ -133,8 +133,8 @@ def _processor(folder: Path, base: Path | None, device: str) -> Any:
             f"Dia needs its codec: name the repo of the DAC model under base, or put it into {CODEC}/ of the model"
         )
     check_files(codec)
-    if config_of(codec).get("model_type") != "dac":
-        raise BadInput(f"the codec of Dia is a DAC model, not {config_of(codec).get('model_type')!r}")
+    if read_config(codec).get("model_type") != "dac":
+        raise BadInput(f"the codec of Dia is a DAC model, not {read_config(codec).get('model_type')!r}")
     with loading.translate_errors(folder):
         return DiaProcessor(
             feature_extractor=loading.load_reader("DiaFeatureExtractor", folder),

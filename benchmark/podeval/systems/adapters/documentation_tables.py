@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from podeval.systems.adapters.adapter import ModelClass, all_adapters
+from podeval.systems.adapters.adapter import ModelClass, list_adapters
 from podeval.systems.adapters.presets import PRESETS
 
 FULL_SIZE = Path(__file__).with_name("full_size.json")
 """What `tests/performance/full_size.py` kept: a line for each model of a published size and each device."""
 
 
-def adapters_table() -> str:
+def render_adapters_table() -> str:
     """Render a line for each class of model that an adapter opens."""
     lines = ["| task | opens | what it can do | proven |", "| --- | --- | --- | --- |"]
-    for adapter in all_adapters():
+    for adapter in list_adapters():
         for model in adapter.models:
             kind = "" if model.type in ("*", "lora", "cascade") else f" (`{model.type}`)"
             proven = f"*{model.label}*; {_describe_sizes(adapter.task, model)}"
@@ -30,7 +30,7 @@ def read_full_sizes() -> list[dict[str, Any]]:
     return lines
 
 
-def full_size_table() -> str:
+def format_full_size_table() -> str:
     """Render a line for each model of a published size that ran with random weights."""
     lines = [
         "| task | size of | parameters | device | dtype | memory | load | whole job | made | commit, date |",
@@ -58,7 +58,7 @@ def _describe_sizes(task: str, model: ModelClass) -> str:
     return f"at full size on {' and '.join(dict.fromkeys(devices))}" if devices else "only small"
 
 
-def presets_table() -> str:
+def render_presets_table() -> str:
     """A line for each preset."""
     lines = ["| preset | what it sets | from |", "| --- | --- | --- |"]
     lines += [f"| `{preset.name}` | {preset.about} | {preset.source} |" for preset in PRESETS.values()]

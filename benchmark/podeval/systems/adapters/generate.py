@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.systems.adapters.adapter import Adapter, adapter_for
+from podeval.systems.adapters.adapter import Adapter, find_adapter
 from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.adapters.job import Cause, Generated, GeneratedAnswer, Job, NotPrepared
-from podeval.systems.adapters.presets import Preset, preset
-from podeval.systems.adapters.time_limit import Batches, OutOfMemory, limit_time, memory_ran_out
+from podeval.systems.adapters.presets import Preset, get_preset
+from podeval.systems.adapters.time_limit import Batches, OutOfMemory, is_out_of_memory, limit_time
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, SpokenAnswers, WrittenScript
 
@@ -64,7 +64,7 @@ def run(job: Job, file: Path) -> int:
         BadInput: the job, its items, its settings or its model cannot be used.
         ModelMissing: a library is not installed; says the command that helps.
     """
-    adapter, settings, asks = adapter_for(job.adapter), preset(job.preset), job.asks()
+    adapter, settings, asks = find_adapter(job.adapter), get_preset(job.preset), job.asks()
     if (absent := adapter.available()) is not None:
         raise ModelMissing(absent)
     log = Log(job.out_folder)
@@ -156,7 +156,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
         # After an error inside CUDA nothing works any more: this process has to end and begin anew.
-        if memory_ran_out(error) or "CUDA error" in str(error):
+        if is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]
         raise SpeechFailed(f"the model failed ({type(error).__name__}: {reason})") from error
@@ -218,9 +218,9 @@ def _cause(error: Exception) -> Cause:
 def _copies(job: Job, adapter: Adapter) -> int:
     if adapter.task == "outputs":
         return 1
-    from podeval.systems.adapters.loading import gpus_to_share
+    from podeval.systems.adapters.loading import count_gpus_to_share
 
-    return max(1, gpus_to_share(job.model_folder, job.device))
+    return max(1, count_gpus_to_share(job.model_folder, job.device))
 
 
 def _start_copies(file: Path, copies: int) -> int:
@@ -264,9 +264,9 @@ def _hardware(job: Job) -> str:
 
     import torch
 
-    from podeval.systems.adapters.loading import device_of
+    from podeval.systems.adapters.loading import choose_device
 
-    device = device_of(job.device)
+    device = choose_device(job.device)
     if device.startswith("cuda"):
         return f"1 × {torch.cuda.get_device_name(device)}"
     return f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}"

@@ -77,7 +77,7 @@ def restore(results: Path, out: Path) -> int:
     for path in sorted((results / LINES).glob("*.json")):
         try:
             line = Generated.model_validate_json(path.read_bytes())
-            for name in files_of(line):
+            for name in list_files(line):
                 shutil.copyfile(results / FILES / name, out / name)
         except (ValidationError, OSError):
             continue
@@ -86,12 +86,12 @@ def restore(results: Path, out: Path) -> int:
     return len(lines)
 
 
-def files_of(line: Generated) -> list[str]:
+def list_files(line: Generated) -> list[str]:
     """List the files that a line names."""
     return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
-def line_name(item: str, seed: int) -> str:
+def name_line(item: str, seed: int) -> str:
     """Return the path at which the line of an item is handed over."""
     return f"{LINES}/{item}.{seed}.json"
 
@@ -105,10 +105,10 @@ def _copy_new(out: Path, results: Path, start: int) -> int:
     whole = content[: content.rfind(b"\n") + 1]
     for raw in whole.splitlines():
         line = Generated.model_validate_json(raw)
-        target = results / line_name(line.item, line.seed)
+        target = results / name_line(line.item, line.seed)
         if target.exists():
             continue
-        for name in files_of(line):
+        for name in list_files(line):
             _write(results / FILES / name, (out / name).read_bytes())
         _write(target, raw + b"\n")
         print(f"{line.item}: {line.error or 'made'}"[:300], flush=True)

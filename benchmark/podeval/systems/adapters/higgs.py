@@ -17,9 +17,9 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import memory_ran_out
+from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 
 CODEC = "audio_tokenizer"
@@ -90,7 +90,7 @@ class HiggsAudio:
                 codes = self._model.generate(**inputs.to(self._model.device), **self._options)
                 wave = self._processor.decode(codes)
             except (RuntimeError, ValueError, LookupError, TypeError) as error:
-                if memory_ran_out(error):
+                if is_out_of_memory(error):
                     raise
                 raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
         samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
@@ -137,8 +137,8 @@ def _open_processor(folder: Path, base: Path | None, device: str, config: Any) -
         where = f"name its repo under base, or put it into {CODEC}/ of the model"
         raise BadInput(f"Higgs Audio v2 needs its codec: {where}")
     check_files(codec)
-    if config_of(codec).get("model_type") != _CODEC_TYPE:
-        kind = config_of(codec).get("model_type")
+    if read_config(codec).get("model_type") != _CODEC_TYPE:
+        kind = read_config(codec).get("model_type")
         raise BadInput(f"the codec of Higgs Audio v2 is a {_CODEC_TYPE} model, not {kind!r}")
     template = folder / "chat_template.jinja"
     if not template.is_file():

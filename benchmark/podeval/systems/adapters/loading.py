@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.models.device import device as usual_device
+from podeval.models.device import choose_device as usual_device
 from podeval.models.device import require_device
 from podeval.models.pretrained import silence_transformers
-from podeval.systems.adapters.snapshot import weight_bytes
+from podeval.systems.adapters.snapshot import count_weight_bytes
 
 _SHARE = 0.8
 """Of a GPU's free memory that weights may fill; the rest is for what is computed."""
 
 
-def device_of(requested: str | None) -> str:
+def choose_device(requested: str | None) -> str:
     """Choose where one copy runs: what the job asks for, else this process's GPU, else the processor.
 
     Raises:
@@ -33,7 +33,7 @@ def device_of(requested: str | None) -> str:
     return f"cuda:{rank}" if chosen == "cuda" and rank is not None else chosen
 
 
-def gpus_to_share(folder: Path, requested: str | None) -> int:
+def count_gpus_to_share(folder: Path, requested: str | None) -> int:
     """Count the GPUs that could each hold a copy of the model; 0 where there is none, or where it fits on none."""
     import torch
 
@@ -107,4 +107,4 @@ def _fits(folder: Path, gpu: int) -> bool:
     import torch
 
     free, _ = torch.cuda.mem_get_info(gpu)
-    return weight_bytes(folder) <= _SHARE * free
+    return count_weight_bytes(folder) <= _SHARE * free

@@ -18,9 +18,9 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import memory_ran_out
+from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 
 CODEC = "audio_tokenizer"
@@ -84,7 +84,7 @@ class PocketTts:
                 )
                 wave = self._processor.decode(latents[0])
             except (RuntimeError, ValueError, LookupError, TypeError) as error:
-                if memory_ran_out(error):
+                if is_out_of_memory(error):
                     raise
                 raise SpeechFailed(
                     f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
@@ -123,8 +123,8 @@ def _open_processor(folder: Path, base: Path | None, device: str, title: str) ->
     if codec is None:
         raise BadInput(f"{title} needs its codec: name its repo under base, or put it into {CODEC}/ of the model")
     check_files(codec)
-    if config_of(codec).get("model_type") != "pocket_tts_audio_tokenizer":
-        kind = config_of(codec).get("model_type")
+    if read_config(codec).get("model_type") != "pocket_tts_audio_tokenizer":
+        kind = read_config(codec).get("model_type")
         raise BadInput(f"the codec of {title} is a pocket_tts_audio_tokenizer model, not {kind!r}")
     template = folder / "chat_template.jinja"
     file = folder / "processor_config.json"

@@ -16,18 +16,18 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import seed_of
+from podeval.systems.adapters.seeding import derive_seed
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import (
     DialogueModel,
     SpeechClass,
-    clips_for,
     finish,
     open_model,
+    read_clips,
 )
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, Speech
-from podeval.systems.text_cleaning import seconds_to_say, speakable
+from podeval.systems.text_cleaning import estimate_seconds, make_speakable
 from podeval.text.script import Script, Turn
 
 CLASSES = (
@@ -67,13 +67,13 @@ class Performed:
                 " tracks with fewer"
             )
         model.voices(ask.language)
-        clips = clips_for(ask, script, self._job, self._preset, model.rate)
+        clips = read_clips(ask, script, self._job, self._preset, model.rate)
         begin = time.perf_counter()
         pieces = cut_script(script, model.longest)
         sounds = []
         model.begin()
         for number, piece in enumerate(pieces):
-            sounds.append(model.perform(piece, script.speakers, clips, seed_of(seed, ask.id, number)))
+            sounds.append(model.perform(piece, script.speakers, clips, derive_seed(seed, ask.id, number)))
         pause = np.zeros((round(PAUSE * model.rate), *sounds[0].shape[1:]), np.float32)
         whole = np.concatenate([part for sound in sounds for part in (pause, sound)][1:])
         wall = time.perf_counter() - begin
@@ -119,7 +119,7 @@ class PodcastAdapter:
     def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         kind = require_type(job.model_folder, {model.type: model.title for model in self.models}, self.task)
-        model = open_model(CLASSES, kind, job, preset, loading.device_of(job.device))
+        model = open_model(CLASSES, kind, job, preset, loading.choose_device(job.device))
         return Performed(cast(DialogueModel, model), job, preset)
 
 
@@ -128,7 +128,7 @@ def cut_script(script: Script, longest: float) -> list[Script]:
     pieces: list[list[Turn]] = []
     length = 0.0
     for turn in script.turns:
-        seconds = seconds_to_say(turn.text)
+        seconds = estimate_seconds(turn.text)
         if not pieces or length + seconds > longest:
             pieces.append([])
             length = 0.0
@@ -138,7 +138,7 @@ def cut_script(script: Script, longest: float) -> list[Script]:
 
 
 def _keep_speakable(script: Script, laugh: str = "") -> Script:
-    turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := speakable(turn.text, laugh)))
+    turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := make_speakable(turn.text, laugh)))
     if not turns:
         raise BadInput("nothing in the script can be spoken: it has no letters or digits")
     return Script(turns)

@@ -89,7 +89,7 @@ PRESETS = {
 """Every preset by name."""
 
 
-def preset(name: str) -> Preset:
+def get_preset(name: str) -> Preset:
     """Return the preset of this name.
 
     Raises:
@@ -143,7 +143,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
 """LFS-Bench, Table 7. The paper reports each model with the best of them; which that is, it does not say."""
 
 
-def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
+def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
     """List the recordings of a language's voices in a folder, adults first, women and men in turn.
 
     A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` beside it holds its words.

@@ -15,7 +15,7 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.snapshot import config_of
+from podeval.systems.adapters.snapshot import read_config
 from podeval.systems.adapters.speech_model import finish
 from podeval.systems.speech import Samples, Speech, SpeechFailed, SpokenAnswer
 
@@ -39,7 +39,7 @@ class QwenOmni:
         folder = job.model_folder
         self._tokenizer: Any = loading.load_reader("AutoTokenizer", folder)
         self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
-        self._model: Any = loading.load_model(self.network, folder, loading.device_of(job.device))
+        self._model: Any = loading.load_model(self.network, folder, loading.choose_device(job.device))
         self._preset = preset
         self._options = _options(preset)
         voices = self._voices()
@@ -199,7 +199,7 @@ def require_speaking(folder: Path) -> None:
     Raises:
         BadInput: it was.
     """
-    if not config_of(folder).get("enable_audio_output", True):
+    if not read_config(folder).get("enable_audio_output", True):
         raise BadInput("this model was saved with enable_audio_output off and cannot speak")
 
 

@@ -16,8 +16,8 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Label, ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import draw_row_by_row, seed_of
-from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
+from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
 from podeval.text.script_format import read_script, strip_reasoning
@@ -151,7 +151,7 @@ class ScriptWriter:
                 )
         begin = time.perf_counter()
         chats = [[{"role": "user", "content": str(ask.prompt)}] for ask in asks]
-        answers = self._model.answers(chats, [seed_of(seed, ask.id) for ask in asks])
+        answers = self._model.answers(chats, [derive_seed(seed, ask.id) for ask in asks])
         share = (time.perf_counter() - begin) / len(asks)
         return [
             WrittenScript(
@@ -190,7 +190,7 @@ class ScriptWriterAdapter:
         """See `Adapter.check`."""
         check_files(folder)
         if is_lora(folder):
-            kind = str(config_of(folder, "adapter_config.json").get("peft_type", "")).upper()
+            kind = str(read_config(folder, "adapter_config.json").get("peft_type", "")).upper()
             if kind != "LORA":
                 raise BadInput(f"adapter_config.json is of type {kind or 'none'}; LORA adapters are run")
             if not (folder / "adapter_model.safetensors").is_file():
@@ -206,7 +206,7 @@ class ScriptWriterAdapter:
     def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
-        device = loading.device_of(job.device)
+        device = loading.choose_device(job.device)
         model = LanguageModel(job.model_folder, job.base_folder, device, preset)
         return ScriptWriter(model, job.batch or (CPU_BATCH if device == "cpu" else GPU_BATCH))
 
@@ -224,7 +224,7 @@ def require_causal(folder: Path) -> None:
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    kind = config_of(folder).get("model_type")
+    kind = read_config(folder).get("model_type")
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise BadInput(
             f"a model of type {kind!r} is not a causal language model of transformers, so it cannot write scripts"

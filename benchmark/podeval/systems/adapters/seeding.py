@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def seed_of(seed: int, *location: str | int) -> int:
+def derive_seed(seed: int, *location: str | int) -> int:
     """Derive a seed for a location, such as an item and a line in it: 0..2^31-1."""
     text = "\x1f".join(map(str, (seed, *location)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1

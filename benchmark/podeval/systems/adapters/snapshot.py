@@ -112,10 +112,10 @@ def check_files(folder: Path) -> None:
         if path.suffix.lower() == ".json":
             _check_json(path, name)
         elif path.suffix.lower() == ".safetensors":
-            safetensors_header(path)
+            read_safetensors_header(path)
 
 
-def config_of(folder: Path, name: str = "config.json") -> dict[str, Any]:
+def read_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
     """Read a JSON object among a model's files.
 
     Raises:
@@ -137,7 +137,7 @@ def require_type(folder: Path, types: dict[str, str], task: str) -> str:
         BadInput: it is another, or the folder has no config.json, no safetensors, or something in it that is refused.
     """
     check_files(folder)
-    model_type = config_of(folder).get("model_type")
+    model_type = read_config(folder).get("model_type")
     if model_type not in types:
         titles = ", ".join(f"{title} ({kind})" for kind, title in types.items())
         raise BadInput(f"the adapter for {task} cannot open a model of type {model_type!r}; it opens {titles}")
@@ -146,12 +146,12 @@ def require_type(folder: Path, types: dict[str, str], task: str) -> str:
     return str(model_type)
 
 
-def weight_bytes(folder: Path) -> int:
+def count_weight_bytes(folder: Path) -> int:
     """Return the size of the weights in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
 
 
-def safetensors_header(path: Path) -> dict[str, Any]:
+def read_safetensors_header(path: Path) -> dict[str, Any]:
     """Read from its header alone what tensors a safetensors file holds.
 
     Raises:

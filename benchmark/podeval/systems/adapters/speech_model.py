@@ -8,11 +8,11 @@ from typing import Protocol
 import numpy as np
 
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters.adapter import ModelClass
 from podeval.systems.adapters.job import Job
-from podeval.systems.adapters.presets import Preset, assign_voices, reference_voices
+from podeval.systems.adapters.presets import Preset, assign_voices, list_reference_voices
 from podeval.systems.ask import Ask, Reference
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
@@ -112,15 +112,15 @@ def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
     """
     path = folder / reference.audio
     recording = decode(path, limits=DecodeLimits(seconds=LONGEST_REFERENCE))
-    samples = resample(mono(recording.samples), recording.rate, rate)
+    samples = resample(mix_to_mono(recording.samples), recording.rate, rate)
     if not np.any(samples):
         raise BadInput(f"the reference voice {path.name} is silent")
     return VoiceClip(np.asarray(samples, np.float32).reshape(-1), reference.text)
 
 
-def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
+def read_clips(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
     """Read the reference voice of each speaker of a script that has one, by the item or by the preset."""
-    pool = reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
+    pool = list_reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
     folder = job.items_file.parent
     return {
         speaker: clip(reference, folder, rate)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
 from podeval.systems.adapters.adapter import ModelClass, describe_missing
@@ -23,8 +23,8 @@ from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.qwen_omni import OMNI, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
-from podeval.systems.adapters.seeding import seed_of
-from podeval.systems.adapters.snapshot import check_files, config_of, require_type
+from podeval.systems.adapters.seeding import derive_seed
+from podeval.systems.adapters.snapshot import check_files, read_config, require_type
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
@@ -82,7 +82,7 @@ class Conversing:
         conversation = self._speaker.begin(ask.language)
         answers, details = [], {}
         for turn, recording in zip(ask.user, recordings, strict=True):
-            answer, about = conversation.answer(recording, seed_of(seed, ask.id, turn.id))
+            answer, about = conversation.answer(recording, derive_seed(seed, ask.id, turn.id))
             answers.append(replace(answer, turn=turn.id))
             details[turn.id] = about
         wall = time.perf_counter() - begin
@@ -92,7 +92,7 @@ class Conversing:
         if audio is None:
             raise BadInput(f"turn {turn} of {ask.id} has no recording; speech-to-speech systems need recordings")
         recording = decode(self._job.items_file.parent / audio, limits=_LIMITS)
-        return np.asarray(resample(mono(recording.samples), recording.rate, RATE), np.float32).reshape(-1)
+        return np.asarray(resample(mix_to_mono(recording.samples), recording.rate, RATE), np.float32).reshape(-1)
 
 
 class Cascade:
@@ -101,7 +101,7 @@ class Cascade:
     def __init__(self, job: Job, preset: Preset) -> None:
         from podeval.models.whisper_transformers import WhisperTransformers
 
-        folder, device = job.model_folder, loading.device_of(job.device)
+        folder, device = job.model_folder, loading.choose_device(job.device)
         hears, thinks, speaks = (folder / part for part in PARTS)
         with loading.translate_errors(hears), _models_on(device):
             self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1)
@@ -180,7 +180,7 @@ class SpeechToSpeechAdapter:
         self.check(job.model_folder, job.base_folder)
         if not _is_omni(job.model_folder):
             return Conversing(Cascade(job, preset), job)
-        kind = str(config_of(job.model_folder)["model_type"])
+        kind = str(read_config(job.model_folder)["model_type"])
         return Conversing(OMNI[kind](job, preset), job)
 
 
@@ -206,7 +206,7 @@ def read_system_prompt(folder: Path) -> str:
     """Read what `cascade.json` tells the language model; empty where there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
-    settings = config_of(folder, SETTINGS)
+    settings = read_config(folder, SETTINGS)
     prompt = settings.get("system_prompt", "")
     if set(settings) - {"system_prompt"} or not isinstance(prompt, str):
         raise BadInput(f'{SETTINGS} holds {{"system_prompt": "…"}} and nothing else')

@@ -14,13 +14,13 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import seed_of
+from podeval.systems.adapters.seeding import derive_seed
 from podeval.systems.adapters.snapshot import require_type
-from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, finish, open_model
+from podeval.systems.adapters.speech_model import LineModel, SpeechClass, finish, open_model, read_clips
 from podeval.systems.ask import Ask
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
 from podeval.systems.speech import OutputMaker, Speech
-from podeval.systems.text_cleaning import short_lines, speakable
+from podeval.systems.text_cleaning import make_speakable, split_into_short_lines
 from podeval.text.script import Script
 
 CLASSES = (
@@ -61,13 +61,15 @@ class TurnByTurn:
     def speak(self, script: Script, ask: Ask, seed: int) -> Speech:
         """Read a script of an item aloud."""
         model = self._model
-        clips = clips_for(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
+        clips = read_clips(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
         lines = _lines(script, voices, model.longest_line, getattr(model, "laugh", ""))
         begin = time.perf_counter()
         model.begin()
         sounds = [
-            model.say(line.text, line.voice, clips.get(script.turns[line.turn].speaker), seed_of(seed, ask.id, number))
+            model.say(
+                line.text, line.voice, clips.get(script.turns[line.turn].speaker), derive_seed(seed, ask.id, number)
+            )
             for number, line in enumerate(lines)
         ]
         samples, turns = join_lines(script, lines, sounds, model.rate)
@@ -137,15 +139,15 @@ def open_reader(job: Job, preset: Preset) -> TurnByTurn:
         {speech_class.facts.type: speech_class.facts.title for speech_class in CLASSES},
         "text-to-speech",
     )
-    return TurnByTurn(open_model(CLASSES, kind, job, preset, loading.device_of(job.device)), job, preset)
+    return TurnByTurn(open_model(CLASSES, kind, job, preset, loading.choose_device(job.device)), job, preset)
 
 
 def _lines(script: Script, voices: dict[str, int], longest: int | None, laugh: str) -> list[SpokenLine]:
     lines = [
         SpokenLine(number, voices[turn.speaker], text)
         for number, turn in enumerate(script.turns)
-        if (words := speakable(turn.text, laugh))
-        for text in ([words] if longest is None else short_lines(words, longest))
+        if (words := make_speakable(turn.text, laugh))
+        for text in ([words] if longest is None else split_into_short_lines(words, longest))
     ]
     if not lines:
         raise BadInput("nothing in the script can be spoken: it has no letters or digits")

@@ -93,7 +93,7 @@ class Batches:
         except PodevalError as error:
             return error
         except (MemoryError, RuntimeError) as error:
-            if not memory_ran_out(error):
+            if not is_out_of_memory(error):
                 raise
         # Outside of the except block: the error's frames hold the tensors that did not fit.
         _free()
@@ -103,7 +103,7 @@ class Batches:
         return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
 
 
-def memory_ran_out(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Tell whether an error of any library says that memory was too small."""
     from accelerate.utils.memory import should_reduce_batch_size
 

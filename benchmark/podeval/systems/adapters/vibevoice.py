@@ -16,7 +16,7 @@ from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import memory_ran_out
+from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
@@ -79,7 +79,7 @@ class VibeVoice:
             try:
                 output = self._model.generate(**inputs.to(self._model.device, self._model.dtype), **self._options)
             except (RuntimeError, IndexError, ValueError) as error:
-                if memory_ran_out(error):
+                if is_out_of_memory(error):
                     raise
                 raise SpeechFailed(f"the model produced nothing that can be decoded ({error})") from error
         (wave,) = getattr(output, "audio", output)

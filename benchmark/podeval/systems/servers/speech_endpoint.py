@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.resample import mono, resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.ask import Ask
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
 from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse
 from podeval.systems.servers.streaming import StreamedChunk, StreamedPlayback, play, summarise_playback
 from podeval.systems.speech import Samples, Speech, SpeechFailed
-from podeval.systems.text_cleaning import speakable
+from podeval.systems.text_cleaning import make_speakable
 
 PCM_RATE = 24_000
 """Hz of PCM whose content type tells no rate, as OpenAI documents it."""
@@ -94,7 +94,7 @@ class SpeechEndpoint:
         lines = [
             SpokenLine(number, numbers[turn.speaker], words)
             for number, turn in enumerate(script.turns)
-            if (words := speakable(turn.text))
+            if (words := make_speakable(turn.text))
         ]
         if not lines:
             raise BadInput("nothing in the script can be spoken: it has no letters or digits")
@@ -221,7 +221,7 @@ def _read_any(body: bytes) -> tuple[Samples, int]:
 
 
 def _to_mono(samples: Samples) -> Samples:
-    return np.asarray(mono(samples), np.float32).reshape(-1)
+    return np.asarray(mix_to_mono(samples), np.float32).reshape(-1)
 
 
 def _claimed_rate(headers: Mapping[str, str]) -> int | None:
