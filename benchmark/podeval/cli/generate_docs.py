@@ -20,8 +20,8 @@ from podeval.metrics.space_files import list_sources
 from podeval.models.registry import CARDS
 from podeval.scoring.standing import format_span
 from podeval.systems.adapters.documentation_tables import (
-    format_full_size_table,
     render_adapters_table,
+    render_full_size_table,
     render_presets_table,
 )
 
@@ -42,7 +42,7 @@ def pages(checkout: Path) -> dict[Path, str]:
     tables = {
         "adapters": render_adapters_table(),
         "presets": render_presets_table(),
-        "full size": format_full_size_table(),
+        "full size": render_full_size_table(),
     }
     contents[adapters] = _fill_tables(adapters.read_text(encoding="utf-8"), tables)
     board = checkout / "space" / "README.md"

@@ -44,7 +44,7 @@ def test_the_table_says_of_each_class_whether_it_ran_at_full_size(
     rows = {row.split("|")[2].strip(): row for row in tables.render_adapters_table().splitlines()[2:]}
     assert rows["VITS (`vits`)"].endswith("*plumbing only*; at full size on a processor and 1 × NVIDIA H100 |")
     assert rows["Higgs Audio v2 (`higgs_audio_v2`)"].endswith("*plumbing only*; only small |")
-    table = tables.format_full_size_table()
+    table = tables.render_full_size_table()
     assert "| 36 million | 1 × NVIDIA H100 | bfloat16 | 0.6 GB, GPU 0.3 GB |" in table
 
 

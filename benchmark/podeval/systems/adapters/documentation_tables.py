@@ -30,7 +30,7 @@ def read_full_sizes() -> list[dict[str, Any]]:
     return lines
 
 
-def format_full_size_table() -> str:
+def render_full_size_table() -> str:
     """Render a line for each model of a published size that ran with random weights."""
     lines = [
         "| task | size of | parameters | device | dtype | memory | load | whole job | made | commit, date |",
