@@ -63,7 +63,7 @@ def test_what_is_too_long_is_refused_with_the_way_out(tiny: GgufChat) -> None:
 
 def test_a_call_ends_by_the_wall_clock(tiny: GgufChat) -> None:
     with pytest.raises(ChatBusy, match="did not answer within"):
-        tiny.chat(ASKED, Sampling(temperature=0.0, max_tokens=1500), None, 0.001)
+        tiny.chat(ASKED, Sampling(temperature=0.0, max_tokens=1500), None, 0.0)
 
 
 def test_audio_is_refused(tiny: GgufChat) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -218,7 +219,7 @@ def test_an_operator_withdraws_with_a_reason_and_the_name_stays_on_the_trail(
     page = people().get(f"/submissions/{id}").text
     assert "withdrawn by operator: a wrong voice" in page
     assert "root" not in page
-    assert '<th scope="row">root</th><td>withdrew</td>' in root.get("/admin").text
+    assert re.search(r'<th scope="row">root</th><td[^>]*>withdrew</td>', root.get("/admin").text)
     again = root.post("/admin/submissions", json={"id": id, "action": "withdraw", "reason": "again"})
     assert (again.status_code, again.json()["reason"]) == (422, "invalid")
 

@@ -1,13 +1,13 @@
 """`podeval measure`: one metric on files."""
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podeval.cli.completion import complete_metric, complete_profile, complete_setting
-from podeval.cli.judge_refresh import Refresh
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput, PodevalError
 
@@ -15,6 +15,21 @@ if TYPE_CHECKING:
     from podeval.metrics.declaration import Metric
     from podeval.metrics.score import Result
 
+
+class Anew(StrEnum):
+    """What of a judge's records is asked anew."""
+
+    FAILED = "failed"
+    ALL = "all"
+
+
+Refresh = Annotated[
+    Anew | None,
+    typer.Option(
+        help="ask the judge again, although there are records: all questions, or only those that failed; "
+        "earlier answers are kept",
+    ),
+]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="audio, or scripts for the script metrics")]
 Name = Annotated[
     str,

@@ -20,7 +20,7 @@ from podeval.cli.completion import (
 )
 from podeval.cli.database import resolve_database
 from podeval.cli.executor_options import Where, spread
-from podeval.cli.judge_refresh import Refresh
+from podeval.cli.measure import Refresh
 from podeval.cli.own_systems import (
     Name,
     OutputsFolder,
