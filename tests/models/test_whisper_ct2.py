@@ -46,7 +46,7 @@ def test_the_words_do_not_depend_on_the_threads(
 @pytest.mark.parametrize(
     ("name", "seconds", "length"),
     [
-        ("dialogue_kokoro.flac", 15, 5),
+        ("dialogue_kokoro.flac", 9, 3),
         *(pytest.param(f"ami_trn0{number}.flac", 30, 10, marks=pytest.mark.long) for number in range(3)),
     ],
 )

@@ -33,6 +33,8 @@ TRACKS = [
     for track in split.tracks
 ]
 IDS = ["-".join(task) for task in TRACKS]
+FIRST = {(name, track): (name, split, track) for name, split, track in reversed(TRACKS)}
+"""The first split of each benchmark that has a task; the others are walked in the long run."""
 CHEAP = {
     ("real_pod", "voice"): "loudness",
     ("real_pod", "write"): "mattr",
@@ -165,7 +167,13 @@ def run_all_ways(place: Place, items: tuple[Item, ...], folder: Path, url: str) 
         assert not row.unscored_system, (name, row.reasons)
 
 
-@pytest.mark.parametrize(("name", "split", "track"), TRACKS, ids=IDS)
+@pytest.mark.parametrize(
+    ("name", "split", "track"),
+    [
+        pytest.param(*task, id=name, marks=() if task == FIRST[task[0], task[2]] else pytest.mark.long)
+        for task, name in zip(TRACKS, IDS, strict=True)
+    ],
+)
 def test_the_first_item_can_be_had_of_files_a_function_and_a_server(
     name: str, split: str, track: str, place: Any, server: Any, tmp_path: Path
 ) -> None:

@@ -127,7 +127,7 @@ def test_side_by_side_has_the_values_of_one_after_another(
     samples, rate = soundfile.read(shared_data / "samples" / "dialogue_kokoro.flac", dtype="float32")
     piece = tmp_path / "piece.wav"
     soundfile.write(piece, samples[: 8 * rate], rate, subtype="FLOAT")
-    names = ["loudness", "reverb_consistency", "dnsmos", "sptd", "turn_taking", "distillmos"]
+    names = ["loudness", "reverb_consistency", "dnsmos", "sptd", "turn_taking"]
     real, beside = engine.SideBySide, []
 
     def note_count(metrics: Any, count: int, score: Any) -> SideBySide:
