@@ -4,6 +4,7 @@ import pytest
 import rich.progress  # noqa: F401  (takes the clock when it is imported, which must not be the test's)
 
 from podeval.cli import progress_bar
+from podeval.scoring.time_left import LEAST_DONE
 
 
 def test_without_a_terminal_progress_is_a_line_every_few_seconds(
@@ -17,4 +18,7 @@ def test_without_a_terminal_progress_is_a_line_every_few_seconds(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "show: hear 0/40"
     assert 4 <= len(lines) <= 9
-    assert "about" in lines[1]
+    told = {int(line.split()[2].partition("/")[0]): "about" in line for line in lines}
+    assert told == {done: done / 40 >= LEAST_DONE for done in told}, "before a fifth of the work nobody knows"
+    assert {True, False} == set(told.values())
+    assert "show: hear 10/40, about 24 to 40 s left" in lines

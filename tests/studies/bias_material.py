@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import espeakng_loader
 import numpy as np
 import soundfile
 
 from podeval import benchmarks
 from podeval.audio.resample import resample
 from podeval.benchmarks.benchmark import Item
-from podeval.systems import espeak_ng
+from podeval.systems import espeak_worker
 from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.kokoro import Kokoro
+from podeval.systems.worker_process import read_records, run_worker
 from podeval.text.script import Script
 from studies.distortions import Samples, gain, mu_law, reverberate
 
@@ -222,7 +224,10 @@ def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int,
             file = file.replace("gmw/en-US", "sit/cmn").replace("gmw/en", "sit/cmn")
         job = {"seed": 0, "parameters": [[2, 80]], "lines": [[file, pitch, 175, text] for text in texts]}
         # The system has six voices; the study needs the engine's other variants too.
-        rate, sounds, _ = espeak_ng._read_records(espeak_ng._run_worker(job), len(texts))
+        files = [espeakng_loader.get_library_path(), espeakng_loader.get_data_path()]
+        output = run_worker("espeak-ng", espeak_worker.__file__, files, job, sum(map(len, texts)))
+        _, rate = espeak_worker.HEAD.unpack_from(output)
+        sounds, _ = read_records(output, len(texts), espeak_worker.HEAD, espeak_worker.HEAD.size)
     else:
         # One voice for all lines; a script would begin with the engine's first.
         spoken = engine_of(voice.engine)._say(

@@ -178,6 +178,9 @@ def _draw(
     unit = f" ({key.unit})" if key.unit else ""
     parts.append(f'<text x="4" y="13" font-weight="600">{escape(title + unit)}</text>')
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    if in_time:
+        # By this a report knows what to play where it is clicked.
+        size += f' data-length="{length:g}"'
     label = escape(texts.over_time.format(title), quote=True)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{label}">{STYLE}{"".join(parts)}</svg>'

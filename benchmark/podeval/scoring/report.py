@@ -28,6 +28,8 @@ from podeval.scoring.transcripts import read_turns
 from podeval.version import __version__
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from podeval.analysis import Recording
     from podeval.metrics.score import Result
     from podeval.scoring.defects import Defect
@@ -88,6 +90,7 @@ def render_report(
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     return environment.get_template("report.html").render(
         t=words.texts,
+        breakable=_make_breakable,
         language=language,
         title=all_scores[0].name if len(all_scores) == 1 else words["count"].format(len(all_scores)),
         recordings=[_describe(scores, number, words) for number, scores in enumerate(all_scores)],
@@ -137,13 +140,20 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict
     }
 
 
+def _make_breakable(name: str) -> Markup:
+    """A name that may go on in the next line behind a dot or an underscore, and nowhere else."""
+    from markupsafe import Markup, escape
+
+    return Markup(str(escape(name)).replace(".", ".<wbr>").replace("_", "_<wbr>"))
+
+
 def _row(row: ScoreRow, profile: str, words: ReportWords) -> dict[str, str]:
     people, systems = format_reach(row.key, profile)
     word = choose_word(row.key, row.value, profile)
     return {
         "name": row.short_name,
         "title": words.name(row),
-        "about": row.key.about_in(words.language) or row.metric.purpose_in(words.language),
+        "about": (row.key.about_in(words.language) or row.metric.purpose_in(words.language)).replace("`", ""),
         "value": format_number(row.value),
         "unit": words.unit(row),
         "people": people or _ideal(row, words),
