@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -402,10 +403,12 @@ def _new_stores_are_copies(request: pytest.FixtureRequest) -> Iterator[None]:
 
     def upgrade(engine: Any, name: str) -> None:
         place = engine.url.database if engine.dialect.name == "sqlite" else None
-        if place and not Path(place).exists():
-            shutil.copy(request.getfixturevalue("empty_store"), place)
+        with one_at_a_time:
+            if place and not Path(place).exists():
+                shutil.copy(request.getfixturevalue("empty_store"), place)
         real_upgrade(engine, name)
 
+    one_at_a_time = threading.RLock()  # Making the empty store comes here too.
     real_upgrade = database.upgrade
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "upgrade", upgrade)
