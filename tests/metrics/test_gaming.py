@@ -16,6 +16,9 @@ from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.timbre_consistency import count_repeated
+from podeval.text.content_differences import find_content_differences
+from podeval.text.script import Script
+from podeval.text.script_alignment import align_script
 
 RATE = 16_000
 
@@ -205,6 +208,34 @@ def test_one_voice_shifted_by_four_semitones_passes_as_two_and_the_card_says_so(
     alike = [float(first @ v / np.linalg.norm(first) / np.linalg.norm(v)) for v in (same, another, moved)]
     assert alike[0] > 0.9 > alike[1] > alike[2] + 0.1, "the voice that is moved is further off than another one"
     assert "four semitones" in catalogue.get("sptd").misreading
+
+
+def test_hum_lifts_dnsmos_of_a_robotic_voice_and_the_card_says_so() -> None:
+    import librosa
+
+    from studies.bias_material import SENTENCES, say_lines, voices
+    from studies.tricks import add_hum
+
+    robotic = next(voice for voice in voices() if voice.name == "espeak-m1")
+    spoken = librosa.resample(say_lines(robotic, "en", SENTENCES["en"][:2]), orig_sr=24_000, target_sr=RATE)
+    plain, humming = (
+        score("dnsmos", {"recording": Recording.from_samples(sound, RATE)}).values["ovrl"] or 0
+        for sound in (spoken, add_hum(spoken, RATE))
+    )
+    assert humming > plain + 0.3, "the trick works, which is why the card says it"
+    assert "hum" in catalogue.get("dnsmos").misreading
+
+
+def test_a_stage_direction_that_is_read_aloud_has_no_content_error_and_the_card_says_so() -> None:
+    script = Script.parse("[sighs] Then somebody pours a cup of tea.")
+    words = ["Sighs.", "Then", "somebody", "pours", "a", "cup", "of", "tea."]
+    read, left_out = (
+        find_content_differences(align_script(script, [(word, n, n + 0.5) for n, word in enumerate(heard)]))
+        for heard in (words, words[1:])
+    )
+    assert read == []
+    assert [(each.kind, each.words) for each in left_out] == [("omitted", 1)]
+    assert "stage directions" in catalogue.get("content_errors").misreading
 
 
 def test_a_room_lifts_robotic_voices_where_neural_ones_fall_and_the_card_says_so() -> None:
