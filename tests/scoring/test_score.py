@@ -139,6 +139,13 @@ def test_what_is_not_there_is_left_out_with_what_would_get_it(voice: Path) -> No
         podeval.score(voice, metrics="wer")
 
 
+@pytest.mark.parametrize("text", ["word " * 100, "词语" * 60, "words\0 and more", "."])
+def test_words_that_are_no_name_of_a_file_are_words(text: str) -> None:
+    script = read_request(text=text).script
+    assert script
+    assert script.text.startswith(text[:5])
+
+
 def test_words_without_speakers_do_not_say_who_speaks() -> None:
     sptd = catalogue.get("sptd")
     assert read_request(text="Only words.").names_for(sptd) == ("recording",)
