@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import soundfile
 
+from podeval import benchmarks
 from podeval.analysis import cache as analysis_cache
 from podeval.cli import progress_bar
 from podeval.metrics.score import Score
@@ -16,6 +18,8 @@ from podeval.scoring.estimate import ScoreProgress
 
 Podeval = Callable[..., Any]
 RATE = 16_000
+VOICE_RATE = 24_000
+DATA = Path(benchmarks.__file__).parent / "data"
 
 
 @pytest.fixture(autouse=True)
@@ -172,3 +176,37 @@ def test_the_help_is_in_groups_with_whole_sentences_and_the_version_is_said(pode
     assert "…" not in text
     assert "--show-completion" in text
     assert podeval("--version").out.startswith("podeval 0.")
+
+
+def _say_in_turn(path: Path, *voices: Any) -> None:
+    """Write a recording of voices one after another, as loud as each other."""
+    pause = np.zeros(int(0.3 * VOICE_RATE), np.float32)
+    said = [0.08 * voice / np.sqrt(np.mean(voice**2)) for voice in voices]
+    soundfile.write(path, np.concatenate([part for voice in said for part in (voice, pause)]), VOICE_RATE)
+
+
+@pytest.mark.models
+@pytest.mark.long
+def test_of_more_voices_heard_in_a_recording_than_there_are_people_the_most_alike_are_one(
+    podeval: Podeval, tmp_path: Path
+) -> None:
+    import librosa
+
+    from podeval import score as score_recording
+
+    files = {path.stem.rpartition("_")[2]: path for path in DATA.glob("*/libritts_r_*.flac")}
+    one, alike, other = (soundfile.read(files[reader], dtype="float32")[0] for reader in ("4010", "6364", "8193"))
+    # Of one reader, two semitones higher the second time, and another one, the diariser makes four.
+    higher = librosa.effects.pitch_shift(one, sr=VOICE_RATE, n_steps=2)
+    recordings = {"one reader as two": (one, other, higher, other), "two readers alike": (one, alike, other) * 2}
+    seconds = {}
+    for name, voices in recordings.items():
+        _say_in_turn(tmp_path / "talk.wav", *voices)
+        heard, joined = (score_recording(tmp_path / "talk.wav", metrics="sptd", **n) for n in ({}, {"speakers": 2}))
+        many = heard["sptd.speakers"]
+        assert many > 2 == joined["sptd.speakers"]
+        said = podeval("score", tmp_path / "talk.wav", "--metrics", "sptd", "--speakers", 2)
+        assert f"{many:.0f} voices are heard and there should be 2, so the most alike are taken for one" in said.out
+        seconds[name] = sorted(joined.results["sptd"].notes["seconds"].values())
+    assert seconds["one reader as two"] == pytest.approx([7.7, 10.0], abs=0.5), "who is heard twice is one again"
+    assert seconds["two readers alike"] == pytest.approx([7.7, 19.4], abs=0.5), "the third is left by himself"

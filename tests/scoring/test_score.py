@@ -1,11 +1,13 @@
 """`podeval.score`, `podeval.measure` and `podeval.list_metrics`: one recording or many, in any form."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
 import podeval
 from podeval.errors import BadInput
@@ -63,6 +65,48 @@ def test_a_recording_is_scored_in_any_form(voice: Path, speech_like: Any) -> Non
     ]
     values = [podeval.score(form, metrics="loudness")["loudness.true_peak"] for form in forms]
     assert values == pytest.approx([values[0]] * len(forms), abs=1e-3)
+
+
+@dataclass
+class AudioSamples:
+    """As torchcodec documents it: `data` of shape (channels, frames), between -1 and 1."""
+
+    data: Any
+    pts_seconds: float
+    duration_seconds: float
+    sample_rate: int
+
+
+class AudioDecoder:
+    """What `datasets` gives for a decoded row, by torchcodec's documentation; the real one was tried by hand."""
+
+    def __init__(self, samples: Any) -> None:
+        self._samples = samples
+
+    def get_all_samples(self) -> AudioSamples:
+        import torch
+
+        return AudioSamples(torch.from_numpy(self._samples), 0.0, self._samples.shape[1] / RATE, RATE)
+
+
+def test_every_form_of_a_datasets_audio_column_has_the_values_of_the_file(tmp_path: Path, speech_like: Any) -> None:
+    path = tmp_path / "both.wav"
+    both = np.stack([speech_like, 0.3 * speech_like])
+    soundfile.write(path, both.T, RATE, subtype="FLOAT")
+    forms = [
+        {"path": str(path), "bytes": None},
+        {"path": "gone.wav", "bytes": path.read_bytes()},
+        {"path": None, "array": both, "sampling_rate": RATE},
+        AudioDecoder(both),
+    ]
+    expected = podeval.score(path, metrics="loudness").values
+    for form in forms:
+        in_rows = podeval.score([{"audio": form, "text": "words"}] * 2, metrics="loudness")
+        scored = [podeval.score(form, metrics="loudness"), podeval.score({"audio": form}, metrics="loudness"), *in_rows]
+        assert len(scored) == 4
+        for one in scored:
+            assert one.values == pytest.approx(expected, abs=1e-5)
+            assert one.facts.channels == 2
 
 
 def test_an_audio_column_of_datasets_is_scored_row_by_row(voice: Path) -> None:
@@ -137,6 +181,13 @@ def test_what_is_not_there_is_left_out_with_what_would_get_it(voice: Path) -> No
     }
     with pytest.raises(BadInput, match=r"wer needs the words: --text FILE"):
         podeval.score(voice, metrics="wer")
+
+
+@pytest.mark.parametrize("text", ["word " * 100, "词语" * 60, "words\0 and more", "."])
+def test_words_that_are_no_name_of_a_file_are_words(text: str) -> None:
+    script = read_request(text=text).script
+    assert script
+    assert script.text.startswith(text[:5])
 
 
 def test_words_without_speakers_do_not_say_who_speaks() -> None:

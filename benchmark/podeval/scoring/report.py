@@ -136,7 +136,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict
             (name, protocol["id"], json.dumps(protocol, ensure_ascii=False, indent=1, default=str))
             for name, protocol in scores.protocols.items()
         ],
-        "sources": [say(source, words.language) for source in _sources(scores)],
+        "sources": [say(source, words.language).replace("`", "") for source in _sources(scores)],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,7 +150,8 @@ def read_words(text: Any) -> Script:
     Raises:
         BadInput: they cannot be read, or hold no words.
     """
-    if isinstance(text, str) and "\n" not in text and len(text) < 1000 and Path(text).is_file():
+    # Of words that are no file's name, as they are too long for one, `Path.is_file` raises.
+    if isinstance(text, str) and os.path.isfile(text):
         text = Path(text)
     words: Script = read_input("script", convert_to_text(text))
     return words
