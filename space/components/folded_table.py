@@ -13,6 +13,8 @@ from components.part import make_part
 HEADING = Markup("<h2>{}</h2>")
 EMPTY = Markup('<p class="quiet">{}</p>')
 TABLE = Markup('<div class="fold"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>')
+SHORT = 14
+"""Most characters of a word that stays whole where the page is wide."""
 LINK = Markup('<a href="{}">{}</a>')
 
 
@@ -37,13 +39,22 @@ def render_folded_table(label: str, heads: Sequence[str], rows: Sequence[Sequenc
     """
     if not rows:
         return HEADING.format(label) + EMPTY.format(empty) if empty else ""
-    row_of_heads = Markup("").join(Markup('<th scope="col">{}</th>').format(head) for head in heads)
+    row_of_heads = Markup("").join(Markup('<th scope="col" class="short">{}</th>').format(head) for head in heads)
     return HEADING.format(label) + TABLE.format(row_of_heads, Markup("").join(_render_row(heads, row) for row in rows))
+
+
+def _choose_class(cell: str) -> str:
+    """`short` where no word is so long that it would have to break on a wide page."""
+    return "short" if all(len(word) <= SHORT for word in cell.split()) else ""
 
 
 def _render_row(heads: Sequence[str], row: Sequence[str]) -> Markup:
     """A row, whose cells say on a phone which column they are of."""
-    first = Markup('<th scope="row">{}</th>').format(row[0])
+    name = row[0]
+    shown = name.striptags() if isinstance(name, Markup) else name
+    first = Markup('<th scope="row" class="{}">{}</th>').format(_choose_class(shown), name)
     pairs = zip(heads[1:], row[1:], strict=True)
-    cells = (Markup('<td data-label="{}">{}</td>').format(head, cell) for head, cell in pairs)
+    cells = (
+        Markup('<td data-label="{}" class="{}">{}</td>').format(head, _choose_class(cell), cell) for head, cell in pairs
+    )
     return Markup("<tr>{}{}</tr>").format(first, Markup("").join(cells))

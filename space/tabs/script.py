@@ -48,14 +48,14 @@ class ScriptPart:
         values = place_folded_table("script-values", texts["values"])
         with gr.Accordion(texts["protocols"], open=False):
             protocols = gr.JSON(label=texts["protocols_about"])
-        run.click(self.show, [text, names], [wrong, values, protocols], **SINGLE)
+        run.click(self.measure, [text, names], [wrong, values, protocols], **SINGLE)
 
-    def show(self, text: str, names: list[str]) -> tuple[str, str, dict[str, Any]]:
-        """What `measure` gives, with the values as HTML."""
-        wrong, rows, protocols = self.measure(text, names)
+    def measure(self, text: str, names: list[str]) -> tuple[str, str, dict[str, Any]]:
+        """What `measure_rows` gives, with the values as HTML."""
+        wrong, rows, protocols = self.measure_rows(text, names)
         return wrong, render_values_table(rows, self._texts), protocols
 
-    def measure(self, text: str, names: list[str]) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
+    def measure_rows(self, text: str, names: list[str]) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
         """What is wrong, if anything is; and the values of all chosen metrics with their protocols."""
         rows: list[tuple[Any, ...]] = []
         protocols: dict[str, Any] = {}

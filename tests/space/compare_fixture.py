@@ -64,7 +64,7 @@ def own_pages(runs: Path, *more: str) -> Any:
     app.include_router(report.build_router(site))
     app.include_router(system.build_router(site))
     for name in more:
-        app.include_router(importlib.import_module(f"pages.{name}").router(site))
+        app.include_router(importlib.import_module(f"pages.{name}").build_router(site))
     return app
 
 

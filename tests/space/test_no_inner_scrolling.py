@@ -67,6 +67,9 @@ def test_nothing_scrolls_sideways(chromium: Any, wide_address: str, width: int) 
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
         assert page.locator("main table").count()
         found[path] = page.evaluate(TOO_WIDE)
+        if path.startswith("/report"):
+            figures = page.locator(".key-figures").bounding_box()
+            assert figures["y"] + figures["height"] < 844, "key figures are in the first screen"
         if width <= 768:
             label = page.locator(".fold td[data-label]:not(:empty)").first
             assert label.evaluate("cell => getComputedStyle(cell).display") == "block", "each row is a card"
