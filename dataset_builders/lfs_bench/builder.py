@@ -67,7 +67,7 @@ class LfsBench(Builder):
         tags=("modality:audio", "long-form", "dialogue", "swanbench-speech"),
         size="1K<n<10K",
         configs=(
-            Config(name=TEXTS, description="A text to be spoken a row.", splits=("test",)),
+            Config(name=TEXTS, description="One text to be spoken per row.", splits=("test",)),
             Config(
                 name=VOICES,
                 description="The paper's 25 reference voices as facts: whose voice, and which corpus has it.",
@@ -103,9 +103,9 @@ class LfsBench(Builder):
             ),
         ),
         provenance=(
-            "Texts collected by the authors from published shows, books and language models, refined by "
-            "de-duplication, a quality filter and a privacy filter (paper, section 3). The challenge, the length, the "
-            "count of speakers and the ids are added here; an id is the file and the line of the row at the pinned "
+            "The authors collected texts from published shows, books and language models, and refined them by "
+            "de-duplication, a quality filter and a privacy filter (paper, section 3). podeval added the challenge, "
+            "the length, the number of speakers and the ids; an id is the file and the line of the row at the pinned "
             "revision."
         ),
         responsible_use=ResponsibleUse(
@@ -115,24 +115,24 @@ class LfsBench(Builder):
             ),
             out_of_scope=("Training; cloning the reference voices for anything else; judging how people speak."),
             biases=(
-                "Two languages, English and Chinese; 17 scenarios chosen by the authors; reference voices of read "
-                "corpora, female and male."
+                "Two languages, English and Chinese; 17 scenarios chosen by the authors; reference voices from corpora "
+                "of read speech, female and male."
             ),
             personal_information=(
-                "Transcripts of published shows may name people; the authors ran a filter for private facts. No "
-                "recordings are in it."
+                "Transcripts of published shows may name people; the authors ran a filter for private facts. The "
+                "dataset contains no recordings."
             ),
             sensitive_content=(
-                "Texts of 17 scenarios, dramas and debates among them, may hold quarrels and strong feelings; the "
-                "authors state no filter for offence."
+                "Texts of 17 scenarios, including dramas and debates, may contain quarrels and strong feelings; the "
+                "authors mention no filter for offensive content."
             ),
             synthetic=True,
         ),
         known_errors=(
             "The authors published 1,059 rows; the paper counts 1,101.",
             "Row 123 of the two-speaker file has one speaker and lacks num_speakers, theme and source.",
-            "Eleven rows of the multi-speaker file state more speakers than speak in them.",
-            "Multi-speaker rows have 3 to 11 speakers as stated; the paper says 3 or 4.",
+            "Eleven rows of the multi-speaker file state more speakers than actually speak.",
+            "Multi-speaker rows state 3 to 11 speakers; the paper says 3 or 4.",
             "The reference voices themselves are not published; the paper names the corpora only.",
         ),
     )

@@ -72,8 +72,10 @@ class MTalkBench(Builder):
         tags=("modality:audio", "speech-to-speech", "dialogue"),
         size="n<1K",
         configs=(
-            Config(name=TURNS, description="What the user says in one turn a row, with the prompts.", splits=("test",)),
-            Config(name=DIALOGUES, description="A dialogue a row: the ids of its turns in order.", splits=("test",)),
+            Config(name=TURNS, description="What the user says, one turn per row, with the prompts.", splits=("test",)),
+            Config(
+                name=DIALOGUES, description="One dialogue per row: the ids of its turns in order.", splits=("test",)
+            ),
         ),
         sources=(
             Source(
@@ -101,10 +103,10 @@ class MTalkBench(Builder):
             "converted to other voices, and mixed with ambient sound by the authors (paper, section 4). The scenario "
             "is the first number of a dialogue, in the paper's order. The capability is that of the arena prompt of "
             f"the first turn, by taxonomy.json {TAXONOMY.version}, which knows the 42 prompts of the authors' "
-            "repository and gives the counts of the paper's Table 7 but for an error there (below). Tags in "
-            "parentheses are split off the words of "
-            "paralinguistic and ambient turns. No full commit id of the source could be had when this was written "
-            "(its card's newest begins with 5ea10b2), so a build names one."
+            "repository and gives the counts of the paper's Table 7, except for an error there (below). Tags in "
+            "parentheses are separated from the words of "
+            "paralinguistic and ambient turns. No full commit id of the source was available when this was written "
+            "(the newest on its card begins with 5ea10b2), so each build names one."
         ),
         responsible_use=ResponsibleUse(
             use_cases=(
@@ -113,21 +115,22 @@ class MTalkBench(Builder):
             ),
             out_of_scope=("Training; recognising or cloning the speakers; judging how people speak."),
             biases=(
-                "English; scenarios and capabilities chosen by the authors; they are read by native speakers and in"
+                "English; scenarios and capabilities chosen by the authors; dialogues read by native speakers and in"
                 " part converted to other voices."
             ),
             personal_information=(
-                "Voices of people who read dialogues that were written for it; what is said is not about them."
+                "Voices of people who read dialogues written for the dataset; what they say is not about them."
             ),
             sensitive_content=(
-                "Some dialogues are of illness, grief and conflict; some test whether a system refuses what is unsafe."
+                "Some dialogues are about illness, grief and conflict; some test whether a system refuses unsafe "
+                "requests."
             ),
             synthetic=True,
         ),
         known_errors=(
             "No votes are published, and answers of models only as a sample of three dialogues without audio.",
-            "The audio column promises 24 kHz; clips in the authors' repository have 22,050 Hz. Bytes are kept as "
-            "they come, and resampled where they are decoded.",
+            "The audio column promises 24 kHz; clips in the authors' repository have 22,050 Hz. The bytes are kept "
+            "unchanged, and resampled when they are decoded.",
             "Table 7 counts one paralinguistic dialogue as educational that the prompts have as service-oriented: it "
             "prints 6 and 5 for paralinguistic generation, the prompts give 5 and 6.",
             "Of the 37 dialogues of paralinguistic generation, the paper counts 11 of emotional speech and 11 of "

@@ -60,7 +60,12 @@ class PodBench(Builder):
         tags=("modality:text", "podcast", "dialogue", "instruction-following", "long-context"),
         size="n<1K",
         configs=(
-            Config(name=INSTRUCTIONS, description="A request for a podcast script a row.", splits=("test",), rows=800),
+            Config(
+                name=INSTRUCTIONS,
+                description="One request for a podcast script per row.",
+                splits=("test",),
+                rows=800,
+            ),
         ),
         sources=(
             Source(
@@ -85,38 +90,38 @@ class PodBench(Builder):
             ),
         ),
         provenance=(
-            "Documents from five public corpora, clustered by topic; instructions written by Gemini-2.5-pro over eight "
-            "requirement dimensions; reviewed by Claude-4.5-opus and five experts (paper, section 3.2). Ids, "
+            "Documents from five public corpora, clustered by topic; instructions written by Gemini-2.5-pro on eight "
+            "requirement dimensions, and reviewed by Claude-4.5-opus and five experts (paper, section 3.2). Ids, "
             "instructions and prompts are the authors'. The buckets are the paper's (Table 3: tokens of Qwen3-8B as "
             "the source counts them, K = 1024). Names are mapped by facts.json "
-            f"{podbench_meta.read_facts()['version']}; `notes` say what a row lacks or what was not understood, "
+            f"{podbench_meta.read_facts()['version']}; `notes` say what a row lacks or what could not be interpreted, "
             "and nulls are left out of `meta_json`."
         ),
         responsible_use=ResponsibleUse(
             use_cases="Comparing language models that write podcast scripts from sources; not for training.",
             out_of_scope=("Training; judging whether the sources are true; ranking people who write."),
             biases=(
-                "English and Chinese; sources are news, encyclopedic, scientific and web texts, so that written "
-                "registers prevail."
+                "English and Chinese; sources are news, encyclopedic, scientific and web texts, so written registers "
+                "dominate."
             ),
             personal_information=(
-                "Source texts are published documents and may name people in public life; none were collected for it."
+                "Source texts are published documents and may name people in public life; none were collected for the "
+                "dataset."
             ),
             sensitive_content=(
-                "Sources are news and web texts of all topics, wars, crimes and illness among them, as their "
+                "Sources are news and web texts on all topics, including wars, crimes and illness, as their "
                 "publishers printed them."
             ),
             synthetic=True,
         ),
         known_errors=(
             "We could not look up a commit of the authors' repo, so none is pinned: name the one you build from.",
-            "Of meta, only the keys content and dims, and of its dimensions only 脚本结构, stand in the published "
-            "code; the other names that are read (facts.json) are plain names of the same thing, not yet seen in the "
-            "data.",
+            "Of meta, the published code contains only the keys content and dims, and of its dimensions only 脚本结构; "
+            "the other names that are read (facts.json) are plain names for the same things, not yet seen in the data.",
             "The paper and the authors' README name eight dimensions each; six are the same. Core Intent and Specific "
             "Expression are the paper's, Podcast Type and Delivery Style the README's. They are kept apart.",
-            "The paper counts 12 domains and names three in its text, so that domain is as the source has it.",
-            "The paper says that source documents are not redistributed; meta.content holds them.",
+            "The paper counts 12 domains and names three in its text, so domain is kept as it is in the source.",
+            "The paper says that source documents are not redistributed, but meta.content contains them.",
             "The bucket 16K-21K has 13 rows; its longest input has 21,649 tokens, which is more than 21K.",
             "The buckets of Table 3 have 799 rows, the table says 800.",
         ),

@@ -97,7 +97,7 @@ class RealPod(Builder):
             Config(
                 name=TOPICS,
                 rows=len(BENCHMARK.items(TOPICS)),
-                description="A topic a row, with the published episode on it: title and link.",
+                description="One topic per row, with the title and link of the published episode on it.",
                 splits=("test",),
                 sources=_TEXTS,
             ),
@@ -105,9 +105,9 @@ class RealPod(Builder):
                 name=SPEECHES,
                 rows=len(BENCHMARK.items(TOPICS)),
                 description=(
-                    "A script a row, one for each topic, for two to four speakers and about three minutes: every turn "
-                    "as written and as people would say it (`spontaneous`, for listening tests), and the voice of each "
-                    "speaker."
+                    "One script per row, one for each topic, for two to four speakers and about three minutes: every "
+                    "turn as written and as people would say it (`spontaneous`, for listening tests), and the voice "
+                    "of each speaker."
                 ),
                 splits=("test",),
                 sources=_TEXTS,
@@ -115,9 +115,9 @@ class RealPod(Builder):
             Config(
                 name=CLAIMS,
                 description=(
-                    "A script a row again, of every table that has scripts, for reviewers and not for systems: beside "
-                    "every turn what it claims and where that comes from, or that it is invented; `note` says of a "
-                    "script what is invented in it, `own_turns` and `own_names` which figures and names are its own."
+                    "One script per row, from every table that has scripts, for reviewers and not for systems: for "
+                    "every turn, what it claims and where that comes from, or that it is invented; `note` says what is "
+                    "invented in a script, `own_turns` and `own_names` which figures and names are its own."
                 ),
                 splits=("test",),
                 sources=_TEXTS,
@@ -125,14 +125,14 @@ class RealPod(Builder):
             Config(
                 name=READERS,
                 rows=len(read_voices(VOICES)),
-                description="A reference voice a row: a short recording with its words, in which scripts are spoken.",
+                description="One reference voice per row, for speaking the scripts: a short recording with its words.",
                 splits=("test",),
                 sources=("paper",),
             ),
             Config(
                 name=DEMO,
                 rows=len(BENCHMARK.items(DEMO)),
-                description="A script for two voices a row, of about 50 seconds when spoken.",
+                description="One script for two voices per row, about 50 seconds when spoken.",
                 splits=("test",),
                 sources=_TEXTS,
             ),

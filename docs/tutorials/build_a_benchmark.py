@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Build a benchmark of your own
 #
-# A benchmark is data: items, what is asked of a system, which metrics answer which question, and what belongs together.
-# Here a benchmark with two items is written down, checked and used on one system.
+# A benchmark is data: its items, what it asks of a system, and which metrics answer which question. This page defines
+# a benchmark of two items, checks it, and runs one system on it.
 
 # %%
 import json
@@ -36,7 +36,7 @@ items = [
 print([(item.id, item.voices, len(item.script.turns)) for item in items])
 
 # %% [markdown]
-# What is wrong with an item is said at once, with its place:
+# A mistake in an item is reported at once, with the field it is in:
 
 # %%
 try:
@@ -45,9 +45,9 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# ## Its questions
+# ## Its dimensions
 #
-# A dimension is a column group of the board: what a reader ranks by. `main` is the column that is sorted by.
+# A dimension is a group of columns on the board. `main` names the column by which its readers rank systems.
 
 # %%
 from podeval.benchmarks.benchmark import Dimension, MetricUse
@@ -79,8 +79,8 @@ print([catalogue.get(name).title for name in wanted])
 # %% [markdown]
 # ## A system on it
 #
-# The recordings of a system, by item. Intervals are of items here; in a larger benchmark they are clustered by what
-# depends on each other, such as all items of one topic.
+# These are the recordings of one system, by item. The intervals here treat items as independent; a larger benchmark
+# clusters items that depend on each other, such as all items on one topic.
 
 # %%
 import podeval
@@ -93,6 +93,6 @@ for dimension in dimensions:
     print(f"{dimension.title}: {interval.mean:.2f} over {interval.n} items")
 
 # %% [markdown]
-# To stand beside the built-in ones, with a board, ranks and resumable runs, the record goes into a file of
-# `podeval/benchmarks/` that ends in `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md says how in four steps. More
-# material: [constructing datasets](../constructing-datasets.md).
+# For a board, ranks and resumable runs like those of the built-in benchmarks, put the record into a file in
+# `podeval/benchmarks/` that ends in `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md gives the four steps. For more
+# material, see [constructing datasets](../constructing-datasets.md).

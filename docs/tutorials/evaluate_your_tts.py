@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Evaluate your TTS
 #
-# Anything that turns text into samples can be scored; nothing has to be written to a file. In place of `speak` call
-# your own model: here a recording stands for it, so that this page runs anywhere.
+# Anything that turns text into audio samples can be scored, without writing a file. Call your own model where this
+# page calls `speak`; here a recording stands in for a model, so that the page runs anywhere.
 
 # %%
 import numpy as np
@@ -34,8 +34,8 @@ for name in ("wer", "dnsmos.ovrl"):
 # %% [markdown]
 # ## Many samples, compared pair by pair
 #
-# Two means with overlapping intervals may still differ: the same texts were spoken, so the differences count. An
-# interval that holds 0 is no difference that the data shows.
+# Two means with overlapping intervals may still differ: both checkpoints spoke the same texts, so what counts is the
+# difference on each text. If its interval includes 0, the data show no difference.
 
 # %%
 from podeval.stats.intervals import paired_difference
@@ -56,7 +56,7 @@ difference = paired_difference(*loudness)
 print(f"the hiss adds {difference.mean:.2f} LU [{difference.low:.2f}, {difference.high:.2f}]")
 
 # %% [markdown]
-# ## At each checkpoint of a training
+# ## At each checkpoint during training
 #
 # With Transformers, a callback generates and scores samples whenever a checkpoint is saved:
 #
@@ -68,5 +68,5 @@ print(f"the hiss adds {difference.mean:.2f} LU [{difference.low:.2f}, {differenc
 #
 # ## On a benchmark
 #
-# `podeval run` has a system speak a whole benchmark and measures it, with ranks beside others: see [running and
-# resuming](../running.md).
+# `podeval run` has a system speak a whole benchmark, measures the result, and ranks it against other systems: see
+# [running and resuming](../running.md).

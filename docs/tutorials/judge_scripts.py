@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Judge scripts with a language model
 #
-# Any server with an OpenAI-compatible interface can judge, or a GGUF file, or a local model. So that this page runs
-# without any, a stand-in that counts friendly words answers here at an address of its own; put the address of your
-# model in its place.
+# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. So that this page runs
+# without one, a stand-in that counts friendly words answers here, at an address of its own; replace it with the address
+# of your model.
 
 # %%
 import json
@@ -41,10 +41,10 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 address = f"http://127.0.0.1:{server.server_port}/v1"
 
 # %% [markdown]
-# ## A question of one's own
+# ## Ask your own question
 #
-# The answer is a schema: what does not fit is asked again, and in the end unscored, never 0. The reason comes first, so
-# that the mark follows from it.
+# A schema describes the answer. If an answer does not fit, the judge is asked again; if none fits, the item is
+# unscored, never 0. The reason comes before the mark, so that the mark follows from it.
 
 # %%
 from pydantic import BaseModel, Field
@@ -86,9 +86,9 @@ for answer in ask():
     print(answer)
 
 # %% [markdown]
-# ## Asked once, replayed for ever
+# ## Ask once, replay any time
 #
-# Every raw answer is kept. A second run asks nobody, and whoever has the records can check each number.
+# Every raw answer is kept. A second run calls no judge, and anyone who has the records can check each number.
 
 # %%
 asked = len(calls)
@@ -100,4 +100,4 @@ server.shutdown()
 # ## The metrics of the papers
 #
 # `podeval measure script_quality script.json --judge MODEL@https://host/v1 --records judgements/` asks PodBench's
-# questions, `dialogue_judge` PodEval's, in both orders. How a judge itself is audited: [judges](../judges.md).
+# questions; `dialogue_judge` asks PodEval's, in both orders. [Judges](../judges.md) describes how to audit a judge.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Read a board honestly
 #
-# A board shows means. Whether one system is better than another is a question about differences, intervals and how many
-# comparisons are made at once. Here are three systems on twelve items, made up so that we know the truth: *alder* and
-# *birch* are alike, *cedar* is better by 0.15.
+# A board shows means. Whether one system is better than another depends on differences, their intervals, and how many
+# comparisons are made at once. The three systems below, on twelve items, are invented so that the truth is known:
+# *alder* and *birch* are equal, and *cedar* is better by 0.15.
 
 # %%
 import numpy as np
@@ -20,7 +20,7 @@ scores = {
 }
 
 # %% [markdown]
-# ## The mean has an interval
+# ## Every mean has an interval
 
 # %%
 for system, values in scores.items():
@@ -28,7 +28,7 @@ for system, values in scores.items():
     print(f"{system}: {interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
 
 # %% [markdown]
-# The intervals overlap, as items differ far more than systems. That does not say that the systems are alike: all of
+# The intervals overlap because items differ far more than systems do. That does not mean the systems are equal: all of
 # them had the same items.
 #
 # ## Differences are paired
@@ -41,8 +41,8 @@ for other in ("birch", "cedar"):
 # %% [markdown]
 # ## Ranks are ranges
 #
-# A board gives each system the best and the worst place that the data allows, corrected for the number of pairs. Two
-# that cannot be told apart share their places; that is no fault of the board.
+# A board gives each system the best and the worst place that the data allow, corrected for the number of pairs. Two
+# systems that cannot be told apart share their places; the board is not at fault.
 
 # %%
 ranks = paired_bootstrap_ranks(scores, higher_is_better=True)
@@ -50,13 +50,13 @@ for system, (best, worst) in ranks.items():
     print(f"{system}: place {best} to {worst}" if best != worst else f"{system}: place {best}")
 
 # %% [markdown]
-# ## What to look for besides
+# ## What else to look at
 #
-# - **Protocol**: numbers that came about differently are never in one table; the protocol's id says so.
-# - **Unscored**: a system that fails on hard items must not gain by it. Look at `scored`, and at the reasons.
-# - **Controls**: silence, one sentence repeated and shuffled voices stand on every board, and where rhythm is measured
-#   gaps drawn by chance and an uneven pace. A metric that ranks them high is not for that question.
-# - **Accuracy first**: beautiful speech of other words is no reading. Ranks of speech need a word error rate under
-#   the ceiling.
+# - **Protocol**: numbers measured in different ways never share a table; the protocol's id tells them apart.
+# - **Unscored**: a system must not gain by failing on hard items. Look at `scored`, and at the reasons.
+# - **Controls**: every board includes silence, one sentence repeated, and shuffled voices; where rhythm is measured,
+#   also random gaps and an uneven pace. A metric that ranks these high does not answer that question.
+# - **Accuracy first**: beautiful speech that says other words is not a reading of the script. Speech is ranked only
+#   below the ceiling on word error rate.
 #
-# More: [what scores can and cannot tell](../reading-scores.md), [how places come about](../decisions/ranks.md).
+# More: [what scores can and cannot tell](../reading-scores.md), [how ranks are computed](../decisions/ranks.md).

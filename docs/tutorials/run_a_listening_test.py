@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Run a listening test
 #
-# A test is a design: which systems, which items, what is asked. podeval deals the pages, keeps each answer before it is
-# acknowledged, screens the listeners and reports means with intervals. Here two systems are made of one reader, one
-# with a hiss, and the listeners are simulated; people do the same in a browser, by invitation link (`podeval serve`).
+# A test is described by a design: which systems, which items, which questions. podeval assigns the pages, stores each
+# answer before acknowledging it, screens the listeners, and reports means with intervals. Here both systems are the
+# same reader, one of them with hiss, and the listeners are simulated; people take a test in a browser, through an
+# invitation link (`podeval serve`).
 
 # %%
 from pathlib import Path
@@ -27,7 +28,8 @@ for number, part in enumerate(np.array_split(samples, 3)):
 # %% [markdown]
 # ## The design
 #
-# As a YAML file it is the same; `podeval listening check design.yaml` says what a listener gets and how long it takes.
+# A YAML file can hold the same design; `podeval listening check design.yaml` shows what a listener gets and how long it
+# takes.
 
 # %%
 design = read_design(
@@ -54,8 +56,8 @@ design = read_design(
 # %% [markdown]
 # ## Listeners
 #
-# Each page shows letters and never names. These listeners hear noise, more or less, and none of them knows which system
-# it is.
+# Pages show letters, never names. These simulated listeners differ in how they hear noise, and none of them knows which
+# system is playing.
 
 # %%
 chance = np.random.default_rng(0)
@@ -83,7 +85,7 @@ with Database("listening/test.db") as database:
 # %% [markdown]
 # ## Results
 #
-# Means with 95 % intervals, clustered by listener, and whoever was left out with the reason.
+# Means with 95 % intervals, clustered by listener, and any listeners that were excluded, with the reason.
 
 # %%
 for row in results.rows:
@@ -92,4 +94,4 @@ for remark in results.remarks:
     print(remark)
 
 # %% [markdown]
-# Kinds of tests, screening, webMUSHRA: [listening tests](../listening-tests.md).
+# For the kinds of tests, screening and webMUSHRA, see [listening tests](../listening-tests.md).

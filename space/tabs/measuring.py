@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import gradio as gr
+from components.folded_table import render_folded_table
 from components.part import answer_part
 
 from podeval.leaderboard.columns import get_column
@@ -23,8 +25,6 @@ from podeval.text.message_catalogue import FIRST
 HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")
 """Heads of the table of values, by their names in the texts."""
 _MARKS = {"low": "▼", "usual": "●", "high": "▲"}
-WIDTHS = (160, 160, 110, 90, 130, 130, 160, 130, 120, 320)
-"""Pixels: so wide that no word breaks; on a phone the table scrolls."""
 
 SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 """One recording and one script at a time, whoever asks: the board and its votes share the machine."""
@@ -90,10 +90,9 @@ def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], lan
     ]
 
 
-def make_values_table(texts: dict[str, Any]) -> gr.Dataframe:
-    """The component for rows under `HEADERS`."""
-    heads = [str(texts[name]) for name in HEADERS]
-    return gr.Dataframe(headers=heads, column_widths=list(WIDTHS), label=texts["values"], interactive=False, wrap=True)
+def render_values_table(rows: Sequence[tuple[Any, ...]], texts: dict[str, Any]) -> str:
+    """Rows under `HEADERS` as HTML; nothing where there are none."""
+    return render_folded_table(texts["values"], [str(texts[name]) for name in HEADERS], rows, "")
 
 
 def place_of_problem(name: str) -> gr.HTML:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from components.folded_table import LINK, place_folded_table, render_folded_table
 from error_messages import translate_reason
 from local_formats import write_moment, write_span
 from pages.submit import list_queue_parts
@@ -33,7 +34,7 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
     if desk is None:
         return
     who_works = gr.Markdown(elem_id="queue-worker")
-    tables = [make_submissions_table(texts, texts[part], f"queue-{part}") for part in PARTS]
+    tables = [place_folded_table(f"queue-{part}", texts[part]) for part in PARTS]
     again = gr.Button(texts["refresh"], elem_id="queue-refresh")
 
     def refresh(request: gr.Request) -> list[Any]:
@@ -43,31 +44,26 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
             sentence = evaluation.sentence(texts) if evaluation else ""
         except PodevalError:
             return [gr.skip()] * (1 + len(tables))
-        return [sentence, *(build_table_rows(parts[name], site.texts[language], language) for name in PARTS)]
+        rows = {name: build_table_rows(parts[name], site.texts[language], language) for name in PARTS}
+        return [sentence, *(render_submissions_table(rows[name], texts, name) for name in PARTS)]
 
     for event in (tab.select, app.load, again.click):
         event(refresh, None, [who_works, *tables], **EVENT)
 
 
-def make_submissions_table(texts: dict[str, Any], label: str, name: str, more: tuple[str, ...] = ()) -> gr.Dataframe:
-    """The component for submissions; the first column leads to the page of one, all others are text.
+def render_submissions_table(
+    rows: list[list[str]], texts: dict[str, Any], name: str, more: tuple[str, ...] = ()
+) -> str:
+    """Submissions as HTML, or the sentence that there are none.
 
     Args:
+        rows: of `build_table_rows`, with a cell more for each further column.
         texts: of submissions.
-        label: of the table.
-        name: its element id.
-        more: heads of further columns.
+        name: of the text that is its heading.
+        more: names of the heads of further columns.
     """
     heads = [texts[key] for key in ("id", "name", "state", "progress", "owner", "kind", "since", "why_column", *more)]
-    return gr.Dataframe(
-        headers=heads,
-        datatype=["markdown", *["str"] * (len(heads) - 1)],
-        column_widths=[150, 180, 110, 160, 130, 100, 210, 320, *[200] * len(more)],
-        label=label,
-        elem_id=name,
-        interactive=False,
-        wrap=True,
-    )
+    return render_folded_table(texts[name], heads, rows, texts[f"{name}_none"])
 
 
 def build_table_rows(rows: list[dict[str, Any]], every_text: dict[str, Any], language: str) -> list[list[str]]:
@@ -81,7 +77,7 @@ def build_table_rows(rows: list[dict[str, Any]], every_text: dict[str, Any], lan
     texts, refused = every_text["submit"], every_text["refused"]
     return [
         [
-            f"[{row['id']}](/submissions/{row['id']})",
+            LINK.format(f"/submissions/{row['id']}", row["id"]),
             row["name"],
             texts["states"][row["state"]],
             _progress(row, texts, language),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from components.folded_table import place_folded_table
 from website import Site
 
 from podeval.errors import PodevalError
@@ -14,10 +15,10 @@ from tabs.measuring import (
     SINGLE,
     choose_metrics,
     list_rows,
-    make_values_table,
     measure_item,
     place_of_problem,
     render_problem,
+    render_values_table,
 )
 
 INPUTS = VISITOR_INPUTS["script"]
@@ -44,12 +45,17 @@ class ScriptPart:
         names = choose_metrics("script", texts["metrics"], self._language)
         run = gr.Button(texts["measure"], variant="primary")
         wrong = place_of_problem("script-problem")
-        values = make_values_table(texts)
+        values = place_folded_table("script-values", texts["values"])
         with gr.Accordion(texts["protocols"], open=False):
             protocols = gr.JSON(label=texts["protocols_about"])
         run.click(self.measure, [text, names], [wrong, values, protocols], **SINGLE)
 
-    def measure(self, text: str, names: list[str]) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
+    def measure(self, text: str, names: list[str]) -> tuple[str, str, dict[str, Any]]:
+        """What `measure_rows` gives, with the values as HTML."""
+        wrong, rows, protocols = self.measure_rows(text, names)
+        return wrong, render_values_table(rows, self._texts), protocols
+
+    def measure_rows(self, text: str, names: list[str]) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
         """What is wrong, if anything is; and the values of all chosen metrics with their protocols."""
         rows: list[tuple[Any, ...]] = []
         protocols: dict[str, Any] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
+from components.folded_table import place_folded_table
 from components.part import answer_part, make_fetched_part
 from error_messages import translate
 from pages.submit import check_document, get_submitter, give_verdict, list_public_rows, list_refused_rules, read
@@ -27,7 +28,7 @@ from podeval.submissions.service import SubmissionService
 from podeval.submissions.submission_log import SubmissionLog
 from podeval.systems.submission_reading import BadDocument
 from tabs.form_draft import forget_draft, keep_draft
-from tabs.queue import build_table_rows, make_submissions_table
+from tabs.queue import build_table_rows, render_submissions_table
 from tabs.recordings_upload import RecordingsUpload
 
 _LOG = logging.getLogger("podeval.site")
@@ -80,7 +81,7 @@ class SubmitTab:
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
-        my_table = make_submissions_table(texts, texts["own"], "submit-own", ("cost_column", "last_line"))
+        my_table = place_folded_table("submit-own", texts["own"])
         form_inputs = [kind, tracks, *self._fields]
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
@@ -255,7 +256,8 @@ class SubmitTab:
         cells = build_table_rows(
             list_public_rows(self._desk.queue, rows), self._site.texts[self._language], self._language
         )
-        return [[*line, *more] for line, more in zip(cells, extra, strict=True)]
+        complete = [[*line, *more] for line, more in zip(cells, extra, strict=True)]
+        return render_submissions_table(complete, self._texts, "own", ("cost_column", "last_line"))
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
         names = {field.path: field.name for field in self._declared}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from arena_fixture import fill
 from compare_fixture import filled, own_pages, served
+from fixture_runs import write_runs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
 
@@ -66,6 +67,9 @@ def test_nothing_scrolls_sideways(chromium: Any, wide_address: str, width: int) 
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
         assert page.locator("main table").count()
         found[path] = page.evaluate(TOO_WIDE)
+        if path.startswith("/report"):
+            figures = page.locator(".key-figures").bounding_box()
+            assert figures["y"] + figures["height"] < 844, "key figures are in the first screen"
         if width <= 768:
             label = page.locator(".fold td[data-label]:not(:empty)").first
             assert label.evaluate("cell => getComputedStyle(cell).display") == "block", "each row is a card"
@@ -155,6 +159,30 @@ def test_a_long_transcript_shows_the_lines_around_the_one_that_is_spoken(
     assert all(line.is_visible() for line in lines.all())
     assert page.evaluate(TOO_WIDE) == []
     context.close()
+
+
+def test_tables_of_the_queue_submit_and_score_tabs_are_cards_on_a_phone(
+    phone_visit: Any, serving: Callable[[Path], str], tmp_path: Path
+) -> None:
+    runs = write_runs(tmp_path / "runs")
+    submission = receive_with_items(runs / "podeval.db", 1)
+    page, address = phone_visit.page, serving(runs)
+    page.goto(f"{address}queue")
+    places = ["#queue-waiting", "#submit-own", "#script-values"]
+    page.wait_for_selector(f"{places[0]} a[href='/submissions/{submission}'] >> visible=true")
+    wide = {places[0]: page.evaluate(TOO_WIDE)}
+    page.get_by_role("tab", name="Submit").click()
+    page.wait_for_selector(f"{places[1]} a[href='/submissions/{submission}'] >> visible=true")
+    wide[places[1]] = page.evaluate(TOO_WIDE)
+    page.get_by_role("tab", name="Score", exact=True).click()
+    page.get_by_role("tab", name="Script").click()
+    page.get_by_role("button", name="Measure").locator("visible=true").click()
+    page.wait_for_selector(f"{places[2]} td >> visible=true", timeout=60_000)
+    wide[places[2]] = page.evaluate(TOO_WIDE)
+    assert wide == {place: [] for place in places}
+    for place in places:
+        label = page.locator(f"{place} td[data-label]:not(:empty)").first
+        assert label.evaluate("cell => getComputedStyle(cell).display") == "block", f"{place}: each row is a card"
 
 
 def test_what_is_too_wide_is_found(chromium: Any, page_of: Callable[[str], Any]) -> None:

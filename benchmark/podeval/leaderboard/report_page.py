@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "zh")
 WIDE = 7
 """Most columns of values in a printed table of items; more go into a further one."""
+KEY_FIGURES = 4
+"""Most values in the line at the head, which a phone shows before anything is scrolled."""
 
 Texts = Mapping[str, Any]
 
@@ -134,6 +136,9 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
         "reference": chapter.reference,
         "others": _others(chapter),
         "summary": [_figure(figure, compare_words) for figure in chapter.standing.headlines],
+        "key_figures": [
+            _figure(figure, compare_words) for figure in chapter.standing.headlines if figure.value is not None
+        ][:KEY_FIGURES],
         "radar": _radar(title, chapter, words),
         "dimensions": _dimensions(chapter, compare_words),
         "distributions": _distributions(title, chapter, words),

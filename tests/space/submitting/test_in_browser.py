@@ -110,7 +110,7 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     assert Queue(database).get(row.id).state == "cancelled"
     page.goto(f"{address}/queue")
     page.wait_for_selector(f"#queue-ended a[href='/submissions/{row.id}'] >> visible=true")
-    assert HOSTILE in page.inner_text("#queue-ended"), "names are text in Gradio's tables"
+    assert HOSTILE in page.inner_text("#queue-ended"), "names are text in the tables"
     looked_at(page, "queue")
     assert page.evaluate("window.hacked ?? null") is None
     assert wrong == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -107,5 +108,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "ten/demo/item_3" in page
     assert "all 10 items are made and measured" in page
     assert "Cost so far: 0.00 USD" in page
-    (mine,) = form.own(Asking("alice"))
-    assert mine[-2:] == ["0.00 USD", "ten/demo: all 10 items are made and measured"]
+    own = form.own(Asking("alice"))
+    assert own.count("<tr>") == 2, "the heads and one submission"
+    for head, cell in {"Cost": "0.00 USD", "Last": "ten/demo: all 10 items are made and measured"}.items():
+        assert re.search(rf'<td data-label="{head}[^"]*" class="[^"]*">{re.escape(cell)}</td>', own), head
