@@ -177,14 +177,16 @@ def _draw(
     parts += _draw_axis(("0:00", _clock(length)) if in_time else ("0", f"{length:.0f} {escape(timeline.unit)}"))
     unit = f" ({key.unit})" if key.unit else ""
     parts.append(f'<text x="4" y="13" font-weight="600">{escape(title + unit)}</text>')
+    return _close_picture(parts, texts.over_time.format(title), length if in_time else None)
+
+
+def _close_picture(parts: Sequence[str], label: str, seconds: float | None) -> str:
+    """The picture of its parts; by its seconds a report knows what to play where it is clicked."""
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    if in_time:
-        # By this a report knows what to play where it is clicked.
-        size += f' data-length="{length:g}"'
-    label = escape(texts.over_time.format(title), quote=True)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{label}">{STYLE}{"".join(parts)}</svg>'
-    )
+    if seconds is not None:
+        size += f' data-length="{seconds:g}"'
+    name = f'role="img" aria-label="{escape(label, quote=True)}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {name}>{STYLE}{"".join(parts)}</svg>'
 
 
 def _draw_axis(ends: tuple[str, str]) -> list[str]:
