@@ -296,3 +296,45 @@ def test_the_list_has_what_every_metric_notes_by_time(monkeypatch: pytest.Monkey
     assert [defect.kind for defect in report.defects] == ["omitted", "wrong_voice"]
     assert report.defects[0].script == "that morning and nobody had"
     assert set(report.defects[0].to_json()) == {"kind", "start", "end", "script", "heard", "severity", "detail"}
+
+
+class StudioWithMusic(Studio):
+    """Music lies under the first seconds, the separator takes it away, and whole transcripts are counted."""
+
+    def __init__(self, words: Sequence[tuple[str, str]], seconds: float) -> None:
+        super().__init__(words)
+        self.seconds, self.transcribed = seconds, 0
+
+    def make(self, cache: Path) -> Recording:
+        """Make a recording in which 2 s of noise are heard again directly after."""
+        plain = super().make(cache).samples[:, 0].copy()
+        noise = np.random.default_rng(4).normal(0, 1, (100, 320)) * np.random.default_rng(5).uniform(0, 1, (100, 1))
+        plain[3 * RATE : 7 * RATE] = 0.1 * np.tile(noise.ravel(), 2)
+        return Recording.from_samples(plain, RATE, cache=Cache(cache))
+
+    def music(self, samples: Any) -> tuple[Span, ...]:
+        return (Span(0.0, self.seconds),) if self.seconds else ()
+
+    def separate(self, samples: Any) -> tuple[Any, Any]:
+        return samples, np.zeros_like(samples)
+
+    def transcribe(self, samples: Any, language: str | None) -> Transcript:
+        self.transcribed += len(samples) == len(self.words) * 5400
+        return super().transcribe(samples, language)
+
+
+@pytest.mark.parametrize("music", [0.0, 5.0])
+def test_no_sound_is_transcribed_twice_though_a_loop_is_looked_up_in_the_script(
+    music: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    studio = StudioWithMusic(said(), music)
+    monkeypatch.setattr(registry, "load", studio.load)
+    inputs = {"recording": studio.make(tmp_path), "script": SCRIPT}
+    assert isinstance(catalogue.get("wer")({"recording": inputs["recording"], "reference_text": SCRIPT.text}), Score)
+    report = find_defects(inputs)
+    assert not report.unscored
+    assert [defect.kind for defect in report.defects if defect.kind in ("loop", "music")] == (
+        ["music", "loop"] if music else ["loop"]
+    )
+    assert isinstance(catalogue.get("integrity")(inputs), Score)
+    assert studio.transcribed == 1

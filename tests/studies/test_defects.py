@@ -57,13 +57,21 @@ def test_the_report_has_recall_precision_times_and_alarms_an_hour(study: Any, tm
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     for line in (
         "| hole | 0.95 | not planted | 1 of 1 | 0.21 to 1.00 |",
-        "| hole | 0.10 s | 0.10 s |",
+        "| hole | 0.10 s | too few | 0.10 s |",
         "| hole | 1 | 0 | 0.21 to 1.00 |",
         "| click | 0 | 1 | 0.00 to 0.79 |",
         "| people | after | undamaged | 1 in 0.50 h | 2.0 | 0.1 to 11.1 |",
     ):
         assert line in text
     assert (tmp_path / "defects-recall.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_the_interval_of_a_median_holds_it_in_95_of_100_samples(study: Any) -> None:
+    interval, chance = study.defects_report.median_interval, np.random.default_rng(2)
+    assert interval([1.0] * 5) == (0.0, float("inf")), "five values leave one in sixteen outside"
+    for size in (6, 20):
+        bounds = [interval(list(chance.exponential(1.0, size))) for _ in range(500)]
+        assert np.mean([low <= np.log(2) <= high for low, high in bounds]) == pytest.approx(0.965, abs=0.03)
 
 
 def test_places_after_the_thresholds_are_fixed_follow_from_them(study: Any, monkeypatch: pytest.MonkeyPatch) -> None:

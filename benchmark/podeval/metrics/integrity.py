@@ -25,7 +25,7 @@ from rapidfuzz.distance import Levenshtein
 from podeval.analysis import Recording
 from podeval.analysis.defects import TimedDefect
 from podeval.analysis.recording import MODEL_RATE
-from podeval.analysis.speech_track import find_lasting_music
+from podeval.analysis.speech_track import NEEDS, find_lasting_music
 from podeval.analysis.spoken_script import align_recording
 from podeval.audio import faults
 from podeval.audio.loops import find_loops
@@ -58,7 +58,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
 @metric(
     name="integrity",
     title="Integrity",
-    version="1.1",
+    version="1.2",
     dimension="audio.faults",
     about_zh="不论说了什么，录音本身是否完好。",
     dimension_zh="故障",
@@ -141,7 +141,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             zh="PLCMOS",
         ),
     ),
-    needs=("voice_activity", "music_detector", "transcriber", "loss_quality"),
+    needs=(*NEEDS, "transcriber", "loss_quality"),
     where_available=("aligner",),
     paper="ours",
     intended_use="Finding dropouts, clicks, loops, clipping and unrequested music.",
@@ -220,10 +220,11 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
 def _is_written_twice(recording: Recording, script: Script, span: Span, lag: float) -> bool:
     """Whether a stretch and what is heard `lag` seconds before are the same words, and the script has both.
 
-    Where they are not the same words, the recogniser has run over the loop as if it were not there.
+    Where they are not the same words, the recogniser has run over the loop as if it were not there. What is heard is
+    that of the speech track, which `wer` and the others transcribe too, so that no sound is transcribed twice.
     """
     try:
-        alignment, _ = align_recording(recording, script)
+        alignment, _ = align_recording(recording.speech_track(), script)
     except CannotScore:
         return False
     pairs = list(zip(alignment.heard, alignment.partners, strict=True))
