@@ -353,7 +353,7 @@ def _operator(page: Any, site: Site) -> None:
     verdicts = page.locator("#screening tbody tr").all_inner_texts()
     assert [verdict.count("left out") for verdict in verdicts].count(1) == 1, "who marked all alike"
     assert page.locator("#results tbody tr").count() == 4
-    assert page.locator("figure.paper svg").count() == 1
+    assert page.locator("figure.paper svg").count() == 3, "a plot for each listener"
     shot(page, "results")
     rows = list(csv.DictReader(io.StringIO(_read(f"{site.address}/listening/panel/marks.csv"))))
     assert len(rows) == 3 * 2 * 4, "listeners, pages, recordings; who is left out is in the table of all marks"
