@@ -171,9 +171,8 @@ def resolve(version: str, seconds: float = 300) -> str:
     command = [str(UV), "pip", "compile", str(REPOSITORY / "pyproject.toml"), "--quiet", "--python-version", version]
     command += ["--python-platform", PLATFORM, "--constraint", str(REPOSITORY / "constraints.txt")]
     command += ["--only-binary", ":all:", *(f"--no-binary={package}" for package in SOURCE_ONLY)]
-    # The diarizer of the reference profile cannot be installed beside the rest, see pyproject.toml; dev is no user's,
-    # and its mkdocs-material wants Python 3.11.5.
-    command += [f"--extra={extra}" for extra in extras() if extra not in ("pyannote", "dev")]
+    # The diarizer of the reference profile cannot be installed beside the rest, see pyproject.toml.
+    command += [f"--extra={extra}" for extra in extras() if extra != "pyannote"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
     except subprocess.TimeoutExpired:
