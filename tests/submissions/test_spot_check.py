@@ -110,7 +110,7 @@ def test_items_are_drawn_by_the_seed_and_failures_are_told(check: SpotCheck, pub
     assert set(report.failed.values()) == {"it broke"}
     (again,) = check.check(row, items=4, seed=5)
     assert again.items == report.items
-    # The draw follows the submission's random id too: three other seeds all draw the same four of ten once in 9 million.
+    # The draw follows the submission's random id too: three other seeds all draw these four of ten once in 9 million.
     others = [check.check(row, items=4, seed=seed)[0].items for seed in (6, 7, 8)]
     assert any(other != report.items for other in others)
 
