@@ -84,6 +84,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems() -> None:
+    """Keep Hypothesis from the constants of modules of ours: which are imported depends on which tests ran here before.
+
+    To collect them it parses every module.
+    """
+    providers = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if providers is not None and hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say once for each reason how many tests were skipped; what could not be installed, apt has said before."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))

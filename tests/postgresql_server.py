@@ -72,7 +72,7 @@ class Server:
             return
         self._process.send_signal(signal.SIGQUIT)
         try:
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -111,7 +111,7 @@ def started(binaries: Path) -> Iterator[Server]:
 def _wait(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
     import psycopg
 
-    for _ in range(150):
+    for _ in range(600):
         assert server.poll() is None, log.read_text()
         try:
             psycopg.connect(f"postgresql://podeval@127.0.0.1:{port}/postgres", connect_timeout=2).close()

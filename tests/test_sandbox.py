@@ -25,7 +25,7 @@ def attempt(tmp_path: Path) -> Try:
     (tmp_path / "out").mkdir()
 
     def run(program: str, *, readable: tuple[Path, ...] = (), **limits: float) -> ExitInfo:
-        bounds = {"wall_seconds": 10, "processes": 24, "memory_bytes": 600 * 2**20, "output_bytes": 20 * 2**20}
+        bounds = {"wall_seconds": 60, "processes": 24, "memory_bytes": 600 * 2**20, "output_bytes": 20 * 2**20}
         return sandbox.run(
             SandboxSpec(
                 [sys.executable, "-c", program],
@@ -175,7 +175,7 @@ def test_what_takes_too_much_is_stopped_and_told(
     began = time.monotonic()
     ended = attempt(program, **limits)
     assert (ended.stopped, ended.failure) == (why, why)
-    assert time.monotonic() - began < 9
+    assert time.monotonic() - began < 50, "before it would have ended"
 
 
 @isolated
@@ -240,9 +240,9 @@ def test_what_cannot_be_watched_is_stopped(
 ) -> None:
     monkeypatch.setattr(f"podeval.submissions.sandbox.usage.{part}", error)
     began = time.monotonic()
-    ended = sandbox.run(SandboxSpec([sys.executable, "-c", "import time; time.sleep(30)"], tmp_path, trusted=True))
+    ended = sandbox.run(SandboxSpec([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, trusted=True))
     assert (ended.code, ended.failure) == (-signal.SIGKILL, why)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50, "before it would have ended"
 
 
 @isolated
@@ -256,16 +256,16 @@ inside = "import time\\nwhile True:\\n    open('tick', 'a').write('x'); time.sle
 run(SandboxSpec([sys.executable, '-c', inside], Path({str(tmp_path / "out")!r})))
 """
     opener = subprocess.Popen([sys.executable, "-c", program])
-    tick, end = tmp_path / "out/tick", time.monotonic() + 20
+    tick, end = tmp_path / "out/tick", time.monotonic() + 60
     while not tick.exists():
         assert time.monotonic() < end
         time.sleep(0.02)
     os.kill(opener.pid, signal.SIGKILL)
     opener.wait()
-    time.sleep(0.3)
-    size = tick.stat().st_size
-    time.sleep(0.3)
-    assert tick.stat().st_size == size
+    size = 0
+    while size < (size := tick.stat().st_size):
+        assert time.monotonic() < end, "it goes on"
+        time.sleep(0.3)
     sandbox.run(SandboxSpec([sys.executable, "-c", ""], tmp_path / "out"))  # removes the group that it left
 
 
@@ -288,8 +288,8 @@ def test_what_the_operator_trusts_runs_without_isolation_but_without_secrets_and
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    program = "import os, time; print(os.environ.get('HF_TOKEN'), flush=True); time.sleep(60)"
-    box = SandboxSpec([sys.executable, "-c", program], tmp_path, limits=SandboxLimits(wall_seconds=0.5), trusted=True)
-    ended = sandbox.run(box)
+    tells, hangs = "import os; print(os.environ.get('HF_TOKEN'))", "import time; time.sleep(60)"
+    assert sandbox.run(SandboxSpec([sys.executable, "-c", tells], tmp_path, trusted=True)).log == "None\n"
+    limits = SandboxLimits(wall_seconds=0.5)
+    ended = sandbox.run(SandboxSpec([sys.executable, "-c", hangs], tmp_path, limits=limits, trusted=True))
     assert ended.stopped == "it took longer than 0.5 s"
-    assert ended.log == "None\n"

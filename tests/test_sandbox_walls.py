@@ -40,7 +40,7 @@ def attack(tmp_path: Path) -> Attack:
     """Run a program in a box of 256 MiB of memory and 20 MiB of output."""
     (tmp_path / "out").mkdir()
     limits = SandboxLimits(
-        wall_seconds=10, processes=24, memory_bytes=256 * 2**20, output_bytes=20 * 2**20, scratch_bytes=16 * 2**20
+        wall_seconds=60, processes=24, memory_bytes=256 * 2**20, output_bytes=20 * 2**20, scratch_bytes=16 * 2**20
     )
     return lambda program: sandbox.run(SandboxSpec([sys.executable, "-c", program], tmp_path / "out", (), limits))
 
@@ -149,7 +149,7 @@ inside = "import time; open('began', 'w'); time.sleep(60)"
 run(SandboxSpec([sys.executable, '-c', inside], Path({str(tmp_path / "other")!r})))
 """
     opener = subprocess.Popen([sys.executable, "-c", program])
-    group, end = f"podeval-{opener.pid}-*", time.monotonic() + 20
+    group, end = f"podeval-{opener.pid}-*", time.monotonic() + 60
     while not (tmp_path / "other/began").exists():
         assert time.monotonic() < end
         time.sleep(0.02)

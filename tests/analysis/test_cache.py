@@ -120,7 +120,7 @@ def test_two_processes_share_a_folder(cache: Cache) -> None:
     """)
     both = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(2)]
     for process in both:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors.decode()
 
 

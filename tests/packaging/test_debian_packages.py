@@ -18,7 +18,7 @@ def printed(folder: Path, user: int, apt: str | None) -> list[str]:
         (folder / name).write_text(f"#!{folder}/bash\n{line}\n")
         (folder / name).chmod(0o755)
     done = subprocess.run(
-        [folder / "bash", SCRIPT], capture_output=True, text=True, env={"PATH": str(folder)}, timeout=20
+        [folder / "bash", SCRIPT], capture_output=True, text=True, env={"PATH": str(folder)}, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -1,6 +1,7 @@
 """A server is run on a benchmark, and what was measured of its stream reaches the metric."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,5 +48,8 @@ def test_what_was_measured_of_a_stream_is_the_metrics_log(loopback: Any, tmp_pat
     assert whole.keys["p95"] is not None
     sentence = describe_streaming(run)
     assert sentence is not None
-    assert "first audio after 0.0" in sentence
+    told = re.match(r"first audio after (\d+\.\d\d) s \(median\)", sentence)
+    assert told
+    # After 0.02 s, and what a busy machine takes besides.
+    assert 0.02 <= float(told[1]) < 10
     assert "longest underrun 0.00 s, playback continuous for 100.0%" in sentence

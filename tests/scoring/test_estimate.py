@@ -1,9 +1,11 @@
 """Estimates of time, with a clock that is set by hand."""
 
 import contextvars
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -157,7 +159,7 @@ def test_a_slower_machine_is_measured_before_anything_was_timed_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = iter([0.0, 0.021, 1.0, 1.021, 2.0, 2.5])
-    monkeypatch.setattr(machine.time, "thread_time", lambda: next(seconds))
+    monkeypatch.setattr(machine, "time", SimpleNamespace(thread_time=lambda: next(seconds), sleep=time.sleep))
     machine.measure_speed.cache_clear()
     assert machine.measure_speed() == pytest.approx(2.0)
     machine.measure_speed.cache_clear()

@@ -27,7 +27,7 @@ class Named:
 
 def test_two_metrics_are_scored_at_once_each_with_its_share_of_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODEVAL_THREADS", "4")
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     shares = []
 
     def score(_: Any) -> None:
@@ -49,7 +49,7 @@ def test_who_is_alone_has_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_next_metric_is_one_whose_models_are_not_at_work() -> None:
     metrics = [Named("wer", ("words",)), Named("pace", ("words",)), Named("dnsmos", ("quality",))]
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     order: list[str] = []
 
     def score(metric: Any) -> None:
@@ -64,7 +64,7 @@ def test_the_next_metric_is_one_whose_models_are_not_at_work() -> None:
 
 @pytest.mark.parametrize("fails_in_this_thread", [True, False])
 def test_an_error_ends_the_work_of_both_and_is_raised(fails_in_this_thread: bool) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     failed = threading.Event()
     here = threading.current_thread()
     finished: list[str] = []
@@ -74,7 +74,7 @@ def test_an_error_ends_the_work_of_both_and_is_raised(fails_in_this_thread: bool
         if (threading.current_thread() is here) == fails_in_this_thread:
             failed.set()
             raise ValueError("the disk is full")
-        failed.wait(20)
+        failed.wait(60)
         while True:
             # As long work does, which never ends here but by the other's error.
             work.require_success()
@@ -86,7 +86,7 @@ def test_an_error_ends_the_work_of_both_and_is_raised(fails_in_this_thread: bool
 
 
 def test_what_two_threads_ask_for_is_computed_once() -> None:
-    facts, both, computed = DerivedFacts(), threading.Barrier(2, timeout=20), []
+    facts, both, computed = DerivedFacts(), threading.Barrier(2, timeout=60), []
 
     def ask() -> None:
         both.wait()
@@ -104,7 +104,7 @@ def test_what_two_threads_ask_for_is_computed_once() -> None:
 def test_one_metric_s_failure_reaches_the_caller_while_another_works(
     voice: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def score_item(metric: Any, *_: Any) -> Any:
         both.wait()

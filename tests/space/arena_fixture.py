@@ -155,7 +155,7 @@ class Site:
         deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             try:
-                urllib.request.urlopen(f"{self.address}/arena/ratings.json", timeout=30).close()
+                urllib.request.urlopen(f"{self.address}/arena/ratings.json", timeout=60).close()
                 return self
             except OSError:
                 assert self.process.poll() is None, (self.runs / "site.log").read_text()

@@ -82,6 +82,15 @@ def chromium() -> Iterator[Any]:
         pytest.skip("Chromium is not installed; apt-get install chromium")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        new_context = browser.new_context
+
+        def make_patient_context(**choices: Any) -> Any:
+            context = new_context(**choices)
+            # What is waited for comes at once, or late where tests and their browsers share two cores.
+            context.set_default_timeout(60_000)
+            return context
+
+        browser.new_context = make_patient_context
         yield browser
         browser.close()
 
@@ -91,7 +100,7 @@ class Visit:
 
     def __init__(self, context: Any) -> None:
         self.page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.errors: list[str] = []
         self.abroad: list[str] = []
         self.refused: list[str] = []

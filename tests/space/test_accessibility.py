@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], s
             from podeval.store.tables import Battle
 
             battle = session.get_one(Battle, view.token.partition(".")[0])
-            battle.served_at = battle.served_at.replace(year=battle.served_at.year - 1)
+            battle.served_at -= timedelta(days=365)
         vote = arena.vote(arena.voter("hf:ann"), Ballot(id="ballot-of-ann-1", token=view.token, outcome="a", **heard))
         arena.exclude(vote.vote, "a test", "ada")
     return serving(runs).rstrip("/")

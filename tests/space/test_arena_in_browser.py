@@ -22,7 +22,7 @@ from podeval.store.database import Database
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
-PATIENCE = 30_000
+PATIENCE = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +263,7 @@ def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(site: Site
     here = voter(360)
     page = here.open(site.address)
     battle = kept(page)["token"].partition(".")[0]
-    with sqlite3.connect(site.database, timeout=15) as database:
+    with sqlite3.connect(site.database, timeout=60) as database:
         database.execute("update battles set expires_at = '2020-01-01 00:00:00.000000' where id = ?", [battle])
     before = len(votes(site))
     page.click(".vote[data-outcome=skip]")
@@ -303,7 +303,7 @@ def _post(address: str, content: dict[str, Any]) -> dict[str, Any]:
     request = urllib.request.Request(
         address, json.dumps(content).encode(), {"Content-Type": "application/json", "X-Podeval": "1"}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return dict(json.load(answer))
 
 

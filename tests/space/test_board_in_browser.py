@@ -33,7 +33,7 @@ def becomes(page: Any, selector: str, number: int) -> None:
     """Wait until there are so many; the page's policy forbids the waiting that evaluates code."""
     from playwright.sync_api import expect
 
-    expect(page.locator(selector)).to_have_count(number, timeout=30_000)
+    expect(page.locator(selector)).to_have_count(number, timeout=60_000)
 
 
 def test_board_is_there_with_intervals_rank_ranges_and_controls(visit: Any, address: str) -> None:

@@ -363,5 +363,5 @@ def _operator(page: Any, site: Site) -> None:
 
 
 def _read(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=20) as answer:
+    with urllib.request.urlopen(address, timeout=60) as answer:
         return str(answer.read().decode())

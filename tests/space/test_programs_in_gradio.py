@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,7 +73,7 @@ def vote(database: Path) -> set[str]:
         view = arena.serve(voter)
         with opened.writing() as session:
             battle = session.get_one(Battle, view.token.partition(".")[0])
-            battle.served_at = battle.served_at.replace(year=battle.served_at.year - 1)
+            battle.served_at -= timedelta(days=365)
         heard = {"played_a": [(0.0, view.a.seconds)], "played_b": [(0.0, view.b.seconds)]}
         done = arena.vote(voter, Ballot(id="ballot-of-ann-1", token=view.token, outcome="a", **heard))
         revealed = Rankings(arena).reveal(voter, done.vote)

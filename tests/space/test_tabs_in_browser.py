@@ -53,7 +53,7 @@ class RestartedSite:
 
     def stop(self) -> None:
         self._server.should_exit = self._server.force_exit = True
-        self._thread.join(timeout=20)
+        self._thread.join(timeout=60)
         assert not self._thread.is_alive()
 
 
@@ -101,7 +101,7 @@ def test_what_is_typed_outlives_a_server_that_went_away_and_is_handed_in_once(
     page.click("#submit-send")
     page.get_by_text("Connection to the server was lost").wait_for()
     assert value(page, "#system-system-name") == NAME
-    with page.expect_navigation(timeout=30_000):
+    with page.expect_navigation(timeout=60_000):
         restarted.start()
     is_filled(page, "#system-system-name")
     assert page.get_by_role("tab", name="Submit").get_attribute("aria-selected") == "true"
@@ -134,7 +134,7 @@ def test_gradio_speaks_the_language_of_the_page_also_when_its_server_is_away(
     page.get_by_text("与服务器的连接已中断").wait_for()
     said = page.locator(".toast-wrap").inner_text()
     assert not [letter for letter in said if letter.isascii() and letter.isalpha()], said
-    with page.expect_navigation(timeout=30_000):
+    with page.expect_navigation(timeout=60_000):
         restarted.start()
     page.wait_for_selector("#queue-refresh")
 
@@ -147,7 +147,7 @@ def test_what_was_taken_while_its_answer_was_lost_is_not_taken_twice_and_then_fo
     fill_in(page, restarted.address)
     # Gradio asks whether the server is there again, and loads its page anew.
     page.route("**/gradio_api/run/**", lose_answer, times=1)
-    with page.expect_navigation(timeout=30_000):
+    with page.expect_navigation(timeout=60_000):
         page.click("#submit-send")
     is_filled(page, "#system-system-name")
     page.click("#submit-send")

@@ -155,14 +155,14 @@ def test_writers_about_different_voters_go_together_on_a_server(database_place: 
             session.add(system("first"))
             session.flush()
             other = write("bob's", "bob")
-            other.join(timeout=30)
+            other.join(timeout=60)
             assert done == ["bob's saw 0"]
             same, everything = write("alice's", "alice"), write("all", "")
             same.join(timeout=0.5)
             everything.join(timeout=0.5)
             assert len(done) == 1
-        same.join(timeout=30)
-        everything.join(timeout=30)
+        same.join(timeout=60)
+        everything.join(timeout=60)
         assert len(done) == 3
         assert {line.rpartition(" ")[2] for line in done[1:]} == {"2", "3"}
 

@@ -24,7 +24,9 @@ from podeval.submissions.sandbox import SandboxLimits
 pytestmark = pytest.mark.skipif(
     sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
 )
-SMALL = SandboxLimits(wall_seconds=8, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20, output_files=200)
+SMALL = SandboxLimits(
+    wall_seconds=60, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20, output_files=200
+)
 
 
 @pytest.fixture
@@ -129,20 +131,20 @@ with wave.open(str(out / 'long.wav'), 'wb') as file:
 finish(out, item=item, audio='long.wav')
 """
     began = time.monotonic()
-    limits = SandboxLimits(wall_seconds=40, memory_bytes=500 * 2**20, processes=32, output_bytes=400 * 2**20)
+    limits = SandboxLimits(wall_seconds=100, memory_bytes=500 * 2**20, processes=32, output_bytes=400 * 2**20)
     row, outputs = run({"item_1": bomb, "item_2": long}, limits=limits)
     assert row.state == "published", row.reason
     message = failed(outputs)
     assert set(message) == {"item_1", "item_2"}
     assert "is longer than 0.00833333 hours" in message["item_1"]
     assert "is longer than 0.00833333 hours" in message["item_2"]
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 120
 
 
 @pytest.mark.parametrize(
     ("attack", "told"),
     [
-        ("import time; time.sleep(600)", "it took longer than 3 s"),
+        ("import time; time.sleep(600)", "it took longer than 5 s"),
         (
             "n = 0\nwhile True:\n    (out / f'{n}').write_bytes(bytes(4_000_000)); n += 1",
             "it wrote more than 30 MiB",
@@ -160,7 +162,9 @@ finish(out, item=item, audio='long.wav')
     ids=["hangs", "fills the disk", "forks", "crashes", "opens a socket", "writes outside"],
 )
 def test_what_a_model_dies_of_counts_against_the_item_it_was_on(run: Any, attack: str, told: str) -> None:
-    limits = SandboxLimits(wall_seconds=3, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20)
+    # Only what hangs is waited for; the others end of themselves.
+    wall_seconds = 5 if "longer" in told else 60
+    limits = SandboxLimits(wall_seconds=wall_seconds, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20)
     row, outputs = run({"item_4": attack}, limits=limits)
     assert row.state == "published", row.reason
     reasons = failed(outputs)

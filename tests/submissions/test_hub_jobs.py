@@ -30,7 +30,7 @@ SECRET = "hf_abcdefghijklmnopqrstuv"
 @pytest.fixture
 def queue(store: Path) -> Iterator[Queue]:
     with Database(store) as database:
-        yield Queue(database, Policy(lease_seconds=2, pause_seconds=0.0))
+        yield Queue(database, Policy(lease_seconds=6, pause_seconds=0.0))
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_killed_worker_finds_its_job_again_and_starts_no_second(
 
 def _work(tiny: ModuleType, folder: Path) -> None:
     with Database(folder / "store.db", migrate=False) as database:
-        queue = Queue(database, Policy(lease_seconds=2, pause_seconds=0.0))
+        queue = Queue(database, Policy(lease_seconds=6, pause_seconds=0.0))
         tiny.worker(queue, folder, hub=on_the_hub(queue)).once()
 
 
@@ -206,7 +206,7 @@ def test_a_cancelled_submission_has_its_job_stopped(tiny: ModuleType, queue: Que
 
     def until_stopped(job: Any) -> None:
         queue.cancel(row.id, "alice")
-        assert job.stopped.wait(30)
+        assert job.stopped.wait(60)
 
     jobs.plays = until_stopped
     worker = tiny.worker(queue, tmp_path, hub=on_the_hub(queue))
@@ -337,7 +337,7 @@ def test_an_outage_of_the_hub_loses_nothing(
     assert len(jobs.specs) == 1
 
 
-def wait_for(there: Callable[[], Any], seconds: float = 20.0) -> None:
+def wait_for(there: Callable[[], Any], seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not there():
         assert time.monotonic() < until, "it did not come"

@@ -18,7 +18,7 @@ from podeval.submissions.submission_log import SubmissionLog
 @pytest.fixture
 def queue(store: Path) -> Iterator[Queue]:
     with Database(store) as database:
-        yield Queue(database, Policy(lease_seconds=2, pause_seconds=0.0))
+        yield Queue(database, Policy(lease_seconds=6, pause_seconds=0.0))
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_worker_goes_on_after_an_error_that_nobody_expected(tiny: ModuleType, 
     tiny.worker(queue, tmp_path, look_over=look_over).watch(
         0.0, lambda: any(row.state == "published" for row in queue.all())
     )
-    # More looks where the machine is so slow that the lease of two seconds lapses, and the submission is claimed again.
+    # More looks where the machine is so slow that the lease of six seconds lapses, and the submission is claimed again.
     assert len(looks) >= 2
 
 

@@ -60,7 +60,7 @@ class Voters:
         request = urllib.request.Request(self.address + path, json.dumps(body).encode(), headers)
         while not self.stop.is_set():
             try:
-                with urllib.request.urlopen(request, timeout=20) as answer:
+                with urllib.request.urlopen(request, timeout=60) as answer:
                     found: dict[str, Any] = json.load(answer)
                     return found
             except urllib.error.HTTPError as error:

@@ -131,9 +131,9 @@ def test_what_is_not_certain_is_not_read(request_text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["需要", "5分钟", "“", " ", "10 minutes ", "1-", "exactly ", "时长"])
 def test_a_long_request_is_read_in_time(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     is_length_strict(piece * 10_000 + "5分钟")
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(
