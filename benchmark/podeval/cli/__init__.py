@@ -75,7 +75,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "score": "score:score",
     "measure": "measure:measure",
     "defects": "defects:defects",
-    "demo": "run:demo",
+    "demo": "demo:demo",
     "run": "run:run",
     "init": "init:init",
     "compare": "compare:compare",

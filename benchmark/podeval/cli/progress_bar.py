@@ -182,6 +182,8 @@ class _RunSteps:
         self._what = f"{title} {done}/{total}"
         if title == "measure":
             self._measured = done
+            if done >= total:
+                self._what = "means and intervals"
         self._tell(f"{self._label}: {self._what}", self._estimate.combine(title, done, total))
 
     def look(self) -> None:
@@ -195,12 +197,13 @@ class _RunSteps:
 
 
 @contextmanager
-def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"]:
-    """Show how far a run is: one bar on a terminal, elsewhere a line every few seconds.
+def show_run_progress(label: str, request: "RunRequest", *, which: str = "") -> Iterator["_RunSteps"]:
+    """Show how far a run is, until its last table is written: one bar on a terminal, elsewhere a line now and then.
 
     Args:
         label: who is evaluated.
         request: what is asked.
+        which: of several runs it is; stands before the label.
 
     Raises:
         BadInput: its items cannot be read.
@@ -214,7 +217,7 @@ def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"
     minutes = [estimate_minutes(item) for item in read_items(request).items]
     estimate = RunEstimate(minutes, metrics, getattr(request.executor, "processes", 1), label)
     with Steps(label) as steps, _ScoreLine(steps) as line:
-        run_steps = _RunSteps(label, estimate, line)
+        run_steps = _RunSteps(f"{which}{label}", estimate, line)
         line.look_again = run_steps.look
         run_steps.look()
         yield run_steps
