@@ -1,6 +1,6 @@
 """`podeval.score` of one recording against the sum of its metrics, each by itself.
 
-    python tests/performance/score.py speech.wav [--text words.txt] [--seconds 600] [--added] [--pairs 0]
+    python tests/performance/score.py speech.wav [--text words.txt] [--seconds 600] [--threads 2] [--added] [--pairs 0]
 
 Ours is one call with an empty cache. Against it stands the sum of every metric measured by itself, from the file and
 with an empty cache; with `--added` also of what the metrics add one after another on one shared `Recording`, which
@@ -108,8 +108,8 @@ def compare_with_sum(whole: Path, text: str | None, seconds: int, added: bool) -
 
     both, both_wall, (scores, again, report) = timed(score_twice)
     ours, wall = both - again - report, both_wall - again - report
-    threads, load = os.environ.get("PODEVAL_THREADS", os.cpu_count()), os.getloadavg()[0]
-    print(f"{seconds} s of speech, {threads} threads, load {load:.1f}; processor seconds, and wall")
+    threads, load = os.environ["PODEVAL_THREADS"], os.getloadavg()[0]
+    print(f"{seconds} s of speech, threads: {threads}, load {load:.1f}; processor seconds, and wall")
     print(f"{'podeval.score':42}{ours:10.1f}{wall:10.1f}; again {again:.2f} s, the report {report:.1f} s", flush=True)
     alone = {}
     for name in scores.results:
@@ -128,15 +128,18 @@ def compare_with_sum(whole: Path, text: str | None, seconds: int, added: bool) -
 
 def main() -> None:
     """Measure and print."""
-    import podeval
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("speech", type=Path)
     parser.add_argument("--text", type=Path, help="what is said in it")
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--added", action="store_true", help="also what metrics add one after another on one recording")
     parser.add_argument("--pairs", type=int, default=0, help="how often two at once are timed against one by one")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of both sides; by default one a core")
     options = parser.parse_args()
+    # What is imported for the speech asks for one.
+    os.environ["PODEVAL_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    import podeval
+
     samples = stereo(options.speech, options.seconds)
     text = options.text.read_text(encoding="utf-8") if options.text else None
     times = options.seconds / soundfile.info(str(options.speech)).duration
