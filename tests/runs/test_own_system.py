@@ -103,7 +103,7 @@ def test_further_seeds_have_files_of_their_own(tiny: Any, tmp_path: Path) -> Non
 
 def test_a_folder_with_nothing_of_the_benchmark_is_refused_in_words(tiny: Any, tmp_path: Path) -> None:
     write_wav(tmp_path / "mine" / "episode 1.wav")
-    with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*name the files one\.wav, .*, or write"):
+    with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*files one\.wav, .*, or write"):
         run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
