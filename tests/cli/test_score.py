@@ -47,6 +47,12 @@ def test_one_file_is_a_table(podeval: Podeval, recordings: Path) -> None:
     assert "LUFS ↔" in said.out
 
 
+def test_labels_that_are_empty_say_why(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
+    said = podeval("score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt")
+    assert said.code == 0
+    assert "labels.txt, which is empty: no turns and no defects are known, try it without --metrics" in said.err
+
+
 def test_a_folder_has_a_row_a_file_and_a_mean(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"scores.{ending}" for ending in ("csv", "parquet", "json", "html")]
     outs = [option for file in files for option in ("--out", file)]

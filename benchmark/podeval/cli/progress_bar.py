@@ -175,11 +175,14 @@ class _RunSteps:
 
     def __init__(self, label: str, estimate: "RunEstimate", line: "_ScoreLine") -> None:
         self._label, self._estimate, self._line = label, estimate, line
+        self._steps: dict[str, str] = {}
         self._what, self._measured = "", 0
 
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
-        self._what = f"{title} {done}/{total}"
+        self._steps[title] = f"{title} {done}/{total}"
+        # What is made goes on while earlier items are measured.
+        self._what = ", ".join(self._steps.values())
         if title == "measure":
             self._measured = done
             if done >= total:
