@@ -277,10 +277,10 @@ def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_
     for name in (path, tmp_path):
         said = podeval("run", name)
         assert said.code == 2
-        assert f"{path}, line 7, system.open: " in said.err
-        assert f"{path}, line 12, source.runer: is not a field here; did you mean runner?" in said.err
+        assert f"{path}, line 7, column 3, system.open: " in said.err
+        assert f"{path}, line 12, column 3, source.runer: is not a field here; did you mean runner?" in said.err
     path.write_text("schema_version: 1\nsystem: [\n")
-    assert f"{path}, line 3: is not valid YAML" in podeval("run", path).err
+    assert f"{path}, line 3, column 1: is not valid YAML" in podeval("run", path).err
 
 
 def test_a_submission_that_is_not_run_is_told_what_to_do(podeval: Podeval, tmp_path: Path) -> None:

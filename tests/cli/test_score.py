@@ -14,7 +14,8 @@ import soundfile
 from podeval import benchmarks
 from podeval.analysis import cache as analysis_cache
 from podeval.cli import progress_bar
-from podeval.metrics.score import Score
+from podeval.metrics import compute
+from podeval.metrics.score import Result, Score
 from podeval.scoring.estimate import ScoreProgress
 
 Podeval = Callable[..., Any]
@@ -47,6 +48,12 @@ def test_one_file_is_a_table(podeval: Podeval, recordings: Path) -> None:
     assert "LUFS ↔" in said.out
 
 
+def test_labels_that_are_empty_say_why(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
+    said = podeval("score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt")
+    assert said.code == 0
+    assert "labels.txt, which is empty: no turns and no defects are known, try it without --metrics" in said.err
+
+
 def test_a_folder_has_a_row_a_file_and_a_mean(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"scores.{ending}" for ending in ("csv", "parquet", "json", "html")]
     outs = [option for file in files for option in ("--out", file)]
@@ -61,7 +68,7 @@ def test_a_folder_has_a_row_a_file_and_a_mean(podeval: Podeval, recordings: Path
 def test_json_is_one_object_a_file(podeval: Podeval, recordings: Path) -> None:
     said = podeval("score", recordings, "nowhere.wav", "--metrics", "loudness", "--json")
     lines = [json.loads(line) for line in said.out.splitlines()]
-    assert [sorted(line) for line in lines] == [["defects", "file", "protocols", "scores", "unscored"]] * 2 + [
+    assert [sorted(line) for line in lines] == [["defects", "file", "notes", "protocols", "scores", "unscored"]] * 2 + [
         ["error", "file"]
     ]
     assert said.code == 2
@@ -148,12 +155,14 @@ def test_the_number_of_speakers_is_for_metrics_that_have_use_for_it_and_said_onc
     assert "--speakers says 2 and --set speakers=3" in said.err
 
 
-def test_more_voices_than_speakers_are_said(
-    podeval: Podeval, recordings: Path, monkeypatch: pytest.MonkeyPatch
+def test_more_voices_than_speakers_are_said_in_tables_and_files(
+    podeval: Podeval, recordings: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked = []
+    asked, really_score = [], compute.score_item
 
-    def score_item(metric: Any, _: Any, chosen: dict[str, Any]) -> Score:
+    def score_item(metric: Any, inputs: Any, chosen: dict[str, Any]) -> Result:
+        if metric.name != "sptd":
+            return really_score(metric, inputs, chosen)
         asked.append(chosen["speakers"])
         return Score({"sptd": 0.5, "speakers": 2}, notes={"voices_heard": 7, "speakers_asked": 2})
 
@@ -165,6 +174,19 @@ def test_more_voices_than_speakers_are_said(
         assert said.code == 0, said.err
         assert sentence in said.out
     assert asked == [2, 2]
+
+    files = [tmp_path / f"joined.{ending}" for ending in ("json", "csv", "parquet")]
+    outs = [option for file in files for option in ("--out", file)]
+    said = podeval("score", recordings, "--metrics", "sptd,loudness", "--speakers", "2", *outs)
+    assert "the most alike are taken for one, in 2 of 2: sptd" in said.out
+    for one in json.loads(files[0].read_text()):
+        note = one["notes"]["sptd"]
+        assert (note["voices_heard"], note["speakers_asked"]) == (7, 2)
+        assert sentence in note["note"]
+        assert list(one["notes"]) == ["sptd"]
+    for table in (pd.read_csv(files[1], keep_default_na=False), pd.read_parquet(files[2])):
+        assert set(table[table["metric"] == "sptd"]["note"]) == {note["note"]}
+        assert set(table[table["metric"] == "loudness"]["note"]) == {""}
 
 
 def test_the_help_is_in_groups_with_whole_sentences_and_the_version_is_said(podeval: Podeval) -> None:

@@ -59,7 +59,7 @@ def test_a_partial_set_is_incomplete_and_is_completed_later(tiny: Any, tmp_path:
     first = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     assert counts(first) == (1, 2, 0, False)
     reason = next(iter(first.metrics[0].reasons))
-    assert "nothing was supplied for two" in reason
+    assert "nothing was supplied: no file is called as the item is" in reason
     write_wav(tmp_path / "mine" / "two.flac")
     write_wav(tmp_path / "mine" / "three.wav")
     assert counts(run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")) == (3, 0, 0, True)
@@ -103,7 +103,7 @@ def test_further_seeds_have_files_of_their_own(tiny: Any, tmp_path: Path) -> Non
 
 def test_a_folder_with_nothing_of_the_benchmark_is_refused_in_words(tiny: Any, tmp_path: Path) -> None:
     write_wav(tmp_path / "mine" / "episode 1.wav")
-    with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*such as one.wav, or write"):
+    with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*files one\.wav, .*, or write"):
         run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 

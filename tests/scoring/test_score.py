@@ -227,7 +227,7 @@ def test_silence_is_unscored_with_its_cause(silence: Path) -> None:
 
 def test_scores_as_json_have_the_shape_of_the_command_line(voice: Path) -> None:
     data = json.loads(json.dumps(podeval.score(voice, metrics="loudness").to_json()))
-    assert list(data) == ["file", "scores", "unscored", "defects", "protocols"]
+    assert list(data) == ["file", "scores", "unscored", "notes", "defects", "protocols"]
     assert set(data["scores"]["loudness"]) == {key.name for key in catalogue.get("loudness").keys}
     assert data["protocols"]["loudness"]["id"].startswith("loudness@")
 

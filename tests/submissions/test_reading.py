@@ -64,34 +64,36 @@ def test_a_good_document_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "message"),
+    ("old", "new", "line", "column", "message"),
     [
-        ("licence: Apache", "license: Apache", 6, "system.license: is not a field here; did you mean licence?"),
-        ("  name: My TTS\n", "", 2, "system.name: is missing; add name (as shown on the board)"),
-        ("name: My TTS", "name: 12", 4, "system.name: must be text, not 12; put it in quotes"),
-        ("name: My TTS", "name: 2024-01-01", 4, 'system.name: must be text, not "2024-01-01"; put it in quotes'),
-        ("id: my_tts", "id: My-TTS", 3, 'system.id: is "My-TTS", but must be lower-case letters'),
-        ("open: true", "open: perhaps", 7, 'system.open: should be a valid boolean; it is "perhaps"'),
-        ("[en]", "english", 8, 'system.languages: must be a list, not "english"'),
-        ("[en]", "[english]", 8, 'system.languages[1]: is "english", but must be a language code'),
-        ("[en]", "[]", 8, "system.languages: needs at least 1 entry"),
-        ("real_pod", "realpod", 10, "benchmarks[1].name: there is no benchmark 'realpod'; did you mean real_pod?"),
-        ("[voice]", "[sing]", 10, "benchmarks[1]: real_pod has no track sing; choose among voice, write"),
-        ("kind: model", "kind: modl", 13, "source.kind: must be one of 'outputs', 'model', 'human', 'builtin'"),
-        ("  kind: model\n", "", 12, "source.kind: is missing; say outputs, model"),
-        ("text-to-speech", "text-to-sing", 16, "source.task: must be 'text-to-speech', 'podcast', 'script-wr"),
-        ("0123456789abcdef0123456789abcdef01234567", "main", 15, 'source.revision: is "main", but must be a full'),
-        ("me/my-tts", "my-tts", 14, 'source.repo: is "my-tts", but must be a Hub repo as owner/name'),
-        ("  task: text-to-speech\n", "", 12, "source.task: is missing; add task"),
-        ("  repo:", "  repos:", 14, "source.repos: is not a field here; did you mean repo?"),
-        ("schema_version: 1", "schema_version: 2", 1, "schema_version: must be 1, not 2"),
-        ("system:\n", "system: me\nsystems:\n", 2, "system: must be a block of fields"),
+        ("licence: Apache", "license: Apache", 6, 3, "system.license: is not a field here; did you mean licence?"),
+        ("  name: My TTS\n", "", 2, 1, "system.name: is missing; add name (as shown on the board)"),
+        ("name: My TTS", "name: 12", 4, 3, "system.name: must be text, not 12; put it in quotes"),
+        ("name: My TTS", "name: 2024-01-01", 4, 3, 'system.name: must be text, not "2024-01-01"; put it in quotes'),
+        ("id: my_tts", "id: My-TTS", 3, 3, 'system.id: is "My-TTS", but must be lower-case letters'),
+        ("open: true", "open: perhaps", 7, 3, 'system.open: should be a valid boolean; it is "perhaps"'),
+        ("[en]", "english", 8, 3, 'system.languages: must be a list, not "english"'),
+        ("[en]", "[english]", 8, 15, 'system.languages[1]: is "english", but must be a language code'),
+        ("[en]", "[]", 8, 3, "system.languages: needs at least 1 entry"),
+        ("real_pod", "realpod", 10, 5, "benchmarks[1].name: there is no benchmark 'realpod'; did you mean real_pod?"),
+        ("[voice]", "[sing]", 10, 5, "benchmarks[1]: real_pod has no track sing; choose among voice, write"),
+        ("kind: model", "kind: modl", 13, 3, "source.kind: must be one of 'outputs', 'model', 'human', 'builtin'"),
+        ("  kind: model\n", "", 12, 1, "source.kind: is missing; say outputs, model"),
+        ("text-to-speech", "text-to-sing", 16, 3, "source.task: must be 'text-to-speech', 'podcast', 'script-wr"),
+        ("0123456789abcdef0123456789abcdef01234567", "main", 15, 3, 'source.revision: is "main", but must be a full'),
+        ("me/my-tts", "my-tts", 14, 3, 'source.repo: is "my-tts", but must be a Hub repo as owner/name'),
+        ("  task: text-to-speech\n", "", 12, 1, "source.task: is missing; add task"),
+        ("  repo:", "  repos:", 14, 3, "source.repos: is not a field here; did you mean repo?"),
+        ("schema_version: 1", "schema_version: 2", 1, 1, "schema_version: must be 1, not 2"),
+        ("system:\n", "system: me\nsystems:\n", 2, 1, "system: must be a block of fields"),
     ],
 )
-def test_a_mistake_is_told_by_line_and_field_with_what_to_do(old: str, new: str, line: int, message: str) -> None:
+def test_a_mistake_is_told_by_its_place_and_field_with_what_to_do(
+    old: str, new: str, line: int, column: int, message: str
+) -> None:
     with pytest.raises(BadDocument) as caught:
         parse(GOOD.replace(old, new, 1), "doc.yaml")
-    assert f"doc.yaml, line {line}, {message}" in str(caught.value)
+    assert f"doc.yaml, line {line}, column {column}, {message}" in str(caught.value)
 
 
 def test_all_mistakes_are_told_at_once_and_many_are_cut_short() -> None:
@@ -113,22 +115,22 @@ def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (GOOD.replace("id: my_tts", "id: [my_tts"), "line 4: is not valid YAML"),
-        (GOOD.replace("  name", "\tname"), "line 4: is not valid YAML"),
+        (GOOD.replace("id: my_tts", "id: [my_tts"), "line 4, column 7: is not valid YAML"),
+        (GOOD.replace("  name", "\tname"), "line 4, column 1: is not valid YAML"),
         (
             GOOD.replace("My TTS", "My: TTS"),
-            "here (column 11)",
+            "line 4, column 11: is not valid YAML: mapping values are not allowed here",
         ),
-        (GOOD + GOOD, "line 17, schema_version: appears twice; keep one"),
-        (GOOD + "---\n" + GOOD, "line 17: is not valid YAML"),
-        ("", "line 1: is not a list of fields"),
-        ("- a\n", "line 1: is not a list of fields"),
-        ("just words", "line 1: is not a list of fields"),
-        (GOOD.replace("My TTS", "My \x00 TTS"), "line 4: holds a character that YAML does not allow"),
-        (GOOD.replace("My TTS", "9" * 5000), "line 4, system.name: cannot be read as a value"),
-        (GOOD.replace("My TTS", "2024-99-99"), "line 4, system.name: cannot be read as a value"),
-        (GOOD.replace("  name:", "  ? [a]\n  :"), "line 4, system: has a key that is no field name"),
-        (GOOD.replace("  name:", '  "\\e[2J":'), "line 4, system: has a key that is no field name"),
+        (GOOD + GOOD, "line 17, column 1, schema_version: appears twice; keep one"),
+        (GOOD + "---\n" + GOOD, "line 17, column 1: is not valid YAML"),
+        ("", "line 1, column 1: is not a list of fields"),
+        ("- a\n", "line 1, column 1: is not a list of fields"),
+        ("just words", "line 1, column 1: is not a list of fields"),
+        (GOOD.replace("My TTS", "My \x00 TTS"), "line 4, column 12: holds a character that YAML does not allow"),
+        (GOOD.replace("My TTS", "9" * 5000), "line 4, column 9, system.name: cannot be read as a value"),
+        (GOOD.replace("My TTS", "2024-99-99"), "line 4, column 9, system.name: cannot be read as a value"),
+        (GOOD.replace("  name:", "  ? [a]\n  :"), "line 4, column 5, system: has a key that is no field name"),
+        (GOOD.replace("  name:", '  "\\e[2J":'), "line 4, column 3, system: has a key that is no field name"),
     ],
 )
 def test_text_that_is_no_document_is_refused_with_its_line(text: str, message: str) -> None:
@@ -138,7 +140,7 @@ def test_text_that_is_no_document_is_refused_with_its_line(text: str, message: s
 def test_aliases_are_refused_before_they_multiply() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
-    assert "line 2: is not valid YAML: aliases (*name) are refused" in problem("\n".join(lines))
+    assert "line 2, column 10: is not valid YAML: aliases (*name) are refused" in problem("\n".join(lines))
 
 
 def test_deep_nesting_is_refused_before_it_costs() -> None:
@@ -152,7 +154,7 @@ def test_tags_that_ask_for_objects_are_refused(tag: str) -> None:
 
 
 def test_binary_is_no_text() -> None:
-    assert "line 4, system.name: has the tag tag:yaml.org,2002:binary" in problem(
+    assert "line 4, column 9, system.name: has the tag tag:yaml.org,2002:binary" in problem(
         GOOD.replace("My TTS", "!!binary aGVsbG8=")
     )
 
@@ -162,14 +164,14 @@ def test_binary_is_no_text() -> None:
 )
 def test_a_name_that_would_disturb_a_page_or_terminal_is_refused(name: str) -> None:
     message = problem(GOOD.replace("My TTS", name))
-    assert "line 4, system.name" in message
+    assert "line 4, column 3, system.name" in message
     message.encode()
 
 
 @pytest.mark.parametrize("link", ["http://a.org", "javascript:alert(1)", "https://a.org/<b>", "https://"])
 def test_only_plain_https_links_are_taken(link: str) -> None:
     text = GOOD.replace("  licence", f'  links:\n    code: "{link}"\n  licence')
-    assert "line 7, system.links.code: " in problem(text)
+    assert "line 7, column 5, system.links.code: " in problem(text)
     assert "must be a link that starts with https://" in problem(text)
 
 
@@ -177,7 +179,7 @@ def test_outputs_need_one_pinned_place() -> None:
     revision = "revision: 0123456789abcdef0123456789abcdef01234567"
     parse(with_source("kind: outputs", "repo: me/audio", revision))
     parse(with_source("kind: human", "folder: audio/en"))
-    assert "line 12, source: needs either repo" in problem(with_source("kind: outputs"))
+    assert "line 12, column 1, source: needs either repo" in problem(with_source("kind: outputs"))
     assert "needs either repo" in problem(with_source("kind: outputs", "repo: me/a", revision, "folder: audio"))
     assert "needs repo and revision together" in problem(with_source("kind: outputs", "repo: me/audio"))
 
@@ -190,7 +192,7 @@ def test_a_folder_cannot_lead_out_of_the_submission(folder: str) -> None:
 def test_an_adapter_names_its_pinned_base() -> None:
     base = "base: {repo: them/llm, revision: main}"
     text = GOOD.replace("text-to-speech", f"script-writer\n  {base}")
-    assert 'line 17, source.base.revision: is "main", but must be a full commit hash' in problem(text)
+    assert 'line 17, column 26, source.base.revision: is "main", but must be a full commit hash' in problem(text)
 
 
 def test_a_file_too_large_or_not_text_or_missing_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from podeval.analysis import Recording
 from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.benchmarks.spoken import read_scripts
-from podeval.cli.run import RHYTHM_SYSTEMS, RHYTHM_TOPIC
+from podeval.cli.demo import RHYTHM_SYSTEMS, RHYTHM_TOPIC
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score

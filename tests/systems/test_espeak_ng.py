@@ -85,7 +85,7 @@ def test_negative_seeds_are_refused(espeak: EspeakNg, dialogue: Script) -> None:
 
 def test_without_its_package_it_names_the_command(monkeypatch: pytest.MonkeyPatch, dialogue: Script) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: None)
-    assert "pip install podeval[baselines]" in str(EspeakNg().available())
+    assert "pip install 'podeval[baselines]'" in str(EspeakNg().available())
     with pytest.raises(ModelMissing, match="espeakng-loader"):
         EspeakNg().speak(dialogue)
 

@@ -62,7 +62,7 @@ def test_without_its_packages_it_names_them_and_the_command(monkeypatch: pytest.
     monkeypatch.setattr(util, "find_spec", lambda name: None if name in ("hibari", "piper") else object())
     sentence = str(HibariPiper().available())
     assert "hibari-tts and piper-tts" in sentence
-    assert "pip install podeval[baselines]" in sentence
+    assert "pip install 'podeval[baselines]'" in sentence
 
 
 def test_without_joe_it_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from podeval.arena.manifest import read_manifest
+from podeval.construction.mtalk_sound import read_voices
 from podeval.errors import BadInput
 from podeval.hub.repo_info import read_card
+from podeval.judges.judge import Judge, find_judge
 from podeval.listening.designs import read_design
 from podeval.listening.webmushra import read_configuration
-from podeval.text.yaml_text import read_yaml
+from podeval.metrics.rubric_writing import load_review
+from podeval.text.yaml_text import find_place, read_yaml
 
 REPOSITORY = Path(__file__).parents[2]
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -57,3 +63,63 @@ def test_what_costs_more_than_it_is_and_what_is_no_yaml_is_refused(text: str, se
     with pytest.raises(BadInput, match=r"test\.yaml"):
         read_configuration(path)
     assert read_card(f"---\n{text}\n---\nA model.") == ({}, "\nA model.")
+
+
+NESTED = """\
+kind: mushra
+shared: &shared
+  text: Listen.
+items:
+  - id: one
+  - id: two
+    <<: *shared
+    stimuli: {a: a.wav, b: 5}
+"""
+
+
+@pytest.mark.parametrize(
+    ("location", "place"),
+    [
+        ((), "line 1, column 1"),
+        (("kind",), "line 1, column 1"),
+        (("items", 1, "id"), "line 6, column 5"),
+        (("items", 1, "stimuli", "b"), "line 8, column 25"),
+        (("items", 1, "text"), "line 3, column 3"),
+        (("items", 0, "stimuli"), "line 5, column 5"),
+        (("mushra", "items", 1, "stimuli", "b", "Stimulus", "audio"), "line 8, column 25"),
+        (("items", 7), "line 4, column 1"),
+        (("nothing",), "line 1, column 1"),
+    ],
+)
+def test_a_field_is_found_where_it_stands_or_in_the_block_that_lacks_it(
+    location: tuple[str | int, ...], place: str
+) -> None:
+    assert find_place(NESTED, location) == place
+
+
+def test_an_empty_document_begins_at_its_beginning() -> None:
+    assert find_place("", ("kind",)) == "line 1, column 1"
+
+
+def find_judge_in(path: Path) -> Judge:
+    return find_judge(str(path))
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "place"),
+    [
+        (read_design, "kind: mushra\nid: x\n  \ntitle: [no]\n", r"line 4, column 1: .*title"),
+        (read_manifest, "systems: []\nitems:\n  - id: 5\n", r"line 3, column 5: items\.0\.id"),
+        (find_judge_in, "backend: endpoint\nmodel: m\ntries: 99\n", r"line 3, column 1: tries"),
+        (load_review, "judge: x\nkind: rubrics\nprompt: p\nitems: 3\n", r"line 4, column 1: items"),
+        (read_voices, "anna:\n  command: 7\n", r"line 2, column 3: anna\.command"),
+    ],
+)
+def test_a_wrong_field_of_a_file_is_told_by_line_and_column(
+    read: Callable[[Any], Any], text: str, place: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=place) as refusal:
+        read(path)
+    assert "file.yaml" in str(refusal.value)

@@ -20,7 +20,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
-from podeval.text.yaml_text import read_yaml_file
+from podeval.text.yaml_text import describe_place, read_yaml_file
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 
@@ -90,7 +90,7 @@ def read_manifest(file: Path) -> Manifest:
     except ValidationError as error:
         first = error.errors()[0]
         location = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise BadInput(f"{file}: {location}: {first['msg']}") from None
+        raise BadInput(f"{describe_place(file, first['loc'])}: {location}: {first['msg']}") from None
     # Paths in a manifest are relative to it.
     for entry in manifest.outputs:
         entry.audio = str(file.parent.resolve() / Path(entry.audio).expanduser())

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from podeval.cli import completion
 from podeval.cli.lazy_commands import lazy_group
 from podeval.errors import PodevalError
 from podeval.text.terminal_safe import Printable
@@ -75,7 +76,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "score": "score:score",
     "measure": "measure:measure",
     "defects": "defects:defects",
-    "demo": "run:demo",
+    "demo": "demo:demo",
     "run": "run:run",
     "init": "init:init",
     "compare": "compare:compare",
@@ -100,7 +101,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
 """Where each command is: a module of this package and a name in it, or what puts it together."""
 
 _GROUPS = {
-    "Score": ("score", "measure", "metrics", "models"),
+    "Score": ("score", "measure", "defects", "metrics", "models"),
     "Benchmark": ("demo", "init", "run", "compare", "report", "data", "judge"),
     "Serve": ("serve", "submit", "submissions", "queue", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),
@@ -150,6 +151,8 @@ def main() -> None:
 
 
 def _run() -> None:
+    if completion.INSTALLING.intersection(sys.argv):
+        completion.use_scripts_that_complete_everything()
     try:
         app(prog_name="podeval")
     except SystemExit as leaving:

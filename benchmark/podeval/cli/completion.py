@@ -10,6 +10,49 @@ from podeval.errors import BadInput
 if TYPE_CHECKING:
     from podeval.benchmarks import Benchmark
 
+INSTALLING = {"--install-completion", "--show-completion"}
+"""Options that write or print what a shell reads."""
+_BASH = """
+%(complete_func)s() {
+  local line="${COMP_LINE:0:$COMP_POINT}" current="${COMP_WORDS[COMP_CWORD]}" entry
+  local word="${line##*[[:space:]]}"
+  [[ "$current" == [=:] ]] && current=""
+  local before="${word%%"$current"}"
+  COMPREPLY=()
+  while IFS=$'\\t' read -r entry _; do
+    [[ -n "$entry" ]] && COMPREPLY+=("${entry#"$before"}")
+  done < <(env _TYPER_COMPLETE_ARGS="$line" _TYPER_COMPLETE_FISH_ACTION=get-args \\
+           %(autocomplete_var)s=complete_fish %(prog_name)s)
+}
+
+complete -o default -F %(complete_func)s %(prog_name)s
+"""
+_ZSH = """
+#compdef %(prog_name)s
+
+%(complete_func)s() {
+  eval $(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" %(autocomplete_var)s=complete_zsh %(prog_name)s)
+}
+
+if [[ "${funcstack[1]}" = _%(prog_name)s ]]; then
+  %(complete_func)s "$@"
+else
+  compdef %(complete_func)s %(prog_name)s
+fi
+"""
+
+
+def use_scripts_that_complete_everything() -> None:
+    """Give Typer scripts for bash and zsh that complete what its own do not.
+
+    Bash ends a word at `=`, and Typer's script asks for what is behind it alone: here the whole word is asked for, and
+    what stands before is taken off the answers. Zsh loads the script at the first tab key, when Typer's only defines
+    its function, so that the first tab of each shell does nothing: here it completes then, too.
+    """
+    from typer import _completion_shared
+
+    _completion_shared._completion_scripts.update(bash=_BASH, zsh=_ZSH)
+
 
 def complete_metric(incomplete: str) -> list[str]:
     """Return the metrics whose names begin so."""

@@ -1,4 +1,4 @@
-"""`podeval data list|info|build|verify|push|fetch`: the benchmarks' datasets."""
+"""`podeval data items|list|info|build|verify|push|fetch`: the benchmarks' datasets."""
 
 import os
 import sys
@@ -13,6 +13,7 @@ from podeval.cli.construct_lfs import lfs_bench
 from podeval.cli.construct_mtalk import mtalk_bench
 from podeval.cli.construct_podbench import podbench
 from podeval.cli.construct_real_pod import real_pod
+from podeval.cli.data_items import items
 from podeval.cli.data_tools import data
 from podeval.cli.output import AsJson, emit, say
 
@@ -23,6 +24,7 @@ construct.add_typer(lfs_bench, name="lfs_bench")
 construct.add_typer(podbench, name="podbench")
 construct.add_typer(mtalk_bench, name="mtalk_bench")
 data.add_typer(construct, name="construct")
+data.command()(items)
 
 Name = Annotated[
     str,

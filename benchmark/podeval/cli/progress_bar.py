@@ -175,13 +175,18 @@ class _RunSteps:
 
     def __init__(self, label: str, estimate: "RunEstimate", line: "_ScoreLine") -> None:
         self._label, self._estimate, self._line = label, estimate, line
+        self._steps: dict[str, str] = {}
         self._what, self._measured = "", 0
 
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
-        self._what = f"{title} {done}/{total}"
+        self._steps[title] = f"{title} {done}/{total}"
+        # What is made goes on while earlier items are measured.
+        self._what = ", ".join(self._steps.values())
         if title == "measure":
             self._measured = done
+            if done >= total:
+                self._what = "means and intervals"
         self._tell(f"{self._label}: {self._what}", self._estimate.combine(title, done, total))
 
     def look(self) -> None:
@@ -195,12 +200,13 @@ class _RunSteps:
 
 
 @contextmanager
-def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"]:
-    """Show how far a run is: one bar on a terminal, elsewhere a line every few seconds.
+def show_run_progress(label: str, request: "RunRequest", *, which: str = "") -> Iterator["_RunSteps"]:
+    """Show how far a run is, until its last table is written: one bar on a terminal, elsewhere a line now and then.
 
     Args:
         label: who is evaluated.
         request: what is asked.
+        which: of several runs it is; stands before the label.
 
     Raises:
         BadInput: its items cannot be read.
@@ -214,7 +220,7 @@ def show_run_progress(label: str, request: "RunRequest") -> Iterator["_RunSteps"
     minutes = [estimate_minutes(item) for item in read_items(request).items]
     estimate = RunEstimate(minutes, metrics, getattr(request.executor, "processes", 1), label)
     with Steps(label) as steps, _ScoreLine(steps) as line:
-        run_steps = _RunSteps(label, estimate, line)
+        run_steps = _RunSteps(f"{which}{label}", estimate, line)
         line.look_again = run_steps.look
         run_steps.look()
         yield run_steps

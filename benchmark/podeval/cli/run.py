@@ -1,8 +1,7 @@
-"""`podeval run` and `podeval demo`: systems on benchmarks."""
+"""`podeval run`: a system on a benchmark."""
 
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,6 @@ from podeval.cli.completion import (
     complete_system,
     complete_track,
 )
-from podeval.cli.database import resolve_database
 from podeval.cli.executor_options import Where, spread
 from podeval.cli.measure import Refresh
 from podeval.cli.own_systems import (
@@ -36,7 +34,7 @@ from podeval.cli.own_systems import (
     require_name,
     require_system,
 )
-from podeval.errors import BadInput, ModelMissing
+from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.runs.own_system import OwnSystem
@@ -44,15 +42,6 @@ if TYPE_CHECKING:
     from podeval.runs.run_folder import RunSummary
     from podeval.systems.speech import SpeakingSystem
 
-DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "pico", "silence", "repeated_sentence", "shuffled_voices")
-MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin"}
-"""Systems of `podeval demo --more`, better and slower, with the weights that they need."""
-SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
-"""The demo's system with several seeds, how many it gets, and on how many items."""
-FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
-"""Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
-RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
-"""A reader, the control that has the same words with people's gaps, and a script with turns enough for turn-taking."""
 RUNS = Path("runs")
 
 Out = Annotated[Path, typer.Option("--out", help="folder for the runs; finished work in it is not repeated")]
@@ -174,134 +163,16 @@ def run(
         measuring,
         speaking,
     ):
-        complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking), seeds)
+        complete = evaluate(system, replace(plain, executor=measuring, speaking=speaking), seeds, board=True)
     _show(out, profile, complete)
 
 
 def _show(out: Path, profile: str, complete: bool) -> NoReturn:
     """Print the board and end, with 1 where something is unscored."""
-    from podeval.leaderboard.build import build
     from podeval.leaderboard.terminal_table import print_board
 
-    build(out)
     print_board(out, profile)
     raise typer.Exit(0 if complete else 1)
-
-
-def demo(
-    out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
-    more: Annotated[
-        bool,
-        typer.Option("--more", help="also evaluate Kokoro and Piper: downloads of 130 MB and minutes more"),
-    ] = False,
-    serve: Annotated[bool, typer.Option(help="serve the leaderboard when done")] = True,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the leaderboard on 127.0.0.1")] = 7860,
-    workers: Annotated[int, typer.Option(help="number of measuring processes; 0 means one per core")] = 0,
-) -> None:
-    """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
-
-    There are three baselines, or five with --more; one of them speaks two of the podcasts with several seeds.
-    Turn-taking needs more turns than those have: a baseline and a control of rhythm speak one longer dialogue for it.
-
-    Example: podeval demo --no-serve
-    """
-    from podeval import benchmarks as known
-    from podeval.cli.board import open_board, require_board
-    from podeval.leaderboard.build import build
-    from podeval.leaderboard.terminal_table import print_board
-    from podeval.runs.executor import Workers, count_workers
-    from podeval.runs.run import RunRequest
-
-    if serve:
-        require_board("127.0.0.1", port)
-    benchmark = known.get("real_pod")
-    systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
-    _say(f"Evaluating {len(systems)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
-    _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
-    complete = True
-    with Workers(workers or count_workers("embedded")) as executor:
-        request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
-        for system in systems:
-            try:
-                complete = _evaluate(system, request) and complete
-                if system == SEEDED:
-                    _show_seeds(request)
-            except ModelMissing as absence:
-                complete = False
-                _say(f"{system}: left out: {absence}")
-        complete = all([_show_faults(request), _show_rhythm(request), complete])
-    build(out)
-    print_board(out)
-    _add_to_arena(out)
-    if serve:
-        open_board(out, "127.0.0.1", port)
-    elif not complete:
-        _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
-
-
-def _install_more() -> tuple[str, ...]:
-    """Download what the better systems of the demo need; returns those that can be had, and names the others."""
-    from podeval.models import weights
-
-    missing = weights.install(MORE_SYSTEMS.values(), _say)
-    for name, needed in MORE_SYSTEMS.items():
-        if needed in missing:
-            _say(f"{name}: left out: {missing[needed]}")
-    return tuple(name for name, needed in MORE_SYSTEMS.items() if needed not in missing)
-
-
-def _show_seeds(request: "RunRequest") -> None:
-    """Run the demo's seeded system with further seeds on a few items, in what is quickly measured."""
-    from podeval.benchmarks.chosen_metrics import keep_metrics
-    from podeval.runs.reliability import write_reliability
-
-    some = tuple(item.id for item in request.benchmark.items("demo")[:SEEDED_ITEMS])
-    quick = keep_metrics(request.benchmark, ["wer", "dnsmos", "timbre_consistency"], request.track)
-    for seed in range(1, SEEDS):
-        _evaluate(SEEDED, replace(request, benchmark=quick, seed=seed, repeats=True, only=some))
-    write_reliability(request, SEEDED)
-
-
-def _show_faults(request: "RunRequest") -> bool:
-    """Run the controls with planted faults on a few items, in what looks for faults; whether all was scored."""
-    some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
-    metrics = ("content_errors", "speaker_attribution", "integrity")
-    return _show_some(replace(request, only=some), metrics, FAULTY_SYSTEMS, "Planted faults")
-
-
-def _show_rhythm(request: "RunRequest") -> bool:
-    """Run a baseline and a control of rhythm on one longer dialogue, in turn-taking alone; whether both were scored."""
-    longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
-    return _show_some(longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
-
-
-def _show_some(request: "RunRequest", metrics: Sequence[str], systems: Sequence[str], title: str) -> bool:
-    """Run systems in a few metrics alone; whether all was scored."""
-    from podeval.benchmarks.chosen_metrics import keep_metrics
-
-    chosen = keep_metrics(request.benchmark, list(metrics), request.track)
-    try:
-        return all([_evaluate(system, replace(request, benchmark=chosen)) for system in systems])
-    except ModelMissing as absence:
-        _say(f"{title}: left out: {absence}")
-        return False
-
-
-def _add_to_arena(runs: Path) -> None:
-    """Let the demo's systems meet in the arena of the board that is served next."""
-    from podeval.arena.from_runs import make_manifest
-    from podeval.arena.manifest import add
-    from podeval.store.database import Database
-
-    manifest = make_manifest(runs, benchmark="real_pod", split="demo")
-    if not manifest.outputs:
-        return
-    try:
-        with Database(resolve_database(os.environ.get("DATABASE_URL", ""), runs)) as opened:
-            for sentence in add(opened, manifest, strict=False).left_out:
-                _say(f"Not in the arena: {sentence}")
-    except BadInput as refusal:
-        _say(f"Not in the arena: {refusal}")
 
 
 def _load_system(name: str) -> tuple["SpeakingSystem", str]:
@@ -328,12 +199,23 @@ def _load_system(name: str) -> tuple["SpeakingSystem", str]:
     return registry.get(submission.source.runner), submission.system.name
 
 
-def _evaluate(name: str, request: "RunRequest", seeds: int = 1) -> bool:
-    """Run one system; whether every item was scored, and if not, say why."""
+def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "", board: bool = False) -> bool:
+    """Run one system; whether every item was scored, and if not, say why.
+
+    Args:
+        name: of a system that comes with podeval, or the path of its submission.
+        request: what to run.
+        seeds: how many, from the request's on.
+        which: of several runs it is, as the progress says it.
+        board: whether the board's tables are written as soon as it is measured.
+
+    Raises:
+        ModelMissing: it cannot speak here; says what helps.
+    """
     from podeval.runs.run import run_system
 
     system, title = _load_system(name)
-    return _repeat(title, request, seeds, partial(run_system, system, title))
+    return _repeat(title, request, seeds, partial(run_system, system, title), which=which, board=board)
 
 
 def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> bool:
@@ -341,15 +223,21 @@ def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> boo
     from podeval.runs.own_system import describe_streaming, run_own_system
     from podeval.runs.run_folder import RunFolder
 
-    complete = _repeat(system.title, request, seeds, partial(run_own_system, system))
+    complete = _repeat(system.title, request, seeds, partial(run_own_system, system), board=True)
     run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     if (sentence := describe_streaming(run)) is not None:
-        _say(f"{system.title}: {sentence}")
+        say(f"{system.title}: {sentence}")
     return complete
 
 
 def _repeat(
-    title: str, request: "RunRequest", seeds: int, run: "Callable[[RunRequest, RunProgress], RunSummary]"
+    title: str,
+    request: "RunRequest",
+    seeds: int,
+    run: "Callable[[RunRequest, RunProgress], RunSummary]",
+    *,
+    which: str = "",
+    board: bool = False,
 ) -> bool:
     """Run a system with each seed, and say what is unscored; whether nothing is."""
     from podeval.cli.progress_bar import show_run_progress
@@ -358,12 +246,17 @@ def _repeat(
     complete = True
     for number in range(seeds):
         name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
-        with show_run_progress(name, request) as steps:
+        with show_run_progress(name, request, which=which) as steps:
             more = request.repeats or number > 0
             summary = run(replace(request, seed=request.seed + number, repeats=more), steps)
+            if number == seeds - 1:
+                if seeds > 1:
+                    write_reliability(request, summary.plan.system)
+                if board:
+                    from podeval.leaderboard.build import build
+
+                    build(request.runs)
         complete = _tell_unscored(name, summary) and complete
-    if seeds > 1:
-        write_reliability(request, summary.plan.system)
     return complete
 
 
@@ -379,9 +272,10 @@ def _tell_unscored(title: str, summary: "RunSummary") -> bool:
     for (reason, count, total), names in metrics.items():
         distinct = list(dict.fromkeys(names))
         of_what = "every metric" if len(distinct) == every > 1 else ", ".join(distinct)
-        _say(f"{title}: {of_what} unscored on {count} of {total} items: {reason}")
+        say(f"{title}: {of_what} unscored on {count} of {total} items: {reason}")
     return not any(row.unscored_system or row.unscored_ours for row in whole)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Say something beside the results."""
     print(text, file=sys.stderr, flush=True)

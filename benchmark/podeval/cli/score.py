@@ -145,7 +145,7 @@ def _write(
     """Show the table, and write the files that were asked for."""
     from podeval.scoring import ScoreTable, score_tables
     from podeval.scoring.export import write_scores
-    from podeval.scoring.labels import write_labels
+    from podeval.scoring.labels import list_labels, write_labels
     from podeval.text.terminal_safe import make_console
 
     result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]
@@ -158,4 +158,6 @@ def _write(
     for path in out:
         print(f"wrote {write_scores(result, path, language)}", file=sys.stderr)
     if labels:
-        print(f"wrote {write_labels(scored[0], labels)}", file=sys.stderr)
+        path, one = write_labels(scored[0], labels), scored[0]
+        why = "no turns and no defects are known" + (", try it without --metrics" if one.requested else "")
+        print(f"wrote {path}" + ("" if list_labels(one) else f", which is empty: {why}"), file=sys.stderr)

@@ -25,7 +25,7 @@ from podeval.construction.staged_rows import StagedRow, describe_validation_erro
 from podeval.datasets.mtalk_turns import split_tags
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
-from podeval.text.yaml_text import read_yaml_file
+from podeval.text.yaml_text import describe_place, read_yaml_file
 
 RATE = 24_000
 """Sample rate in Hz of the source's audio column."""
@@ -77,8 +77,9 @@ def read_voices(path: Path) -> dict[str, VoiceProfile]:
     try:
         profiles = TypeAdapter(dict[str, VoiceProfile]).validate_python(read_yaml_file(path, trusted=True) or {})
     except ValidationError as error:
+        position = describe_place(path, error.errors(include_url=False)[0]["loc"])
         raise BadInput(
-            f"{path}: {describe_validation_error(error)}; a profile has command, reference and perhaps about"
+            f"{position}: {describe_validation_error(error)}; a profile has command, reference and perhaps about"
         ) from None
     # Every profile needs its reference recording and a command that can be run.
     placed = {}

@@ -27,7 +27,7 @@ import pydantic
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.materials import FORMATS, AudioLimits
 from podeval.models.chat import ChatModel, Sampling
-from podeval.text.yaml_text import read_yaml_file
+from podeval.text.yaml_text import describe_place, read_yaml_file
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
 
@@ -300,7 +300,8 @@ def _read_file(path: Path) -> Judge:
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"]) or "the file"
         raise BadInput(
-            f"{path}: {location}: {first['msg']}; fields are {', '.join(_JudgeFields.model_fields)}"
+            f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; "
+            f"fields are {', '.join(_JudgeFields.model_fields)}"
         ) from None
     fields: dict[str, Any] = {
         "sampling": Sampling(**read.sampling.model_dump()),

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from podeval.hub_sources import locate_hub_source
+from podeval.text.yaml_text import read_yaml_file
 
 TABLES = Path(__file__).parent / "paper_tables"
 
@@ -66,7 +65,7 @@ def read_groups() -> dict[str, str]:
     for path in locate_hub_source("submissions").glob("*/submission.yaml"):
         name = path.parent.name
         if not name.startswith("real_"):
-            record = yaml.safe_load(path.read_text(encoding="utf-8"))
+            record = read_yaml_file(path, trusted=True)
             groups[name] = "open" if record["system"]["open"] else "closed"
     return groups
 

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
 from podeval.leaderboard.columns import ARROWS, get_column
 from podeval.metrics import catalogue
+from podeval.text.yaml_text import read_yaml_file
 
 FIGURES = Path(__file__).with_suffix(".csv")
 SOURCES = Path(__file__).with_suffix(".yaml")
@@ -96,7 +96,7 @@ class PrintedTable(_Record):
 @cache
 def read_sources() -> tuple[FigureSource, ...]:
     """Read all sources, in their order."""
-    records: dict[str, dict[str, Any]] = yaml.safe_load(SOURCES.read_text(encoding="utf-8"))
+    records: dict[str, dict[str, Any]] = read_yaml_file(SOURCES, trusted=True)
     return tuple(FigureSource(id=name, **record | {"date": str(record["date"])}) for name, record in records.items())
 
 

@@ -35,7 +35,7 @@ from podeval.listening import questionnaire
 from podeval.listening.completion import Completion
 from podeval.listening.headphones import PAGE, SECONDS, TRIALS, HeadphoneCheck
 from podeval.stats.screening import HIGH, LOW
-from podeval.text.yaml_text import read_yaml_file
+from podeval.text.yaml_text import describe_place, read_yaml_file
 
 Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference", "abx"]
 Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
@@ -315,7 +315,8 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
         first = error.errors()[0]
         location = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
-        where = f"{location}: " if location else ""
+        position = [describe_place(Path(source), first["loc"])] if isinstance(source, str | Path) else []
+        where = "".join(f"{part}: " for part in (*position, location) if part)
         raise BadInput(f"this is not a design of a listening test: {where}{message}") from None
 
 

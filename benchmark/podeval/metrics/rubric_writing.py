@@ -24,7 +24,7 @@ from podeval.metrics.checklists import derive
 from podeval.metrics.citations import keep_letters
 from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest
-from podeval.text.yaml_text import read_yaml_file
+from podeval.text.yaml_text import describe_place, read_yaml_file
 
 FEWEST, MOST = 3, 5
 """Criteria written for a sample; with the four standing ones they are the paper's seven to nine."""
@@ -181,9 +181,10 @@ def load_review(path: Path) -> ReviewFile:
     try:
         return ReviewFile.model_validate(read_yaml_file(path, trusted=True))
     except pydantic.ValidationError as error:
-        raise BadInput(f"{path} is not a review file: {'; '.join(_places(error))}") from None
+        raise BadInput(f"{path} is not a review file: {'; '.join(_places(error, path))}") from None
 
 
-def _places(error: pydantic.ValidationError) -> Iterator[str]:
+def _places(error: pydantic.ValidationError, path: Path) -> Iterator[str]:
     for problem in error.errors(include_url=False)[:3]:
-        yield f"{'.'.join(map(str, problem['loc'])) or 'the file'}: {problem['msg']}"
+        position = describe_place(path, problem["loc"]).removeprefix(f"{path}, ")
+        yield f"{position}: {'.'.join(map(str, problem['loc'])) or 'the file'}: {problem['msg']}"

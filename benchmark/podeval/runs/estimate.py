@@ -2,12 +2,14 @@
 
 What a run takes is guessed from what each metric's models take for a minute of audio (`scoring.estimate`), then known
 from runs of the same metrics on this machine. The items that are finished say how much faster or slower it is. Between
-two of them time passes as expected, until they are overdue.
+two of them time passes as expected, until they are overdue. When the last item is measured, means and intervals are
+still to be made, processes to be stopped and tables to be written, which belongs to the run as well.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -27,6 +29,8 @@ _AT_ONCE = 2.0
 _FAITH = 0.3
 """How many items the expectation counts as beside those that are finished."""
 _SPAN = 3.0
+_ENDING, _ENDING_NAME = 2.0, "end of a run"
+"""Seconds from the last item to the end of the command, where no run has ended here yet."""
 _OFTEN = 2
 """Runs after which it is known what they take: of a single one nobody knows what else ran meanwhile."""
 
@@ -82,10 +86,14 @@ class RunEstimate:
         pace = self._timings.get(self._name, self._guess)
         self._loading = pace.loading * self._slower
         self._each = pace.per_minute * self._minutes / max(1, self._count) * self._slower
+        self._guessed_ending = Pace(_ENDING * speed, 0.0)
+        self._ending = self._timings.get(_ENDING_NAME, self._guessed_ending).expect(self._minutes, 1) * self._slower
         self._began = clock()
         self._kept = self._done = 0
         self._at = 0.0
         """Seconds from the beginning to the item that was finished last."""
+        self._begun = [0.0] * self._workers
+        """When the items were begun that are being measured, the oldest first."""
 
     def _measure_contention(self) -> float:
         return measure_contention(self._workers) if self._given is None else self._given
@@ -94,42 +102,55 @@ class RunEstimate:
         """Take up that `done` of `total` pieces of a step are finished, and say how far the run is."""
         now = self._clock() - self._began
         if title == "measure" and done > self._done:
+            self._begun = self._begun[done - self._done :]
             self._done, self._at = done, now
             if now < _AT_ONCE:
-                self._kept = done
+                self._kept, self._begun = done, []
+            # Whoever has finished one begins the next.
+            free = min(self._workers, self._count - done) - len(self._begun)
+            self._begun += [now] * free
         return self.look(f"{title} {done}/{total}")
 
     def look(self, what: str) -> ScoreProgress:
         """Say how far the run is now."""
         now = self._clock() - self._began
         items = self._count - self._kept
-        whole = self._loading + items * self._each
-        if items and whole <= 0:
+        measuring = self._loading + items * self._each if items else 0.0
+        whole = measuring + self._ending
+        if self._done >= self._count:
+            ending = max(self._ending / 4, self._ending - (now - self._at))
+            return ScoreProgress(what, (whole - ending) / whole, ending)
+        if self._each <= 0:
+            # Judges alone measure, of whom nobody knows how long they take.
             return ScoreProgress(what, 0.0, None)
-        if not items or self._done >= self._count:
-            return ScoreProgress(what, 1.0, None)
         fresh = self._done - self._kept
-        reached = self._loading + fresh * self._each if fresh else 0.0
+        of_one = self._workers * self._each
         faith = self._loading / 2 + _FAITH * self._each
-        rate = (self._at + faith) / (reached + faith) if fresh else 1.0
-        # The next items are on their way, as far as the time since the last ones brings them.
-        coming = self._loading + min(items, fresh + self._workers) * self._each
-        finished = reached + (now - (self._at if fresh else 0.0)) / rate
-        if finished > coming:
+        # Several are measured side by side, so the first of them says what all of them take.
+        rounds = math.ceil(fresh / self._workers)
+        rate = (self._at + faith) / (self._loading + rounds * of_one + faith) if fresh else 1.0
+        loading = 0.0 if fresh else self._loading
+        shares = [(now - begun) / ((loading + of_one) * rate) for begun in self._begun]
+        if min(shares) > 1:
             # They are overdue.
-            rate *= finished / coming
-            finished = coming
-        least = self._each / 4 * rate
-        left = max(least, (whole - finished) * rate)
+            rate *= min(shares)
+        shares = [min(1.0, share) for share in shares]
+        reached = (self._loading if fresh else loading * sum(shares) / len(shares)) + fresh * self._each
+        finished = reached + sum(shares) * self._each
+        left = max(measuring - finished, (1 - min(shares)) * of_one, self._each / 4) * rate + self._ending
         # Of the first item nobody knows how much was loading.
         sure = self._known or fresh >= 2 * self._workers
         between = None if sure else (left / _SPAN, left * _SPAN)
         return ScoreProgress(what, min(1.0, finished / whole), left, between)
 
     def learn(self) -> None:
-        """Keep how long the run took, if all of it was measured now."""
-        if self._done == self._count and not self._kept and self._count:
-            # What else runs at the end, and at the beginning.
-            slower = (self._slower + self._measure_contention()) / 2
+        """Keep how long the run took, if all of it was measured now, and how long its end took."""
+        if self._done < self._count or not self._count:
+            return
+        # What else runs at the end, and at the beginning.
+        slower = (self._slower + self._measure_contention()) / 2
+        if not self._kept:
             self._timings.learn(self._name, self._at / slower, self._minutes, True, self._guess)
-            self._timings.save()
+        ending = self._clock() - self._began - self._at
+        self._timings.learn(_ENDING_NAME, ending / slower, self._minutes, True, self._guessed_ending)
+        self._timings.save()

@@ -65,7 +65,11 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
         raise BadInput(f"the seed {request.seed} is out of range; give a whole number from 0 to {2**31 - 1}")
     items = read_items(request).items
     if (require_some := getattr(system.maker, "require_some", None)) is not None:
-        require_some([ask_of(request.track, item) for item in items], request.seed)
+        try:
+            require_some([ask_of(request.track, item) for item in items], request.seed)
+        except BadInput as refusal:
+            command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
+            raise BadInput(f"{refusal}; `{command}` prints what is to be in them") from None
     step = partial(progress.step, "make", total=len(items))
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:

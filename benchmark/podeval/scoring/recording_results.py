@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
-from podeval.metrics.score import Result, Score, Timeline, Unscored
+from podeval.metrics.score import Result, Score, Timeline, Unscored, describe_merged
 from podeval.scoring.defects import Defect
 from podeval.scoring.standing import choose_word, format_reach
 from podeval.text.short_names import shorten_names
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 7
 """Values that a table of many recordings shows; all are in `to_pandas()`."""
+_JOINED = "More voices are heard than there should be, so the most alike are taken for one,"
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,20 @@ class RecordingResults:
         }
 
     @property
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """By metric what is to be known of its values, of those of which there is something.
+
+        That is where more voices were heard than there should be: how many of each, and as a sentence (`note`) what
+        became of them.
+        """
+        scored = ((name, one, describe_merged(one)) for name, one in self.results.items() if isinstance(one, Score))
+        return {
+            name: {**{key: one.notes[key] for key in ("voices_heard", "speakers_asked")}, "note": sentence}
+            for name, one, sentence in scored
+            if sentence
+        }
+
+    @property
     def timelines(self) -> dict[str, Timeline]:
         """By metric its values over time, of the metrics that have windows."""
         scored = ((name, one) for name, one in self.results.items() if isinstance(one, Score))
@@ -174,24 +190,29 @@ class RecordingResults:
             "file": self.name,
             "scores": {name: dict(one.values) for name, one in self.results.items() if isinstance(one, Score)},
             "unscored": self.unscored,
+            "notes": self.notes,
             "defects": [defect.to_json() for defect in self.defects],
             "protocols": dict(self.protocols),
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row a value: metric, key, value, unit, better, people, systems, word, protocol."""
+        """Return a table with one row a value.
+
+        Its columns are file, metric, key, value, unit, better, people, systems, word, protocol and note (that voices
+        were joined; empty for most values).
+        """
         import pandas as pd
 
-        columns = ("file", "metric", "key", "value", "unit", "better", "people", "systems", "word", "protocol")
+        columns = ("file", "metric", "key", "value", "unit", "better", "people", "systems", "word", "protocol", "note")
+        notes = {name: one["note"] for name, one in self.notes.items()}
         rows = []
         for row in self.rows:
             people, systems = format_reach(row.key, self.profile)
             word = choose_word(row.key, row.value, self.profile)
             protocol = self.protocols[row.metric.name]["id"]
-            key = row.key
-            rows.append(
-                (self.name, row.metric.name, key.name, row.value, key.unit, key.better, people, systems, word, protocol)
-            )
+            key, metric = row.key, row.metric.name
+            of_key = (self.name, metric, key.name, row.value, key.unit, key.better)
+            rows.append((*of_key, people, systems, word, protocol, notes.get(metric, "")))
         return pd.DataFrame(rows, columns=list(columns))
 
 
@@ -250,11 +271,16 @@ class ResultsTable:
 
     @property
     def notes(self) -> list[str]:
-        """What was not scored, in how many recordings, and which values the table leaves out."""
+        """What was not scored and where voices were joined, in how many recordings, and which values are left out."""
         total, hidden = len(self.scores), self.hidden_values
         lines = [
             f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()
         ]
+        joined = Counter(name for scores in self.scores for name in scores.notes)
+        by_count: dict[int, list[str]] = {}
+        for name, count in joined.items():
+            by_count.setdefault(count, []).append(name)
+        lines += [f"{_JOINED} in {count} of {total}: {', '.join(names)}" for count, names in by_count.items()]
         return [*lines, *([f"{hidden} more values: --out scores.csv, --json, or to_pandas()"] if hidden > 0 else [])]
 
     def __getitem__(self, name: str | int) -> Any:

@@ -11,14 +11,13 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.reach import say
-from podeval.metrics.score import Score, describe_merged
 from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.report_words import ReportWords
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from podeval.analysis import Recording
-    from podeval.metrics.score import Result
     from podeval.scoring.defects import Defect
     from podeval.scoring.recording_results import RecordingResults, ResultsTable, ScoreRow
 
@@ -118,13 +116,12 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict
 
     recording = _open(scores)
     plots = plot_results(scores, texts=words.plots).pictures if scores.timelines else {}
-    merged = [(name, result) for name, result in scores.results.items() if describe_merged(result)]
     return {
         "id": f"recording-{number}",
         "heading": words.heading(scores),
         "seconds": scores.facts.seconds,
         "rows": [_row(row, scores.profile, words) for row in scores.shown_rows],
-        "merged": [(name, _say_merged(result, words)) for name, result in merged],
+        "merged": [(name, _say_merged(note, words)) for name, note in scores.notes.items()],
         "unscored": [(name, words.reason(one["unscored"])) for name, one in scores.unscored.items()],
         "advice": [(words["advice"].get(what, what), ", ".join(names)) for what, names in scores.advice.items()],
         "defects": [_defect(defect, words) for defect in scores.defects],
@@ -185,10 +182,9 @@ def _defect(defect: Defect, words: ReportWords) -> dict[str, Any]:
     }
 
 
-def _say_merged(result: Result, words: ReportWords) -> str:
+def _say_merged(note: Mapping[str, Any], words: ReportWords) -> str:
     """That more voices were heard than there should be."""
-    notes = result.notes if isinstance(result, Score) else {}
-    return str(words["merged"].format(notes["voices_heard"], notes["speakers_asked"]))
+    return str(words["merged"].format(note["voices_heard"], note["speakers_asked"]))
 
 
 def _sources(scores: RecordingResults) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
-from podeval.metrics.score import describe_merged
 from podeval.scoring.plots import plot_results
 from podeval.scoring.standing import choose_tone, choose_word, format_number, format_reach
 from podeval.text.terminal_safe import make_printable
@@ -59,8 +58,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
             for kind, at in kinds.items()
         )
         lines.append(f"Defects: {'; '.join(kind_texts)}")
-    merged = ((describe_merged(result), name) for name, result in scores.results.items())
-    for sentence, names in _group((sentence, name) for sentence, name in merged if sentence).items():
+    for sentence, names in _group((one["note"], name) for name, one in scores.notes.items()).items():
         lines.append(f"{sentence}: {', '.join(names)}")
     for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
         lines.append(f"Not scored: {', '.join(names)}: {reason}")

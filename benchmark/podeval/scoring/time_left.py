@@ -17,6 +17,8 @@ _LAST = 2.0
 """Seconds that printing and writing take at the end."""
 _STANDS_STILL = 1 / 3
 """Share of the time for which nothing was finished, after which a model is being loaded, and nobody knows how long."""
+_FARTHEST = 3.0
+"""How many times shorter or longer than what is expected a pace may make it."""
 _LATEST = 1 / 3
 _LEAST_STEP = 0.02
 
@@ -51,4 +53,6 @@ class TimeLeft:
         before, share = next(each for each in reversed(self._shares) if each[0] <= (1 - _LATEST) * now)
         if done - share >= _LEAST_STEP:
             answers.append((now - before) / (done - share) * (1 - done))
+        # A pace that hardly anything was done at says less than what is expected.
+        answers = [min(max(answer, answers[0] / _FARTHEST), answers[0] * _FARTHEST) for answer in answers]
         return max(1.0, min(answers) / _WIDER), max(1.0, max(answers)) * _WIDER + _LAST

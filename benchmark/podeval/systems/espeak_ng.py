@@ -95,7 +95,7 @@ class EspeakNg(DialogueReader):
     def available(self) -> str | None:
         """Return None where the packaged library is installed, else the command that brings it."""
         if _package() is None:
-            return "espeak_ng needs the package espeakng-loader; install it with `pip install podeval[baselines]`"
+            return "espeak_ng needs the package espeakng-loader; install it with `pip install 'podeval[baselines]'`"
         return None
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:

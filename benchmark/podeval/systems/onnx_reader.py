@@ -11,7 +11,7 @@ from podeval.models.threads import limit_threads as threads_allowed
 from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
 from podeval.systems.speech import Kind, Samples
 
-INSTALL_PACKAGES = "pip install podeval[baselines]"
+INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
 """The command that brings the packages of every such system."""
 
 

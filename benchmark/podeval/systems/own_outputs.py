@@ -14,6 +14,9 @@ from podeval.systems.adapters.outputs import MANIFEST, ManifestLine, Supplied, r
 from podeval.systems.ask import Ask
 from podeval.systems.speech import SpeechFailed
 
+_NAMED = 12
+"""Files that are named where a folder has none."""
+
 
 class OwnOutputs(Supplied):
     """An `OutputMaker` that reads a folder of the user's own."""
@@ -25,7 +28,10 @@ class OwnOutputs(Supplied):
             BadInput: there is no such folder, or a line of its manifest is not as it should be.
         """
         if not folder.is_dir():
-            raise BadInput(f"there is no folder {folder}; --outputs takes a folder with a file an item")
+            raise BadInput(
+                f"there is no folder {folder}; --outputs takes a folder with a file for each item, and "
+                "`podeval data items` prints how they are called and what is to be in them"
+            )
         super().__init__(folder)
         self.folder = folder
 
@@ -63,17 +69,24 @@ class OwnOutputs(Supplied):
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return
-        names = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("."))
-        content = f"it holds {', '.join(names[:3])}{' …' if names[3:] else ''}" if names else "it is empty"
-        first = asks[0]
-        kind = "json" if first.prompt is not None else "wav"
-        name = f"{first.id}.{seed}" if seed else first.id
-        file = f"{name}/{first.user[0].id}.wav" if first.user else f"{name}.{kind}"
+        present = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("."))
+        content = f"it holds {', '.join(present[:3])}{' …' if present[3:] else ''}" if present else "it is empty"
+        files = [_name_file(ask, seed) for ask in asks[:_NAMED]]
+        more = f" and {len(asks) - _NAMED} more" if len(asks) > _NAMED else ""
+        what = "script" if asks[0].prompt is not None else "audio"
         raise BadInput(
-            f"{self.folder} has an output for none of {len(asks)} items ({content}); name each file by its item, such "
-            f"as {file}, or write a {MANIFEST} with lines like "
-            f'{{"item": "{first.id}", "{"script" if kind == "json" else "audio"}": "file"}}'
+            f"{self.folder} has an output for none of {len(asks)} items ({content}); name the files "
+            f"{', '.join(files)}{more}, or write a {MANIFEST} with lines like "
+            f'{{"item": "{asks[0].id}", "{what}": "file"}}'
         )
+
+
+def _name_file(ask: Ask, seed: int) -> str:
+    """Return how the file of an item's output is called; of a conversation, that of its first answer."""
+    name = f"{ask.id}.{seed}" if seed else ask.id
+    if ask.user:
+        return f"{name}/{ask.user[0].id}.wav"
+    return f"{name}.json" if ask.prompt is not None else f"{name}.wav"
 
 
 def _files_of(entry: ManifestLine) -> list[str]:

@@ -62,7 +62,7 @@ class Pico(DialogueReader):
     def available(self) -> str | None:
         """Return None where the package is installed, else the command that brings it."""
         if _folder() is None:
-            return "pico needs the package py-nanotts; install it with `pip install podeval[baselines]`"
+            return "pico needs the package py-nanotts; install it with `pip install 'podeval[baselines]'`"
         return None
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:

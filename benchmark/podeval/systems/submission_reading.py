@@ -32,15 +32,19 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class DocumentProblem:
-    """One mistake: in which file, on which line (from 1), in which field, and what to do about it."""
+    """One mistake: in which file, where (line and column, from 1), in which field, and what to do about it.
+
+    The column is 0 where a line has no columns to tell, as in a table.
+    """
 
     file: str
     line: int
     field: str
     message: str
+    column: int = 0
 
     def __str__(self) -> str:
-        position = f"{self.file}, line {self.line}"
+        position = f"{self.file}, line {self.line}" + (f", column {self.column}" if self.column else "")
         return f"{position}, {self.field}: {self.message}" if self.field else f"{position}: {self.message}"
 
 
@@ -57,19 +61,19 @@ class BadDocument(BadInput):
 
 @dataclass
 class _Located:
-    """Plain data with the file and line that each of its values stands on."""
+    """Plain data with the file, line and column where each of its values stands."""
 
     file: str
     data: Any = None
-    places: dict[Location, tuple[str, int]] = field(default_factory=dict)
+    places: dict[Location, tuple[str, int, int]] = field(default_factory=dict)
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
         """Return a problem at a path; if the path does not exist, at the block that should hold it."""
         ancestor = path
         while ancestor and ancestor not in self.places:
             ancestor = ancestor[:-1]
-        file, line = self.places.get(ancestor, (self.file, 1))
-        return DocumentProblem(file, line, _write_path(path), message)
+        file, line, column = self.places.get(ancestor, (self.file, 1, 0))
+        return DocumentProblem(file, line, _write_path(path), message, column)
 
 
 def load(path: Path) -> Submission:
@@ -176,19 +180,19 @@ def _read_yaml(text: str, name: str) -> _Located:
         loader = _Bounded(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise BadDocument([DocumentProblem(name, 1, "", "is not a list of fields; start from the template")])
+            raise BadDocument([DocumentProblem(name, 1, "", "is not a list of fields; start from the template", 1)])
         document.data = _read_plain(loader, node, (), document)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        column = f" (column {mark.column + 1})" if mark else ""
-        message = f"is not valid YAML: {error.problem or error.context}{column}"
-        raise BadDocument([DocumentProblem(name, mark.line + 1 if mark else 1, "", message)]) from None
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        message = f"is not valid YAML: {error.problem or error.context}"
+        raise BadDocument([DocumentProblem(name, line, "", message, column)]) from None
     except yaml.YAMLError as error:
         position = getattr(error, "position", 0)
         line = text.count("\n", 0, position) + 1
-        column_text = f"column {position - text.rfind(chr(10), 0, position)}"
-        message = f"holds a character that YAML does not allow ({column_text}); remove it or save as UTF-8"
-        raise BadDocument([DocumentProblem(name, line, "", message)]) from None
+        column = position - text.rfind("\n", 0, position)
+        message = "holds a character that YAML does not allow; remove it or save as UTF-8"
+        raise BadDocument([DocumentProblem(name, line, "", message, column)]) from None
     finally:
         if loader is not None:
             loader.dispose()
@@ -196,21 +200,21 @@ def _read_yaml(text: str, name: str) -> _Located:
 
 
 def _read_plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
-    """Return a node as plain data, and note the line of each value."""
-    document.places[path] = (document.file, node.start_mark.line + 1)
+    """Return a node as plain data, and note where each value stands."""
+    document.places[path] = (document.file, *_locate(node))
     if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
         block: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            line = key_node.start_mark.line + 1
+            line, column = _locate(key_node)
             if key is None or not _NAME.fullmatch(key):
                 message = "has a key that is no field name (letters, digits and underscores)"
-                raise BadDocument([DocumentProblem(document.file, line, _write_path(path), message)])
+                raise BadDocument([DocumentProblem(document.file, line, _write_path(path), message, column)])
             if key in block:
                 message = "appears twice; keep one"
-                raise BadDocument([DocumentProblem(document.file, line, _write_path((*path, key)), message)])
+                raise BadDocument([DocumentProblem(document.file, line, _write_path((*path, key)), message, column)])
             block[key] = _read_plain(loader, value_node, (*path, key), document)
-            document.places[(*path, key)] = (document.file, line)
+            document.places[(*path, key)] = (document.file, line, column)
         return block
     if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
         return [_read_plain(loader, entry, (*path, index), document) for index, entry in enumerate(node.value)]
@@ -221,6 +225,11 @@ def _read_plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Lo
     except ValueError as error:
         message = f"cannot be read as a value ({error}); put it in quotes"
         raise BadDocument([document.problem(path, message)]) from None
+
+
+def _locate(node: yaml.Node) -> tuple[int, int]:
+    """Return the line and column of a node, counted from 1."""
+    return node.start_mark.line + 1, node.start_mark.column + 1
 
 
 def _put_results_in_place(document: _Located, folder: Path | None) -> None:
@@ -250,8 +259,8 @@ def _read_rows(document: _Located, path: Location, file: Path) -> Iterator[dict[
             if None in row:
                 message = f"has more cells than the {len(columns)} columns"
                 raise BadDocument([DocumentProblem(str(file), line, "", message)])
-            document.places[(*path, index)] = (str(file), line)
-            document.places.update({(*path, index, name): (str(file), line) for name in columns})
+            document.places[(*path, index)] = (str(file), line, 0)
+            document.places.update({(*path, index, name): (str(file), line, 0) for name in columns})
             yield {name: cell for name, cell in row.items() if cell}
     except csv.Error as error:
         line = reader.reader.line_num

@@ -5,6 +5,7 @@ checked first.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,48 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
         return _load(text, bounded=False) if trusted else read_yaml(text)
     except BadInput as error:
         raise BadInput(f"{path} {error}") from None
+
+
+def find_place(text: str, location: Sequence[str | int]) -> str:
+    """Return where a field stands in a document that was read, as `line 3, column 5`.
+
+    Args:
+        text: the document.
+        location: keys and positions in lists that lead to the field. Of one that is not there the block counts that
+            should hold it, and names that stand for no key, as those of the kinds among which a reader chooses, are
+            passed over.
+    """
+    node = yaml.compose(text, _PLAIN_LOADER)
+    mark = node.start_mark if node else None
+    for part in location:
+        entry = _look_up(node, part)
+        if entry is not None:
+            mark, node = entry[0].start_mark, entry[1]
+    return _describe_mark(mark) if mark else "line 1, column 1"
+
+
+def describe_place(path: Path, location: Sequence[str | int]) -> str:
+    """Return a file's name, and where in it a field stands, as `judge.yaml, line 3, column 5`."""
+    try:
+        return f"{path}, {find_place(path.read_text(encoding='utf-8'), location)}"
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        # It was read a moment ago, and has changed since.
+        return str(path)
+
+
+def _look_up(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """Return the node of a key, or of an entry of a list, and that of its value."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    merged: list[yaml.Node] = []
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.value == str(part):
+            return key, value
+        if key.tag == "tag:yaml.org,2002:merge":
+            merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
+    return next((entry for one in merged if (entry := _look_up(one, part))), None)
 
 
 def _describe_error(error: Exception, text: str) -> str:

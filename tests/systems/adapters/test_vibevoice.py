@@ -58,6 +58,6 @@ def test_without_diffusers_it_says_what_to_install(fetched: Any, job: Any, monke
     monkeypatch.setattr(adapter.util, "find_spec", lambda name: None if name == "diffusers" else known(name))
     file = job("podcast", fetched("vibevoice"), [TWO])
     with pytest.raises(
-        ModelMissing, match=r"VibeVoice needs diffusers; install with `pip install podeval\[reference\]`"
+        ModelMissing, match=r"VibeVoice needs diffusers; install with `pip install 'podeval\[reference\]'`"
     ):
         podcast.ADAPTER.open(Job.read(file), get_preset("default"))

@@ -77,7 +77,7 @@ def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
     absent = [package for package in packages if util.find_spec(package) is None]
     if not absent:
         return None
-    return f"{needed_by} needs {' and '.join(absent)}; install with `pip install podeval[reference]`"
+    return f"{needed_by} needs {' and '.join(absent)}; install with `pip install 'podeval[reference]'`"
 
 
 _MODULES = {

@@ -124,7 +124,7 @@ def _require_torchaudio() -> None:
         reason = " ".join(str(error).split())[:200]
         raise ModelMissing(
             f"the codec of Higgs Audio v2 needs torchaudio, which does not load here ({reason}); install it with "
-            "`pip install podeval[higgs]`, in a build that goes with torch"
+            "`pip install 'podeval[higgs]'`, in a build that goes with torch"
         ) from None
 
 

@@ -106,14 +106,15 @@ class Supplied:
         if line is not None:
             return line
         if self.manifest:
-            raise SpeechFailed(f"the manifest has no line for {ask.id}")
+            raise SpeechFailed("nothing was supplied: the manifest has no line for the item")
         if ask.user is not None:
             answers = {turn.id: self._find_file(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
             return ManifestLine(item=ask.id, answers={turn: name for turn, name in answers.items() if name})
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
         name = self._find_file(ask.id, kinds)
         if name is None:
-            raise SpeechFailed(f"nothing was supplied for {ask.id}: there is no file {ask.id}.{kinds[0]} or its like")
+            # Without the item's name, so that what many items lack is one reason.
+            raise SpeechFailed(f"nothing was supplied: no file is called as the item is, with .{kinds[0]} or its like")
         return (
             ManifestLine(item=ask.id, script=name) if ask.prompt is not None else ManifestLine(item=ask.id, audio=name)
         )

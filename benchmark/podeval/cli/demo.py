@@ -1,0 +1,157 @@
+"""`podeval demo`: the baseline voices and controls that come with podeval, on six short podcasts, and their board."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.database import resolve_database
+from podeval.cli.run import evaluate, say
+from podeval.errors import BadInput, ModelMissing
+
+if TYPE_CHECKING:
+    from podeval.runs.run import RunRequest
+
+DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "pico", "silence", "repeated_sentence", "shuffled_voices")
+MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin"}
+"""Systems of `podeval demo --more`, better and slower, with the weights that they need."""
+SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
+"""The demo's system with several seeds, how many it gets, and on how many items."""
+FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
+"""Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
+RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
+"""A reader, the control that has the same words with people's gaps, and a script with turns enough for turn-taking."""
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
+    more: Annotated[
+        bool,
+        typer.Option("--more", help="also evaluate Kokoro and Piper: downloads of 130 MB and minutes more"),
+    ] = False,
+    serve: Annotated[bool, typer.Option(help="serve the leaderboard when done")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the leaderboard on 127.0.0.1")] = 7860,
+    workers: Annotated[int, typer.Option(help="number of measuring processes; 0 means one per core")] = 0,
+) -> None:
+    """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
+
+    There are three baselines, or five with --more; one of them speaks two of the podcasts with several seeds.
+    Turn-taking needs more turns than those have: a baseline and a control of rhythm speak one longer dialogue for it.
+
+    Example: podeval demo --no-serve
+    """
+    from podeval import benchmarks as known
+    from podeval.cli.board import open_board, require_board
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.terminal_table import print_board
+    from podeval.runs.executor import Workers, count_workers
+    from podeval.runs.run import RunRequest
+
+    if serve:
+        require_board("127.0.0.1", port)
+    benchmark = known.get("real_pod")
+    systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
+    say(f"Evaluating {len(systems)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
+    say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
+    complete = True
+    with Workers(workers or count_workers("embedded")) as executor:
+        request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
+        runs = _Runs(len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS))
+        for system in systems:
+            try:
+                complete = runs.evaluate(system, request) and complete
+                if system == SEEDED:
+                    _show_seeds(runs, request)
+            except ModelMissing as absence:
+                complete = False
+                say(f"{system}: left out: {absence}")
+        complete = all([_show_faults(runs, request), _show_rhythm(runs, request), complete])
+    build(out)
+    print_board(out)
+    _add_to_arena(out)
+    if serve:
+        open_board(out, "127.0.0.1", port)
+    elif not complete:
+        say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
+
+
+class _Runs:
+    """The demo's runs, each with its number, so that whoever waits knows how many are still to come."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._begun = count, 0
+
+    def evaluate(self, system: str, request: "RunRequest") -> bool:
+        """Run the next one; whether every item was scored."""
+        self._begun += 1
+        return evaluate(system, request, which=f"run {self._begun} of {self._count} · ")
+
+
+def _install_more() -> tuple[str, ...]:
+    """Download what the better systems of the demo need; returns those that can be had, and names the others."""
+    from podeval.models import weights
+
+    missing = weights.install(MORE_SYSTEMS.values(), say)
+    for name, needed in MORE_SYSTEMS.items():
+        if needed in missing:
+            say(f"{name}: left out: {missing[needed]}")
+    return tuple(name for name, needed in MORE_SYSTEMS.items() if needed not in missing)
+
+
+def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
+    """Run the demo's seeded system with further seeds on a few items, in what is quickly measured."""
+    from podeval.benchmarks.chosen_metrics import keep_metrics
+    from podeval.runs.reliability import write_reliability
+
+    some = tuple(item.id for item in request.benchmark.items("demo")[:SEEDED_ITEMS])
+    quick = keep_metrics(request.benchmark, ["wer", "dnsmos", "timbre_consistency"], request.track)
+    for seed in range(1, SEEDS):
+        runs.evaluate(SEEDED, replace(request, benchmark=quick, seed=seed, repeats=True, only=some))
+    write_reliability(request, SEEDED)
+
+
+def _show_faults(runs: "_Runs", request: "RunRequest") -> bool:
+    """Run the controls with planted faults on a few items, in what looks for faults; whether all was scored."""
+    some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
+    metrics = ("content_errors", "speaker_attribution", "integrity")
+    return _show_some(runs, replace(request, only=some), metrics, FAULTY_SYSTEMS, "Planted faults")
+
+
+def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
+    """Run a baseline and a control of rhythm on one longer dialogue, in turn-taking alone; whether both were scored."""
+    longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
+    return _show_some(runs, longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
+
+
+def _show_some(
+    runs: "_Runs", request: "RunRequest", metrics: Sequence[str], systems: Sequence[str], title: str
+) -> bool:
+    """Run systems in a few metrics alone; whether all was scored."""
+    from podeval.benchmarks.chosen_metrics import keep_metrics
+
+    chosen = keep_metrics(request.benchmark, list(metrics), request.track)
+    try:
+        return all([runs.evaluate(system, replace(request, benchmark=chosen)) for system in systems])
+    except ModelMissing as absence:
+        say(f"{title}: left out: {absence}")
+        return False
+
+
+def _add_to_arena(runs: Path) -> None:
+    """Let the demo's systems meet in the arena of the board that is served next."""
+    from podeval.arena.from_runs import make_manifest
+    from podeval.arena.manifest import add
+    from podeval.store.database import Database
+
+    manifest = make_manifest(runs, benchmark="real_pod", split="demo")
+    if not manifest.outputs:
+        return
+    try:
+        with Database(resolve_database(os.environ.get("DATABASE_URL", ""), runs)) as opened:
+            for sentence in add(opened, manifest, strict=False).left_out:
+                say(f"Not in the arena: {sentence}")
+    except BadInput as refusal:
+        say(f"Not in the arena: {refusal}")
