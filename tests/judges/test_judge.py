@@ -153,9 +153,9 @@ def test_the_id_changes_with_what_changes_an_answer_and_with_nothing_else() -> N
 
 def test_a_local_model_in_16_bits_is_another_judge_than_in_32(monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"transformers:org/model@{COMMIT}"
-    monkeypatch.setattr("podeval.judges.judge.uses_gpu", lambda: False)
+    monkeypatch.setattr("podeval.judges.judge.is_gpu_used", lambda: False)
     on_cpu = find_judge(name)
-    monkeypatch.setattr("podeval.judges.judge.uses_gpu", lambda: True)
+    monkeypatch.setattr("podeval.judges.judge.is_gpu_used", lambda: True)
     on_gpu = find_judge(name)
     assert (on_cpu.dtype, on_gpu.dtype) == (None, "bfloat16")
     assert on_cpu.id != on_gpu.id

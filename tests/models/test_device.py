@@ -46,7 +46,7 @@ def test_a_gpu_is_used_where_its_driver_is_and_torch_takes_it(
 ) -> None:
     monkeypatch.setattr(device, "_DRIVERS", (str(tmp_path if driver else tmp_path / "none"),))
     monkeypatch.setattr(device, "choose_device", lambda: chosen)
-    assert device.uses_gpu() is gpu
+    assert device.is_gpu_used() is gpu
 
 
 def test_on_a_cpu_nothing_is_copied() -> None:

@@ -27,7 +27,7 @@ import pydantic
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.materials import FORMATS, AudioLimits
 from podeval.models.chat import ChatModel, Sampling
-from podeval.models.device import uses_gpu
+from podeval.models.device import is_gpu_used
 from podeval.text.yaml_text import read_yaml_file
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
@@ -228,7 +228,7 @@ def _transformers(text: str, **fields: Any) -> Judge:
         )
     fields.setdefault("hears", bool(re.search("omni|audio|speech", repo, re.IGNORECASE)))
     # In 16 bits it is another judge: part of its answers differ.
-    return Judge("transformers", repo, revision=commit, dtype="bfloat16" if uses_gpu() else None, **fields)
+    return Judge("transformers", repo, revision=commit, dtype="bfloat16" if is_gpu_used() else None, **fields)
 
 
 def _read_recorded(text: str) -> Judge:

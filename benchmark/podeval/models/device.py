@@ -79,14 +79,14 @@ def copy_to_host(tensor: Any) -> Any:
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
 
 
-def uses_gpu() -> bool:
+def is_gpu_used() -> bool:
     """Tell whether torch models run on a GPU; torch, which takes seconds to import, only where there is a driver.
 
     Raises:
         BadInput: as `choose_device`.
     """
-    there = any(Path(driver).exists() for driver in _DRIVERS) and importlib.util.find_spec("torch") is not None
-    return there and choose_device() != "cpu"
+    usable = any(Path(driver).exists() for driver in _DRIVERS) and importlib.util.find_spec("torch") is not None
+    return usable and choose_device() != "cpu"
 
 
 def count_copies(gigabytes: float) -> int | None:
@@ -95,7 +95,7 @@ def count_copies(gigabytes: float) -> int | None:
     Args:
         gigabytes: what each needs.
     """
-    if not uses_gpu():
+    if not is_gpu_used():
         return None
     import torch
 

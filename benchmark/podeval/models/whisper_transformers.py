@@ -165,11 +165,13 @@ class WhisperTransformers(Transcriber):
         end, longest = self._processor.tokenizer.eos_token_id, max(map(len, written))
         rows = torch.tensor([prompt + tokens + [end] * (longest - len(tokens)) for tokens in written])
         # Of every layer only the heads that follow the audio are kept, while it runs.
-        decoder, seen = self._model.get_decoder(), {}
+        decoder, weights = self._model.get_decoder(), {}
 
         def watch(number: int, heads: list[int]) -> Any:
             def keep(module: Any, inputs: Any, output: Any) -> None:
-                seen[number] = dict(zip(heads, output[1][:, heads, len(prompt) - 1 :, :steps].unbind(1), strict=True))
+                weights[number] = dict(
+                    zip(heads, output[1][:, heads, len(prompt) - 1 :, :steps].unbind(1), strict=True)
+                )
 
             return decoder.layers[number].encoder_attn.register_forward_hook(keep)
 
@@ -177,8 +179,9 @@ class WhisperTransformers(Transcriber):
             for number in {layer for layer, _ in config.alignment_heads}:
                 hooks.enter_context(watch(number, [head for layer, head in config.alignment_heads if layer == number]))
             decoder(copy_to_device(rows, encoded.device), encoder_hidden_states=encoded, use_cache=False)
-        attentions = torch.stack([seen[layer][head] for layer, head in config.alignment_heads], dim=1)
-        return copy_to_host(attentions.float()).numpy()
+        attentions = torch.stack([weights[layer][head] for layer, head in config.alignment_heads], dim=1)
+        on_host: NDArray[np.float32] = copy_to_host(attentions.float()).numpy()
+        return on_host
 
 
 def _fuse_attention(encoder: Any) -> None:

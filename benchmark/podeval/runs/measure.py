@@ -24,7 +24,7 @@ from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
-from podeval.models.device import free_memory, is_out_of_memory, uses_gpu
+from podeval.models.device import free_memory, is_gpu_used, is_out_of_memory
 from podeval.models.threads import share_threads
 from podeval.runs import composite_scores
 from podeval.runs.executor import Executor, MemoryRanOut
@@ -221,7 +221,7 @@ def prepare_item(task: Task) -> None:
 
 def choose_preparation(profile: str) -> Callable[[Task], None] | None:
     """Choose what is done with the next item meanwhile: nothing where the processor has enough to do with this one."""
-    return prepare_item if profile.partition(",")[0] == "reference" and uses_gpu() else None
+    return prepare_item if profile.partition(",")[0] == "reference" and is_gpu_used() else None
 
 
 def _score_all(uses: Sequence[MetricUse], inputs: MetricInputs, profile: str) -> dict[str, Result]:

@@ -14,7 +14,7 @@ from contextvars import copy_context
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from podeval.models.device import uses_gpu
+from podeval.models.device import is_gpu_used
 from podeval.models.threads import count_threads, share_threads
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def count_at_once(profile: str) -> int:
 
     Models of the reference profile use every core by themselves where there is no GPU.
     """
-    if profile.partition(",")[0] != "embedded" and not uses_gpu():
+    if profile.partition(",")[0] != "embedded" and not is_gpu_used():
         return 1
     return min(MOST_AT_ONCE, count_threads())
 

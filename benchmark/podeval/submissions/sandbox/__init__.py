@@ -68,8 +68,8 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
         ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))
     if ended.failure is None:
         return None
-    said = ended.log.strip().splitlines()[-1:] or [ended.failure]
-    return f"torch cannot use it in the sandbox ({said[0][:200]})"
+    reason = (ended.log.strip().splitlines() or [ended.failure])[-1]
+    return f"torch cannot use it in the sandbox ({reason[:200]})"
 
 
 def require() -> None:
