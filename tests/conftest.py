@@ -95,6 +95,15 @@ def pytest_collection_modifyitems() -> None:
         providers._get_local_constants = lambda: providers._local_constants
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Have models run on the processor in a test that is marked so, before any fixture of it loads one."""
+    with pytest.MonkeyPatch.context() as environment:
+        if item.get_closest_marker("cpu"):
+            environment.setenv("PODEVAL_DEVICE", "cpu")
+        return (yield)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say once for each reason how many tests were skipped; what could not be installed, apt has said before."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))

@@ -13,7 +13,9 @@ import pytest
 import soundfile
 
 from podeval.analysis import Recording
+from podeval.analysis import samples as analysis_samples
 from podeval.analysis.cache import Cache
+from podeval.audio.resample import resample
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
@@ -204,6 +206,23 @@ def test_models_hear_the_mean_of_all_channels(tmp_path: Path, cache: Cache, mode
     soundfile.write(tmp_path / "seven.wav", seven, RATE, subtype="FLOAT")
     Recording.open(tmp_path / "seven.wav", cache=cache).speech()
     np.testing.assert_allclose(models.heard[0], seven.mean(axis=1), atol=1e-6)
+
+
+def test_channels_are_mixed_once_for_all_rates_with_the_same_values(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples, mixes = noise(2.0, 48_000, 2), []
+    mix = analysis_samples.mix_channels
+
+    def mix_and_note(channels: Any) -> Any:
+        mixes.append(len(channels))
+        return mix(channels)
+
+    monkeypatch.setattr(analysis_samples, "mix_channels", mix_and_note)
+    recording = Recording.from_samples(samples, 48_000, cache=cache)
+    for rate in (16_000, 44_100, 48_000, 16_000):
+        np.testing.assert_array_equal(recording.mono(rate), resample(mix(samples), 48_000, rate))
+    assert mixes == [96_000]
 
 
 @pytest.mark.parametrize("left", [0.0, 5e-4])

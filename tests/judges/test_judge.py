@@ -151,6 +151,23 @@ def test_the_id_changes_with_what_changes_an_answer_and_with_nothing_else() -> N
     assert {judge.id} == {other.id for other in same}
 
 
+def test_a_local_model_in_16_bits_is_another_judge_than_in_32(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"transformers:org/model@{COMMIT}"
+    monkeypatch.setattr("podeval.judges.judge.is_gpu_used", lambda: False)
+    on_cpu = find_judge(name)
+    monkeypatch.setattr("podeval.judges.judge.is_gpu_used", lambda: True)
+    on_gpu = find_judge(name)
+    assert (on_cpu.dtype, on_gpu.dtype) == (None, "bfloat16")
+    assert on_cpu.id != on_gpu.id
+    assert "dtype" not in on_cpu.described(), "what is said of it, and so its protocols, stays as it was"
+    assert on_gpu.described()["dtype"] == "bfloat16"
+    monkeypatch.setattr("podeval.models.chat_transformers.load_transformers_chat", lambda *_, **how: how)
+    assert [one.model_to_ask() for one in (on_cpu, on_gpu)] == [
+        {"hears": False, "dtype": "float32"},
+        {"hears": False, "dtype": "bfloat16"},
+    ]
+
+
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_key("https://host/v1") is None
     monkeypatch.setenv("HF_TOKEN", "hf_x")

@@ -18,6 +18,8 @@ from podeval.models import chat_transformers
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling
 from podeval.models.chat_transformers import TransformersChat, install, load_transformers_chat
 
+pytestmark = pytest.mark.cpu
+
 COMMIT = "c" * 40
 ASKED = [{"role": "system", "content": "You judge."}, {"role": "user", "content": "Judge this."}]
 SHORT = Sampling(max_tokens=24)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 # The network in torch is what a GPU runs.
 from podeval.models.networks.distillmos import WINDOW, DistillMos, _compute_spectra, _load_network
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.cpu]
 
 Samples = NDArray[np.float32]
 

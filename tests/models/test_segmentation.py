@@ -11,7 +11,7 @@ from podeval.models import checkpoint, pyannote_library, registry
 from podeval.models.interfaces import SEGMENTATION_FRAME, SEGMENTATION_START
 from podeval.models.networks.segmentation import PyannoteSegmentation
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.cpu]
 
 TESTS = Path(__file__).parents[1]
 

@@ -18,7 +18,7 @@ from podeval.models.networks.spleeter import (
     Spleeter,
 )
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.cpu]
 
 Samples = NDArray[np.float32]
 TWO_SEGMENTS = 13 * RATE

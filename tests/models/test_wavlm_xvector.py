@@ -40,6 +40,7 @@ def test_embeddings_of_clips_of_any_length(load_reference: Callable[..., Any], t
     assert np.ptp(np.linalg.norm(found, axis=1)) > 0
 
 
+@pytest.mark.cpu
 def test_the_weights_of_the_file_are_in_the_model(load_reference: Callable[..., Any], folder: Path) -> None:
     """The checkpoint names the positional convolution as torch once did; a name that is lost would be random."""
     import torch

@@ -5,6 +5,7 @@ faster-whisper at the same times.
 import importlib.util
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,12 @@ import pytest
 import soundfile
 
 from podeval import progress
+from podeval.analysis import Recording
+from podeval.analysis.cache import Cache
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import CannotScore
+from podeval.metrics import catalogue
+from podeval.metrics.compute import make_protocol_for
 from podeval.models import registry
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.whisper_transformers import WhisperTransformers
@@ -110,3 +115,124 @@ def test_real_weights_hear_what_faster_whisper_hears(
     for times in (np.array([a.start - b.start for a, b in pairs]), np.array([a.end - b.end for a, b in pairs])):
         assert np.median(np.abs(times)) <= 0.021
         assert np.quantile(np.abs(times), 0.9) <= 0.061
+
+
+def hear_in_batches(folder: Path, samples: Any, size: int) -> Any:
+    model = WhisperTransformers({LARGE: folder}, num_beams=1)
+    model._batch = size
+    return model.transcribe(samples, "en")
+
+
+@pytest.mark.cpu
+def test_words_and_times_do_not_depend_on_the_batch(folder: Path, tiny_models: Any) -> None:
+    samples = tiny_models.voice(70)
+    assert len(list(cut_at_pauses(samples))) == 3
+    one_by_one, together = (hear_in_batches(folder, samples, size) for size in (1, 32))
+    assert len(one_by_one.words) > 3
+    assert together == one_by_one
+
+
+@pytest.mark.cpu
+def test_attention_read_for_a_batch_is_that_of_each_chunk_with_every_layer_s_weights(
+    folder: Path, tiny_models: Any
+) -> None:
+    """A plain forward pass of transformers, all attention eager, one chunk after the other."""
+    import torch
+    from transformers import WhisperForConditionalGeneration
+
+    model = WhisperTransformers({LARGE: folder}, num_beams=1)
+    plain_model = WhisperForConditionalGeneration.from_pretrained(folder, attn_implementation="eager").eval()
+    written = [[5, 9, 17, 40], [33], [12, 61]]
+    with torch.inference_mode():
+        features = model._extract_features([tiny_models.voice(4, seed=seed) for seed in range(3)])
+        encoded = model._model.get_encoder()(features).last_hidden_state
+        together = model._read_attentions(encoded, written, "zh", 200)
+        config = plain_model.generation_config
+        prompt = [config.decoder_start_token_id, config.lang_to_id["<|zh|>"], config.task_to_id["transcribe"]]
+        prompt.append(config.no_timestamps_token_id)
+        for number, tokens in enumerate(written):
+            layers = plain_model(
+                features[number : number + 1],
+                decoder_input_ids=torch.tensor([prompt + tokens]),
+                output_attentions=True,
+                use_cache=False,
+            ).cross_attentions
+            heads = torch.stack([layers[layer][0, head, 3:, :200] for layer, head in config.alignment_heads]).numpy()
+            np.testing.assert_allclose(together[number, :, : len(tokens) + 1], heads, atol=1e-5)
+    assert together.shape == (3, 2, 5, 200)
+    assert not any(layer.encoder_attn._forward_hooks for layer in model._model.get_decoder().layers)
+
+
+@pytest.mark.cpu
+def test_the_encoder_s_attention_is_one_step_and_the_decoder_s_gives_its_weights(
+    folder: Path, tiny_models: Any
+) -> None:
+    import torch
+    from transformers import WhisperForConditionalGeneration
+
+    model = WhisperTransformers({LARGE: folder}, num_beams=1)
+    encoder, decoder = model._model.get_encoder(), model._model.get_decoder()
+    assert {layer.self_attn.config._attn_implementation for layer in encoder.layers} == {"sdpa"}
+    assert {layer.encoder_attn.config._attn_implementation for layer in decoder.layers} == {"eager"}
+    eager = WhisperForConditionalGeneration.from_pretrained(folder, attn_implementation="eager").eval().get_encoder()
+    with torch.inference_mode():
+        features = model._extract_features([tiny_models.voice(20)])
+        np.testing.assert_allclose(encoder(features)[0], eager(features)[0], atol=1e-5)
+
+
+@pytest.mark.cpu
+def test_where_memory_runs_out_fewer_chunks_are_decoded_at_once_with_the_same_words(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tiny_models: Any
+) -> None:
+    import torch
+
+    samples = tiny_models.voice(70)
+    expected = hear_in_batches(folder, samples, 1)
+    model = WhisperTransformers({LARGE: folder}, num_beams=1)
+    model._batch = 32
+    generate, sizes = model._model.generate, []
+
+    def generate_if_it_fits(features: Any, **options: Any) -> Any:
+        sizes.append(len(features))
+        if len(features) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 7 GiB")
+        return generate(features, **options)
+
+    monkeypatch.setattr(model._model, "generate", generate_if_it_fits)
+    assert model.transcribe(samples, "en") == expected
+    assert sizes == [3, 1, 1, 1]
+
+
+class Noted(Cache):
+    """A cache that notes what it was asked for."""
+
+    asked: list[str]
+
+    def get(self, key: str) -> bytes | None:
+        self.asked.append(key)
+        return None
+
+
+@pytest.mark.cpu
+def test_another_precision_is_another_model_to_protocols_and_caches(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
+) -> None:
+    import torch
+
+    card = registry.get_card("transcriber", "reference")
+    half = replace(card, options={**card.options, "dtype": "float16"})
+    facts = []
+    for one, dtype in ((card, torch.float32), (half, torch.float16)):
+        model = WhisperTransformers({LARGE: folder}, **one.options)
+        assert {weight.dtype for weight in model._model.parameters()} == {dtype}
+        # What the profile says of it, and under which name its words are kept.
+        cards = tuple(one if known.id == card.id else known for known in registry.CARDS)
+        monkeypatch.setattr(registry, "CARDS", cards)
+        monkeypatch.setattr(registry, "build_model", lambda *_, model=model: model)
+        noted = Noted(tmp_path)
+        noted.asked = []
+        Recording.from_samples(np.zeros(RATE), RATE, profile="reference", cache=noted).transcript("en")
+        protocol = make_protocol_for(catalogue.get("wer"), {}, ("recording", "reference_text"), "reference")
+        facts.append((noted.asked[0], protocol.id))
+    assert facts[0][0] != facts[1][0]
+    assert facts[0][1] != facts[1][1]

@@ -74,7 +74,7 @@ def one_after_another(path: Path, text: str | None, names: list[str]) -> None:
 def compare_side_by_side(path: Path, text: str | None, pairs: int) -> None:
     """Print what two metrics at once gain over one after another; refuse values that differ."""
     import podeval
-    from podeval.scoring import engine
+    from podeval.scoring import side_by_side
 
     ratios = []
     values: set[str] = set()
@@ -82,7 +82,7 @@ def compare_side_by_side(path: Path, text: str | None, pairs: int) -> None:
         wall = {}
         # Who is first has the colder disk, so it is each in turn.
         for count in (1, 2) if pair % 2 == 0 else (2, 1):
-            engine.MOST_AT_ONCE = count
+            side_by_side.MOST_AT_ONCE = count
             spent, wall[count], scores = timed(lambda: podeval.score(path, text=text))
             values.add(json.dumps({name: one.to_json() for name, one in scores.results.items()}, sort_keys=True))
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

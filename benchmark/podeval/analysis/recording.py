@@ -138,16 +138,16 @@ class Recording:
             raise CannotScore(f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed")
 
     def mono(self, rate: int = MODEL_RATE) -> Samples:
-        """Return the mean of the channels at `rate`, shape (frames,); computed once per rate.
+        """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
 
         Raises:
-            CannotScore: the recording's rate is below `rate` and upsampling is not allowed, or its channels cancel
-                each other.
+            CannotScore: its rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
         """
         self.require_rate(rate)
         from podeval.analysis.samples import mix_channels
 
-        return self._compute_once(f"mono {rate}", lambda: resample(mix_channels(self.samples), self.rate, rate))
+        mix = self._compute_once("mix", lambda: mix_channels(self.samples))
+        return self._compute_once(f"mono {rate}", lambda: resample(mix, self.rate, rate))
 
     def require_rate(self, rate: int) -> None:
         """Refuse a recording that lacks frequencies which a model at `rate` relies on.
@@ -383,7 +383,7 @@ class Recording:
         ask: Callable[[Any], T],
         parameters: dict[str, Any],
     ) -> T:
-        identity = registry.get_card(job, self.profile).identity
+        identity = registry.restore_former_id(registry.get_card(job, self.profile).identity)
         upsampled = self.allow_upsampling and self.rate < MODEL_RATE
         key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
 

@@ -185,6 +185,8 @@ def spot_check(
 
     if not trust_models:
         sandbox.require()
+    if gpu:
+        require_gpu(trusted=trust_models)
     making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
     with open_queue(require_database(database, runs)) as queue:
         check = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
@@ -281,6 +283,19 @@ def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
             for lease in database_queue.leases():
                 print(f"{lease.worker} works on {lease.submission} since {lease.taken_at:%Y-%m-%d %H:%M:%S} UTC")
         _print(rows, order, as_json)
+
+
+def require_gpu(*, trusted: bool) -> None:
+    """Refuse to run models on a GPU where they could not use one.
+
+    Raises:
+        BadInput: the message says what is missing.
+        NoIsolation: models are not trusted, and nothing can be isolated here.
+    """
+    from podeval.submissions import sandbox
+
+    if (why := sandbox.explain_missing_gpu(trusted=trusted)) is not None:
+        raise BadInput(f"--gpu: models cannot use a GPU here: {why}; leave --gpu out to run them on the processor")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database
 from podeval.cli.output import say
-from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue
+from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue, require_gpu
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -107,6 +107,10 @@ def worker(
         raise BadInput("give either --once or --watch")
     if executor not in EXECUTORS:
         raise BadInput(f"there is no executor {executor!r}; choose from {', '.join(EXECUTORS)}")
+    if gpu:
+        if executor != "local":
+            raise BadInput("--gpu is for models on this machine; jobs on the Hub get the GPU of their --flavor")
+        require_gpu(trusted=trust_models)
     limits = SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
     voices_folder = None if voices is None else require_voices(voices)
     making = GenerationSettings(

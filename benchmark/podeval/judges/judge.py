@@ -27,6 +27,7 @@ import pydantic
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.materials import FORMATS, AudioLimits
 from podeval.models.chat import ChatModel, Sampling
+from podeval.models.device import is_gpu_used
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
@@ -66,6 +67,7 @@ class Judge:
         tries: how many answers are requested, each with what was wrong with the one before, until a request is
             unanswered.
         context: maximum tokens that a local model reads; None for the model's own limit.
+        dtype: precision of a local model through transformers, where it is not float32: bfloat16 on a GPU.
         price: price of its tokens, if they are paid for.
         recorded: for `records`, the id of the judge whose answers they are.
     """
@@ -82,6 +84,7 @@ class Judge:
     timeout: float = 180.0
     tries: int = 3
     context: int | None = None
+    dtype: str | None = None
     price: Price | None = None
     recorded: str | None = None
 
@@ -93,6 +96,8 @@ class Judge:
         endpoint = None if self.backend == "gguf" else self.endpoint
         changing: list[Any] = [self.backend, self.model, self.revision, endpoint, asdict(self.sampling)]
         changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
+        # Left out where it is the usual one, so that judges keep the ids they have.
+        changing += [self.dtype] if self.dtype else []
         text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         return f"{self.model}@{(self.revision or 'unpinned')[:12]}#{digest}"
@@ -103,9 +108,11 @@ class Judge:
         return self.backend == "records"
 
     def described(self) -> dict[str, Any]:
-        """Return plain data for records and protocols: every field except price, timeout and tries."""
+        """Return plain data for records and protocols: every field except price, timeout, tries and the usual dtype."""
         fields = asdict(self)
         kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
+        if self.dtype is None:
+            del kept["dtype"]
         if self.backend == "gguf":
             # The folder is specific to this machine; the file's name and content identify the model.
             kept["endpoint"] = Path(str(self.endpoint)).name
@@ -128,7 +135,9 @@ class Judge:
         if self.backend == "transformers":
             from podeval.models.chat_transformers import load_transformers_chat
 
-            return load_transformers_chat(self.model, str(self.revision), hears=self.hears)
+            return load_transformers_chat(
+                self.model, str(self.revision), hears=self.hears, dtype=self.dtype or "float32"
+            )
         raise ModelMissing(
             f"{self.endpoint} contains records of {self.recorded} and records cannot answer new questions; "
             "name the judge itself to ask for what is missing"
@@ -218,7 +227,8 @@ def _transformers(text: str, **fields: Any) -> Judge:
             "commit, which the repo's page on the Hub shows under 'History'"
         )
     fields.setdefault("hears", bool(re.search("omni|audio|speech", repo, re.IGNORECASE)))
-    return Judge("transformers", repo, revision=commit, **fields)
+    # In 16 bits it is another judge: part of its answers differ.
+    return Judge("transformers", repo, revision=commit, dtype="bfloat16" if is_gpu_used() else None, **fields)
 
 
 def _read_recorded(text: str) -> Judge:
@@ -245,6 +255,7 @@ def _read_recorded(text: str) -> Judge:
         audio=AudioLimits(**one["audio"]),
         extra=one["extra"],
         context=one["context"],
+        dtype=one.get("dtype"),
         recorded=one["id"],
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podeval.metrics.declaration import Metric
+from podeval.models.registry import restore_former_id
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,13 @@ class Protocol:
 
     @property
     def id(self) -> str:
-        """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of the content>`."""
-        canonical = json.dumps(self._content(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of the content>`.
+
+        A model that was renamed counts with its first name, so that earlier rows have the same protocol.
+        """
+        models = {job: restore_former_id(model) for job, model in self.models.items()}
+        hashed = {**self._content(), "models": models}
+        canonical = json.dumps(hashed, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return f"{self.metric}@{self.version}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
 
     def to_json(self) -> dict[str, Any]:

@@ -54,7 +54,9 @@ class ModelCard:
     protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
     packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
     no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
-    its job in every language.
+    its job in every language. With `processor` it runs on the processor on every machine, also on one with a GPU.
+    `formerly` is another id that the same computation had: protocols and kept facts made under it are its own (see
+    `podeval.models.registry.restore_former_id`).
     """
 
     id: str
@@ -73,6 +75,8 @@ class ModelCard:
     variant_in: tuple[Profile, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     languages: tuple[str, ...] = ()
+    processor: bool = False
+    formerly: str | None = None
     extra: str = "embedded"
 
     @property

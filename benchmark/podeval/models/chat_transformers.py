@@ -2,7 +2,7 @@
 
 Models are pinned to a commit; weights are safetensors only, and no code of the repo is run. Nothing is downloaded when
 a model is asked: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and 32 on a CPU, one call
-at a time.
+at a time; the judge says which (`podeval.judges.judge`), as it is part of its id.
 
 Audio is prepared as by the models' own processors (16 kHz, Whisper's log-mel features, one token per 40 ms), but
 without these processors, which need libraries for images and videos.
@@ -59,6 +59,7 @@ class TransformersChat:
         folder: folder of its files.
         name: name in messages to users.
         hears: whether audio will be sent to it.
+        dtype: torch's name of the precision.
 
     Raises:
         ModelMissing: the model cannot be loaded, or does not accept audio.
@@ -66,10 +67,8 @@ class TransformersChat:
 
     at_once: int | None = 1
 
-    def __init__(self, folder: Path, name: str, *, hears: bool) -> None:
+    def __init__(self, folder: Path, name: str, *, hears: bool, dtype: str = "float32") -> None:
         import torch
-
-        from podeval.models.device import choose_device
 
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kind = _HEARING.get(config.get("model_type", ""))
@@ -80,8 +79,7 @@ class TransformersChat:
             )
         self._name = name
         self._lock = threading.Lock()
-        precision = torch.float32 if choose_device() == "cpu" else torch.bfloat16
-        options = {"use_safetensors": True, "dtype": precision}
+        options = {"use_safetensors": True, "dtype": getattr(torch, dtype)}
         if kind:
             # A complete Omni model has a part that speaks beside the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
@@ -291,7 +289,7 @@ def _find_folder(repo: str, commit: str) -> Path:
     return HubRepo(repo, commit, ("config.json",)).folder(f"podeval judge install transformers:{repo}@{commit}")
 
 
-def load_transformers_chat(repo: str, commit: str, *, hears: bool) -> TransformersChat:
+def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = "float32") -> TransformersChat:
     """Load the model of a repo at a commit, once per process.
 
     Raises:
@@ -305,7 +303,7 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool) -> Transforme
     folder = _find_folder(repo, commit)
     shards = _read_shards(folder) if (folder / _INDEX).is_file() else (_WHOLE,)
     HubRepo(repo, commit, shards).folder(f"podeval judge install transformers:{repo}@{commit}")
-    return load_model(folder, f"{repo}@{commit[:12]}", hears)
+    return load_model(folder, f"{repo}@{commit[:12]}", hears, dtype)
 
 
 def _is_importable(package: str) -> bool:
@@ -315,6 +313,6 @@ def _is_importable(package: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1)
-def load_model(folder: Path, name: str, hears: bool) -> TransformersChat:
+def load_model(folder: Path, name: str, hears: bool, dtype: str) -> TransformersChat:
     """Load a model from a folder; only the last one is kept in memory, because few machines hold two."""
-    return TransformersChat(folder, name, hears=hears)
+    return TransformersChat(folder, name, hears=hears, dtype=dtype)

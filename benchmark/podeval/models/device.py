@@ -5,18 +5,22 @@ values are those it has on a CPU, but for the order of sums.
 """
 
 import gc
+import importlib.util
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from podeval.errors import BadInput
+
+_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Files of the drivers of GPUs."""
 
 
 def choose_device() -> str:
     """Return `PODEVAL_DEVICE`, such as `cuda:1`, otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
 
     A CPU is `cpu` by whatever number it was asked for.
-
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -57,20 +61,45 @@ def require_device(name: str, title: str, remedy: str) -> str:
     return name
 
 
+def copy_to_device(tensor: Any, device: Any) -> Any:
+    """Return a tensor on a device: copied to a GPU from pinned memory, without waiting; on a CPU the same one."""
+    import torch
+
+    if torch.device(device).type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def copy_to_host(tensor: Any) -> Any:
+    """Return a tensor in the processor's memory: copied from a GPU into pinned memory; on a CPU the same one."""
+    import torch
+
+    if tensor.device.type != "cuda":
+        return tensor.cpu()
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
+
+
+def is_gpu_used() -> bool:
+    """Tell whether torch models run on a GPU; torch, which takes seconds to import, only where there is a driver.
+
+    Raises:
+        BadInput: as `choose_device`.
+    """
+    usable = any(Path(driver).exists() for driver in _DRIVERS) and importlib.util.find_spec("torch") is not None
+    return usable and choose_device() != "cpu"
+
+
 def count_copies(gigabytes: float) -> int | None:
     """Return how many processes the free memory of the GPU has room for, at least 1; None where models use the CPU.
 
     Args:
         gigabytes: what each needs.
     """
-    # A driver is a file, and torch takes seconds to import.
-    if not any(Path(driver).exists() for driver in ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")):
+    if not is_gpu_used():
         return None
     import torch
 
-    if (name := choose_device()) == "cpu":
-        return None
-    free, _ = torch.cuda.mem_get_info(name)
+    free, _ = torch.cuda.mem_get_info(choose_device())
     return max(1, int(free // (gigabytes * 2**30)))
 
 

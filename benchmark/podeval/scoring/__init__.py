@@ -23,6 +23,7 @@ __all__ = [
     "request",
     "score",
     "score_tables",
+    "side_by_side",
     "sources",
     "standing",
     "time_left",

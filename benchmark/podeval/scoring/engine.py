@@ -18,14 +18,13 @@ from podeval.errors import PodevalError
 from podeval.metrics.compute import describe_provenance, make_protocol_for, score_item
 from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.score import Result, Unscored, parse_result
-from podeval.models.threads import count_threads
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
 from podeval.scoring.kept_works import KeptWorks
 from podeval.scoring.recording_results import RecordingFacts
 from podeval.scoring.request import MetricPlan, ScoreRequest
 from podeval.scoring.scores import Scores
-from podeval.scoring.side_by_side import SideBySide
+from podeval.scoring.side_by_side import SideBySide, count_at_once
 from podeval.version import __version__
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 _FORM = 1
 """Of what is kept; raised when it changes."""
 
-MOST_AT_ONCE = 2
 SHORTEST, LONGEST = 30.0, 2 * 3600.0
 """Seconds of recordings of which several metrics are scored at once."""
 
@@ -133,11 +131,10 @@ def _score_missing(
 def _count_side_by_side(request: ScoreRequest, seconds: float, metrics: int) -> int:
     """Return how many metrics are scored at once.
 
-    Models of the reference profile use all cores, or the GPU, by themselves; a short recording is over before a second
-    thread is of use, and of a long one two metrics at once need too much memory.
+    A short recording is over before a second thread is of use, and of a long one two metrics at once need too much
+    memory.
     """
-    fits = SHORTEST <= seconds <= LONGEST and request.profile.partition(",")[0] == "embedded"
-    return min(MOST_AT_ONCE, metrics, count_threads()) if fits else 1
+    return min(metrics, count_at_once(request.profile)) if SHORTEST <= seconds <= LONGEST else 1
 
 
 class _Session:

@@ -1,9 +1,10 @@
 """Metrics of one recording scored side by side, in threads that share the process's cores.
 
 Transcribing, DNSMOS and DistillMOS use every core; finding speech, music, overlaps and pitch one each, so that another
-core idles meanwhile. Here a thread scores the next metric whose models are not at work for another, with its share of
-the cores, and whoever asks for something that another is computing waits for it: everything is computed once, by the
-same code in the same steps, so that values are those of one after another (docs/performance.md says what it gains).
+core idles meanwhile; and all of them do while a model is on a GPU. Here a thread scores the next metric whose models
+are not at work for another, with its share of the cores, and whoever asks for something that another is computing waits
+for it: everything is computed once, by the same code in the same steps, so that values are those of one after another
+(docs/performance.md says what it gains).
 """
 
 from __future__ import annotations
@@ -13,10 +14,24 @@ from contextvars import copy_context
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from podeval.models.threads import share_threads
+from podeval.models.device import is_gpu_used
+from podeval.models.threads import count_threads, share_threads
 
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Metric
+
+
+MOST_AT_ONCE = 2
+
+
+def count_at_once(profile: str) -> int:
+    """Return how many metrics of a profile are scored at once here: two, or one where that gains nothing.
+
+    Models of the reference profile use every core by themselves where there is no GPU.
+    """
+    if profile.partition(",")[0] != "embedded" and not is_gpu_used():
+        return 1
+    return min(MOST_AT_ONCE, count_threads())
 
 
 class _Stopped(BaseException):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, select_part
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Aesthetics, Samples
 from podeval.models.networks.fairseq_encoders import build_encoder
 
@@ -80,7 +80,7 @@ class AudioboxAesthetics(Aesthetics):
                     row[: len(window)] = torch.from_numpy(np.ascontiguousarray(window, dtype=np.float32))
                 lengths = torch.tensor([len(window) for window in batch])
                 scores[first : first + len(batch)] = self._rate(
-                    samples.to(choose_device()), lengths.to(choose_device())
+                    copy_to_device(samples, choose_device()), lengths.to(choose_device())
                 ).cpu()
                 progress.report("rating aesthetics", first + len(batch), len(windows))
         return scores

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Harmony, Samples
 from podeval.models.networks.beats import Beats
 
@@ -66,7 +66,7 @@ class Casp(Harmony):
         with torch.inference_mode():
             for first in range(0, len(speech), self._batch):
                 speech_vectors, music_vectors = (
-                    tower(torch.from_numpy(np.stack(clips[first : first + self._batch])).to(self._device))
+                    tower(copy_to_device(torch.from_numpy(np.stack(clips[first : first + self._batch])), self._device))
                     for tower, clips in ((self._speech, speech), (self._music, music))
                 )
                 cosines.append(torch.cosine_similarity(speech_vectors, music_vectors).cpu().numpy())

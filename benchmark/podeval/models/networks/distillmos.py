@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, copy_to_device
 from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import Samples, WindowScorer
 
@@ -184,7 +184,7 @@ def _compute_spectra(windows: Sequence[Samples], device: str) -> Tensor:
     import torch
 
     # Each window at a peak of 1.
-    samples = torch.from_numpy(np.stack([_fit_to_window(window) for window in windows])).to(device)
+    samples = copy_to_device(torch.from_numpy(np.stack([_fit_to_window(window) for window in windows])), device)
     samples = samples / (samples.abs().amax(dim=1, keepdim=True) + 1e-8)
     # Its spectra, compressed.
     edge = (_FRAME - _HOP) // 2

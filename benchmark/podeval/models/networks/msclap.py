@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import BadInput
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import AudioText, Samples
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class MsClap(AudioText):
                 batch = np.stack(clips[first : first + self._batch])
                 if batch.shape[1] != CLIP:
                     raise BadInput(f"MS-CLAP hears clips of {CLIP} samples at 44.1 kHz, not of {batch.shape[1]}")
-                embeddings.append(_to_units(self._hear(torch.from_numpy(batch).to(self._device))))
+                embeddings.append(_to_units(self._hear(copy_to_device(torch.from_numpy(batch), self._device))))
                 progress.report("hearing", min(first + self._batch, len(clips)), len(clips))
         return np.concatenate(embeddings)
 

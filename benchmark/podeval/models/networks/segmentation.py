@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, Segmentation
 from podeval.models.threads import limit_torch_to_one_thread
 
@@ -73,7 +73,7 @@ class PyannoteSegmentation(Segmentation):
                 for number, chunk in enumerate(chunks):
                     part = samples[(first + number) * _STEP :][:_CHUNK]
                     chunk[: len(part)] = part
-                scores = self.rate_sets(torch.from_numpy(chunks).to(self._device))
+                scores = self.rate_sets(copy_to_device(torch.from_numpy(chunks), self._device))
                 heard.append(sets[scores.argmax(dim=-1).cpu().numpy()])
                 progress.report("finding overlaps", min(first + _BATCH, count), count)
         return np.concatenate(heard)

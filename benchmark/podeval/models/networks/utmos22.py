@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.models.batches import batch_equal_lengths
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.networks.fairseq_encoders import build_encoder
 
@@ -67,7 +67,7 @@ class Utmos22(WindowScorer):
         with torch.inference_mode():
             for batch in batch_equal_lengths([len(window) for window in windows], self._batch):
                 stacked = torch.from_numpy(np.stack([windows[number] for number in batch]).astype(np.float32))
-                scores[batch] = self._predict(stacked.to(self._context[0].device)).cpu().numpy()
+                scores[batch] = self._predict(copy_to_device(stacked, self._context[0].device)).cpu().numpy()
                 done += len(batch)
                 progress.report("predicting UTMOS22", done, len(windows))
         return scores

@@ -9,8 +9,10 @@ sandbox dies with the thread that opened it, however that ends.
 import contextlib
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from podeval.submissions.sandbox import cgroup, command, seccomp
 from podeval.submissions.sandbox.box import ExitInfo, NoIsolation, SandboxLimits, SandboxSpec
@@ -27,6 +29,7 @@ __all__ = [
     "build_python_command",
     "describe_memory_bound",
     "describe_system_calls",
+    "explain_missing_gpu",
     "explain_missing_isolation",
     "open_sandbox",
     "require",
@@ -46,6 +49,27 @@ def explain_missing_isolation() -> str | None:
         return unknown
     failure = command.open_trial()
     return f"bubblewrap does not work here ({failure}); {ADVICE}" if failure else None
+
+
+def explain_missing_gpu(*, trusted: bool) -> str | None:
+    """Return why no program in a box can use a GPU here, found by one trial, which takes seconds; None if it can.
+
+    Args:
+        trusted: whether programs run without isolation.
+
+    Raises:
+        NoIsolation: they do not, and nothing can be isolated here.
+    """
+    if not command.list_gpu_devices():
+        return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
+    # Where torch finds no GPU it uses the processor without a word, which would take a hundred times as long.
+    with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
+        use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
+        ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))
+    if ended.failure is None:
+        return None
+    reason = (ended.log.strip().splitlines() or [ended.failure])[-1]
+    return f"torch cannot use it in the sandbox ({reason[:200]})"
 
 
 def require() -> None:

@@ -42,8 +42,9 @@ class SandboxSpec:
         command: program and arguments.
         writable: the one folder it may change; must exist and hold nothing of value.
         readable: files and folders it may read besides the system, this Python and podeval.
-        environment: all its variables; none are inherited.
-        gpu: give it the GPU's devices; the address space of a process is then not limited.
+        environment: all its variables; none are inherited but, with a GPU, those that say which one.
+        gpu: give it the GPU's devices, and what the kernel says of them (`/sys`, read-only); the address space of a
+            process is then not limited.
         trusted: run it without isolation; only for programs the operator vouches for.
     """
 

@@ -18,6 +18,10 @@ SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else
 _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
+_GPU_FACTS = "/sys"
+"""Where CUDA reads which GPUs there are; without it, it fails with error 304. Read-only, and in no other box."""
+_GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+"""By which an operator says which GPU a worker may use, and the drivers' libraries read it."""
 _OWN_USERS = 2_000_000_000
 """First user id for sandboxes opened by root; no files of others belong to these users."""
 
@@ -40,7 +44,8 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
     places = [*ways, *(part for path in seen for part in ("--ro-bind", path, path))]
-    devices = [part for path in _devices() for part in ("--dev-bind", path, path)] if box.gpu else []
+    devices = [part for path in list_gpu_devices() for part in ("--dev-bind", path, path)] if box.gpu else []
+    devices += ["--ro-bind", _GPU_FACTS, _GPU_FACTS] if box.gpu else []
     settings = [part for name, value in build_environment(box).items() for part in ("--setenv", name, value)]
     enclosed = [
         *list_namespace_options(box.limits, system_calls),
@@ -67,7 +72,8 @@ def build_environment(box: SandboxSpec) -> dict[str, str]:
     home = os.fspath(box.writable.resolve())
     plain = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
     offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
-    return plain | offline | {"PYTHONPATH": str(Path(__file__).parents[3])} | dict(box.environment)
+    chosen = {name: os.environ[name] for name in _GPU_SETTINGS if box.gpu and name in os.environ}
+    return plain | offline | {"PYTHONPATH": str(Path(__file__).parents[3])} | chosen | dict(box.environment)
 
 
 def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
@@ -149,5 +155,6 @@ def _process_limits(box: SandboxSpec) -> list[str]:
     return ["prlimit", *bounds, "--"]
 
 
-def _devices() -> list[str]:
+def list_gpu_devices() -> list[str]:
+    """List the devices of this machine's GPUs and their drivers."""
     return [str(path) for pattern in _GPU for path in sorted(Path("/dev").glob(pattern))]
