@@ -19,18 +19,8 @@ finally:
     print(len(sys.modules), *(name for name in {heavy!r} if name in sys.modules), file=sys.stderr)
 """
 SPEECH = Path(__file__).parents[2] / "../shared/data/samples/dialogue_kokoro.flac"
-HEAVY = ("torch", "transformers", "librosa", "numba", "scipy.signal", "pandas", "gradio", "onnxruntime")
-HEAVY += (
-    "scipy.stats",
-    "scipy.sparse",
-    "datasets",
-    "pyarrow",
-    "sqlalchemy",
-    "httpx",
-    "jinja2",
-    "matplotlib",
-    "sklearn",
-)
+HEAVY = ("torch", "transformers", "librosa", "numba", "pandas", "gradio", "onnxruntime", "datasets", "pyarrow")
+HEAVY += ("scipy.signal", "scipy.stats", "scipy.sparse", "sqlalchemy", "httpx", "jinja2", "matplotlib", "sklearn")
 
 
 @pytest.fixture(scope="module")
