@@ -80,11 +80,11 @@ def read_dialogues(folder: Path) -> tuple[Dialogue, ...]:
     )
 
 
-def write_clip(folder: Path, number: int, path: Path) -> Dialogue:
-    """Write the clip of that number, 9 s in 16 bits, and return the dialogue that is spoken in it."""
+def write_clip(folder: Path, number: int, path: Path, seconds: float = SECONDS) -> Dialogue:
+    """Write the clip of that number in 16 bits, and return the dialogue that is spoken in it."""
     dialogues = read_dialogues(folder)
     dialogue, again = dialogues[number % len(dialogues)], number // len(dialogues)
-    samples = np.zeros(round(SECONDS * RATE), dtype=np.float32)
+    samples = np.zeros(round(seconds * RATE), dtype=np.float32)
     start = round(again % 40 * _SILENCE_STEP * RATE)
     voice = dialogue.samples[: len(samples) - start]
     samples[start : start + len(voice)] = voice * (1 - 0.7 * again / (1 + again))
