@@ -15,6 +15,7 @@ import soundfile
 from podeval.analysis import Recording
 from podeval.analysis import samples as analysis_samples
 from podeval.analysis.cache import Cache
+from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.audio.resample import resample
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.metrics import catalogue
@@ -250,6 +251,25 @@ def test_turns_follow_the_script_where_there_is_one(file: Path, cache: Cache, mo
     assert models.asked["diarize"] == 0
     assert [turn.speaker for turn in recording.turns()] == ["S1", "S2"]
     assert models.asked["transcribe None"] == 1
+
+
+def test_with_a_script_only_metrics_of_how_turns_overlap_diarise(file: Path, cache: Cache, models: Any) -> None:
+    diarising = [metric for metric in catalogue.load_all_metrics() if "diarizer" in metric.needs]
+    with_script = [metric for metric in diarising if "script" in (*metric.inputs, *metric.optional_inputs)]
+    assert {metric.name for metric in diarising if metric not in with_script} == {"turn_taking", "dialogue_naturalness"}
+    soundfile.write(file, noise(16), RATE)
+    voices = ReferenceVoices({name: Recording.from_samples(noise(4), RATE, cache=cache) for name in ("Ann", "Ben")})
+    inputs = {
+        "recording": Recording.open(file, cache=cache),
+        "script": SCRIPT,
+        "reference_text": SCRIPT.text,
+        "reference_voices": voices,
+    }
+    # Pace wants 40 s; tests/metrics/test_pace.py has them.
+    results = {metric.name: metric(inputs) for metric in with_script if metric.name != "pace"}
+    assert {"sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"} <= results.keys()
+    assert all(isinstance(result, Score) for result in results.values()), results
+    assert models.asked["diarize"] == 0
 
 
 def test_a_script_that_is_not_what_is_heard_does_not_tell_who_speaks(file: Path, cache: Cache, models: Any) -> None:

@@ -15,6 +15,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word
+from podeval.text.script import Script
 
 RATE = 16_000
 SENTENCE, PAUSE, SENTENCES = 4.0, 0.5, 16
@@ -148,3 +149,25 @@ def test_little_speech_in_a_long_recording_is_unscored(monkeypatch: pytest.Monke
     heard.spans = heard.spans[:5]
     found = measured(heard, monkeypatch, tmp_path)
     assert found == Unscored("20.0 s of speech are heard; at least 40 s are needed", "system")
+
+
+def test_a_script_says_whose_melody_it_is_and_nobody_diarises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    heard = Heard()
+    diarised: list[int] = []
+    monkeypatch.setattr(heard, "diarize", lambda samples: diarised.append(1) or ())
+    monkeypatch.setattr(registry, "load", heard.load)
+    recording = Recording.from_samples(voice(heard.seconds, 6.0), RATE, cache=Cache(tmp_path))
+    said = [{"speaker": "Ann" if n // 4 % 2 == 0 else "Ben", "text": "table " * 8} for n in range(SENTENCES)]
+    score = catalogue.get("pace")({"recording": recording, "script": Script.parse(said)})
+    assert isinstance(score, Score)
+    assert list(score.notes["speakers"]) == ["Ann", "Ben"]
+    assert score.notes["between_turns"]["pauses"] == 3
+    assert score.values["f0_range"] == pytest.approx(6 * 0.95, abs=0.6)
+    # Another text: nobody knows who speaks, and what needs no speakers is there all the same.
+    other = Script.parse([{"speaker": "Ann", "text": "chairs " * 40}, {"speaker": "Ben", "text": "lamps " * 40}])
+    unknown = catalogue.get("pace")({"recording": recording, "script": other})
+    assert isinstance(unknown, Score)
+    assert unknown.values["f0_range"] is unknown.values["energy_range"] is None
+    assert "less than half of the script's words are heard" in unknown.notes["speakers_unknown"]
+    assert unknown.values["rate_cv"] == score.values["rate_cv"]
+    assert not diarised

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from podeval.errors import BadInput
+from podeval.stats import bootstrap_draws
+from podeval.stats.bootstrap_draws import compare_draws
 from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks, paired_difference
 
 numbers = st.integers(-10_000, 10_000).map(lambda number: number / 16)
@@ -190,6 +192,23 @@ def test_equal_systems_are_told_apart_in_at_most_five_percent_of_trials() -> Non
     assert wrong / 800 < 0.085
 
 
+def test_counting_draws_says_what_their_quantile_says() -> None:
+    random = np.random.default_rng(3)
+    # Rounded, so that many draws are exactly zero apart; the last system is the first one over again.
+    drawn = np.round(np.cumsum(random.normal(0, 0.02, 40))[None, :] + random.normal(0, 0.15, (501, 40)), 2)
+    drawn = np.concatenate([drawn, drawn[:, :1]], axis=1)
+    unclear_pairs = 0
+    for index in range(41):
+        others = np.delete(np.arange(41), index)
+        quantiles = np.quantile(drawn[:, [index]] - drawn[:, others], 0.021, axis=0)
+        above, unclear = compare_draws(drawn, index, others, 0.021)
+        assert not (above & unclear).any()
+        assert (quantiles[above] > 1e-12).all()
+        assert (quantiles[~above & ~unclear] <= 1e-12).all()
+        unclear_pairs += int(unclear.sum())
+    assert 0 < unclear_pairs < 0.1 * 41 * 40
+
+
 def test_with_one_cluster_everyone_may_be_anywhere() -> None:
     scores = {"a": {"x": 1.0}, "b": {"x": 2.0}}
     assert paired_bootstrap_ranks(scores, higher_is_better=True) == {"a": (1, 2), "b": (1, 2)}
@@ -279,17 +298,15 @@ def test_one_cluster_gives_a_difference_without_an_interval_and_no_common_item_n
 
 def test_many_clusters_are_drawn_in_blocks_of_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dense matrix of 100,000 clusters by as many items would take 75 GB; blocks give what one call gives."""
-    from podeval.stats import intervals
-
     values = np.random.default_rng(3).normal(size=(3, 40))
     scores = {f"s{i}": {f"i{j}": float(v) + 0.4 * i for j, v in enumerate(row)} for i, row in enumerate(values)}
     whole = paired_bootstrap_ranks(scores, True)
-    difference = intervals.paired_difference(scores["s0"], scores["s2"])
-    monkeypatch.setattr(intervals, "_DRAWN_AT_ONCE", 999)
+    difference = paired_difference(scores["s0"], scores["s2"])
+    monkeypatch.setattr(bootstrap_draws, "_DRAWN_AT_ONCE", 999)
     assert paired_bootstrap_ranks(scores, True) == whole
-    assert intervals.paired_difference(scores["s0"], scores["s2"]) == difference
+    assert paired_difference(scores["s0"], scores["s2"]) == difference
     # Nothing outside tells how much memory the draws take.
-    assert intervals._draws(40, 2000, 0)._blocks[0].dtype == np.uint16
+    assert bootstrap_draws.draw_clusters(40, 2000, 0)._blocks[0].dtype == np.uint16
 
 
 def test_two_items_and_a_small_gap_are_no_place() -> None:

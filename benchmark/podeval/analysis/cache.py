@@ -13,6 +13,7 @@ import io
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,19 @@ from podeval.errors import BadInput
 _VERSION = 1
 _DIGEST = 32
 _PRUNE_EVERY = 200
+"""Entries that are written at least between two looks through the folder."""
+
+_PRUNE_SHARE, _PRUNE_LEAST = 1 / 16, 1 / 50
+"""Bytes written between two looks: a share of the room that was left at the last, and at least one of the limit.
+
+So the looks at a folder that fills do not take longer and longer: they become rarer as it grows, and closer only near
+the limit. Other processes write too, and the share leaves room for theirs.
+"""
+
+_LOOKED = ".looked-through"
+_LOOK_HOLDS, _LOOK_HOLDS_LEAST = 3600.0, 60.0
+"""Seconds for which a process believes how much room an earlier one found: in an empty folder, and in a full one."""
+
 _DERIVED = "/"
 
 
@@ -35,7 +49,8 @@ class Cache:
     def __init__(self, folder: Path, limit: int = 20 * 2**30) -> None:
         self.folder = folder
         self.limit = limit
-        self._writes = 0
+        self._writes_left = 0
+        self._bytes_left: float | None = None
 
     @staticmethod
     def key(content: str, fact: str, **dependencies: Any) -> str:
@@ -85,12 +100,37 @@ class Cache:
             except BaseException:
                 os.unlink(partial)
                 raise
-        self._writes += 1
-        if self._writes % _PRUNE_EVERY == 1:
+        if self._bytes_left is None:
+            self._bytes_left = self._read_allowance()
+        self._writes_left -= 1
+        self._bytes_left -= _DIGEST + len(payload)
+        if self._bytes_left <= 0 and self._writes_left <= 0:
             self.prune()
 
     def prune(self) -> None:
         """Delete the least recently used entries until the folder is within its limit."""
+        size = self._delete_oldest()
+        self._writes_left = _PRUNE_EVERY
+        self._bytes_left = self._allow(size)
+        with contextlib.suppress(OSError):
+            (self.folder / _LOOKED).write_text(str(size), encoding="ascii")
+
+    def _allow(self, size: float) -> float:
+        """Return the bytes that may be written before the folder, of this size now, is looked through again."""
+        return max(_PRUNE_SHARE * (self.limit - size), _PRUNE_LEAST * self.limit)
+
+    def _read_allowance(self) -> float:
+        """Return what an earlier process leaves this one to write; nothing where none has looked lately."""
+        path = self.folder / _LOOKED
+        try:
+            size, age = float(path.read_text(encoding="ascii")), time.time() - path.stat().st_mtime
+        except (OSError, ValueError):
+            return 0.0
+        holds = max(_LOOK_HOLDS_LEAST, _LOOK_HOLDS * (1 - size / self.limit))
+        return self._allow(size) if 0 <= age < holds else 0.0
+
+    def _delete_oldest(self) -> int:
+        """Do what `prune` does, and return the bytes that are left."""
         entries = []
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(OSError):
@@ -99,10 +139,11 @@ class Cache:
         size = sum(entry[1] for entry in entries)
         for _, bytes_freed, path in sorted(entries):
             if size <= self.limit:
-                return
+                break
             with contextlib.suppress(OSError):
                 path.unlink()
                 size -= bytes_freed
+        return size
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key[2:]

@@ -6,10 +6,10 @@ The mean of four parts from 0 to 1, where 1 is the level of people measured else
 of pitch, relative to 8.5 semitones). The combination and its reasons were fixed before it was computed on any clip of
 the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is heard, `gaps` and `overlaps`
 are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced
-speech. Recordings with less than 8 s of speech are unscored, and so are two voices that never alternate. It is not in
-the papers, and it is shown but never ranked: on the seven clips available it does not order systems as listeners do
-(docs/studies/dialogue-naturalness.md). It takes no account of words, meaning or sound quality, and random overlaps and
-irregular pauses raise it.
+speech. Who speaks comes from diarisation even if there is a script, as for `turn_taking`. Recordings with less than 8 s
+of speech are unscored, and so are two voices that never alternate. It is not in the papers, and it is shown but never
+ranked: on the seven clips available it does not order systems as listeners do (docs/studies/dialogue-naturalness.md).
+It takes no account of words, meaning or sound quality, and random overlaps and irregular pauses raise it.
 
 Differs from the papers, which rate naturalness directly: PodEval by listeners (MUSHRA), LFS-Bench by a judge.
 """

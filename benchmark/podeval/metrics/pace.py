@@ -1,19 +1,22 @@
 """Pace: how fast the speakers talk, with what pauses, melody and dynamics, and how much these vary over the recording.
 
 Syllables (English) or characters (Chinese) are counted in the timed transcript; speech comes from voice activity
-detection, and speakers from diarisation. `speaking_rate` counts them per second from the first word to the last,
-`articulation_rate` per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the share of all
-pauses. `rate_cv` is the standard deviation of the articulation rate divided by its mean, in windows of 20 s of speech
-every 10 s; lower is steadier. `rate_drift` is its slope in syllables per second per 10 minutes. `f0_range` is the
-distance in semitones between the 10th and 90th percentile of a speaker's fundamental frequency (librosa's pYIN, 60 to
-500 Hz), and `energy_range` the corresponding distance in dB for the level of the speech; both are averaged over
-speakers, weighted by their time. The timeline shows rate, pauses, melody and dynamics with their drift. The notes give
-pauses within and between turns, each speaker's pitch, and pauses so long that they may be joins between pieces (over 1
-s and over 2.5 times the median pause); unnatural pauses and stretches at a different pace are listed as defects
-(analysis/pace_defects.py). Less than 40 s of speech, and languages other than English and Chinese, are unscored. Only
-`rate_cv` has a direction, and a reading by a machine may be steadier than a good talk: read it as variation, not as
-quality. Words missed by the recogniser lower every rate; syllables are counted by rules, not with a dictionary; octave
-errors in pitch tracking widen `f0_range`, and so does music under speech that is not separated.
+detection. Where a script is given, who speaks is known from aligning its words, otherwise from diarisation; this
+decides `f0_range`, `energy_range` and notes alone, and the two are different protocols (version 1.1; always diarisation
+before). Both are left out where less than half of the script's words are heard. `speaking_rate` counts syllables per
+second from the first word to the last, `articulation_rate` per second of speech. A pause is at least 0.25 s without
+speech; `pause_share` is the share of all pauses. `rate_cv` is the standard deviation of the articulation rate divided
+by its mean, in windows of 20 s of speech every 10 s; lower is steadier. `rate_drift` is its slope in syllables per
+second per 10 minutes. `f0_range` is the distance in semitones between the 10th and 90th percentile of a speaker's
+fundamental frequency (librosa's pYIN, 60 to 500 Hz), and `energy_range` the corresponding distance in dB for the level
+of the speech; both are averaged over speakers, weighted by their time. The timeline shows rate, pauses, melody and
+dynamics with their drift. The notes give pauses within and between turns, each speaker's pitch, and pauses so long that
+they may be joins between pieces (over 1 s and over 2.5 times the median pause); unnatural pauses and stretches at a
+different pace are listed as defects (analysis/pace_defects.py). Less than 40 s of speech, and languages other than
+English and Chinese, are unscored. Only `rate_cv` has a direction, and a reading by a machine may be steadier than a
+good talk: read it as variation, not as quality. Words missed by the recogniser lower every rate; syllables are counted
+by rules, not with a dictionary; octave errors in pitch tracking widen `f0_range`, and so does music under speech that
+is not separated.
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014, by librosa.
 
@@ -28,6 +31,7 @@ import numpy as np
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
+from podeval.analysis.speaker_turns import find_speaker_turns
 from podeval.analysis.speech_windows import require_speech
 from podeval.audio.prosody import VoiceContour, compute_spread
 from podeval.audio.windows import Clip, Span, place_windows
@@ -37,6 +41,7 @@ from podeval.metrics.reach import NEW, READERS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.stats.drift import drift
+from podeval.text.script import Script
 from podeval.text.syllables import count_syllables
 
 WINDOW, STRIDE = 20.0, 10.0
@@ -60,7 +65,7 @@ _LANGUAGES = ("en", "zh")
 @metric(
     name="pace",
     title="Pace",
-    version="1.0",
+    version="1.1",
     dimension="speech.rhythm",
     about_zh="语速、停顿、语调和音量变化如何，以及它们在录音中波动多大。",
     keys=(
@@ -145,11 +150,12 @@ _LANGUAGES = ("en", "zh")
         "estimated from spelling."
     ),
 )
-def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
+def pace(recording: Recording, script: Script | None = None, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.
 
     Args:
         recording: speech of one or more people, 16 kHz.
+        script: the words with their speakers, which then tell whose pitch and level are whose.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
@@ -167,7 +173,7 @@ def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Sc
     starts = [round(clip[0].start, 3) for clip in windows]
     trend = drift(starts, rates, WINDOW)
     prosody = track.prosody()
-    turns = track.diarization()
+    turns, unknown = _find_turns(track, script)
     melody, dynamics, speakers = describe_speakers(prosody, turns, speech)
     spoken, whole = sum(span.duration for span in speech), speech[-1].end - speech[0].start
     return Score(
@@ -185,6 +191,7 @@ def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Sc
             "syllables": int(counts.sum()),
             **describe_pauses(speech, turns),
             "speakers": speakers,
+            **unknown,
             "defects": [
                 defect.to_json()
                 for defect in (
@@ -196,6 +203,14 @@ def pace(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Sc
         },
         timeline=_make_timeline(windows, starts, rates, prosody),
     )
+
+
+def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
+    """Return who speaks when, and the note why nobody knows where too little of the script is heard."""
+    try:
+        return find_speaker_turns(track, script)[0], {}
+    except CannotScore as reason:
+        return (), {"speakers_unknown": str(reason)}
 
 
 def join_speech(spans: Sequence[Span]) -> list[Span]:

@@ -80,7 +80,7 @@ _WORDS_BY_SCRIPT, _OF_WORDS = frozenset({"sptd", "timbre_consistency", "integrit
 """Metrics that have words transcribed only where a script says who speaks them."""
 _ONLY_WITH_MUSIC = frozenset({"separator"})
 _BESIDE_SCRIPT = frozenset({"diarizer"})
-"""Jobs that are not done where a script says who speaks when."""
+"""Jobs that a metric which takes a script does not have done where a script says who speaks when."""
 _FAITH = 0.2
 """Share of the whole as which the expectation counts beside what was measured."""
 _OFTEN = 2
@@ -379,13 +379,14 @@ def list_works(metrics: Iterable[Metric], has_turns: bool, seconds: float = 600.
         has_turns: whether a script says who speaks when.
         seconds: the recording lasts.
     """
-    unused = _ONLY_WITH_MUSIC | (_BESIDE_SCRIPT if has_turns else set())
     works: dict[str, Work] = {}
     for metric in metrics:
         works[metric.name] = Work(metric.name, METRICS.get(metric.name, OTHERS), OTHERS_LOADING)
         if seconds < SHORTEST.get(metric.name, 0.0):
             continue
-        left_out = unused | (_OF_WORDS if metric.name in _WORDS_BY_SCRIPT and not has_turns else set())
+        left_out = _ONLY_WITH_MUSIC | (_BESIDE_SCRIPT if has_turns and "script" in metric.optional_inputs else set())
+        if metric.name in _WORDS_BY_SCRIPT and not has_turns:
+            left_out |= _OF_WORDS
         for job in metric.needs:
             if job in JOBS and job not in left_out:
                 works |= {work.title: work for work in (JOBS[job], *ALSO.get(job, ()))}

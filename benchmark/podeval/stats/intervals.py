@@ -9,13 +9,13 @@ in any way. How often each interval covers the truth, and how often equal system
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
+from podeval.stats.bootstrap_draws import compare_draws, draw_clusters
 from podeval.stats.bounded import Bounds, is_crowded, is_share, long_tail_reach, share_interval, skewed_reach
 
 Array = NDArray[np.float64]
@@ -25,9 +25,6 @@ METHOD = "3"
 
 1 was Student's t alone; 2 had no allowance for long tails.
 """
-
-_DRAWN_AT_ONCE = 20_000_000
-"""Maximum numbers of a bootstrap that are drawn at once and cached."""
 
 _NO_SPREAD = 1e-9
 """Standard error, as a share of the difference, below which it is rounding error."""
@@ -170,11 +167,17 @@ def paired_bootstrap_ranks(
 
     beats = np.zeros((len(systems), len(systems)), dtype=bool)
     if ahead.any():
-        draws = _draws(count, rounds, seed)
+        draws = draw_clusters(count, rounds, seed)
         drawn_items = draws @ sizes
         tail = _expanded_tail(count, level)
+        drawn_means = (draws @ (membership @ better)) / drawn_items[:, None]
     for index in np.flatnonzero(ahead.any(axis=1)):
         others = np.flatnonzero(ahead[index])
+        above, unclear = compare_draws(drawn_means, int(index), others, tail)
+        beats[index, others[above]] = True
+        if not unclear.any():
+            continue
+        others = others[unclear]
         # Differences are summed, not means subtracted: equal systems then differ by exactly zero.
         differences = membership @ (better[:, [index]] - better[:, others])
         drawn = (draws @ differences) / drawn_items[:, None]
@@ -227,7 +230,7 @@ def paired_difference(
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)
-    membership, draws = _membership(codes, count), _draws(count, rounds, seed)
+    membership, draws = _membership(codes, count), draw_clusters(count, rounds, seed)
     if weights is None:
         difference = y[:, 0] - y[:, 1]
         drawn = (draws @ (membership @ difference)) / (draws @ membership.sum(axis=1))
@@ -301,34 +304,6 @@ def _membership(codes: NDArray[np.intp], count: int) -> Any:
     from scipy import sparse
 
     return sparse.csr_array((np.ones(len(codes)), places), shape=(count, len(codes)))
-
-
-class _Draws:
-    """How often each cluster is drawn in each round, `(rounds, clusters)`; if many, in blocks of two-byte counts.
-
-    The blocks equal what a single call would draw, and with so many clusters none is drawn more than 65,535 times.
-    """
-
-    def __init__(self, count: int, rounds: int, seed: int) -> None:
-        rows = max(1, _DRAWN_AT_ONCE // count)
-        kept = np.float64 if rows >= rounds else np.uint16
-        generator, shares = np.random.default_rng(seed), np.full(count, 1 / count)
-        self._blocks: list[NDArray[Any]] = [
-            generator.multinomial(count, shares, size=min(rows, rounds - start)).astype(kept)
-            for start in range(0, rounds, rows)
-        ]
-
-    def __matmul__(self, of_clusters: Array) -> Array:
-        """Sum values by cluster, `(clusters,)` or `(clusters, columns)`, over the clusters drawn in each round."""
-        return np.concatenate([block @ of_clusters for block in self._blocks])
-
-
-_few_draws = lru_cache(maxsize=8)(_Draws)
-
-
-def _draws(count: int, rounds: int, seed: int) -> _Draws:
-    """Return the draws of a seed; if small enough they are cached, because many keys of a comparison share them."""
-    return (_few_draws if count * rounds <= _DRAWN_AT_ONCE else _Draws)(count, rounds, seed)
 
 
 def _find_common_items(scores: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[str]]:
