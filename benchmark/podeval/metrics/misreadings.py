@@ -121,9 +121,9 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "turn_taking": (
         "that turn-taking is unlike people's if voices are similar: among dialogues with equal gaps, only those are "
-        "scored whose two voices the diarisation tells apart, and reverberation alone lowers the distance by 0.11; nor that "
-        "it is like people's if the distance is small: gaps drawn by chance from people's lower it from 0.87 to 0.42 in "
-        "60 turns of 3 s, whatever is said."
+        "scored whose two voices the diarisation tells apart, and reverberation alone lowers the distance by 0.11; nor "
+        "that it is like people's if the distance is small: gaps drawn by chance from people's lower it from 0.87 to "
+        "0.42 in 60 turns of 3 s, whatever is said."
     ),
     "dialogue_naturalness": (
         "that the dialogue with the higher value is better timed: with equal gaps and words, espeak-ng scores 0.31 "
