@@ -136,8 +136,14 @@ VERSIONS = "versions.json"
 """By file of a table the versions of the metrics whose values it holds."""
 
 
-def run(work: Path, changed: int, profile: Profile = "embedded", files: Sequence[str] = ()) -> None:
-    """Score every clip that is not in its table yet, of the tables of these files or of all."""
+def run(
+    work: Path,
+    changed: int,
+    profile: Profile = "embedded",
+    files: Sequence[str] = (),
+    only: Sequence[str] = (),
+) -> None:
+    """Score every clip that is not in its table yet, of the tables of these files or of all; or these voices' alone."""
     work.mkdir(parents=True, exist_ok=True)
     for file, metrics in TEXTS.items():
         # The encoder of the reference profile reads Chinese too; its values are no continuation of the embedded one's.
@@ -148,7 +154,7 @@ def run(work: Path, changed: int, profile: Profile = "embedded", files: Sequence
     for table in TABLES:
         if table.profile == profile and (not files or table.file in files):
             _note_versions(work / table.file, table.metrics)
-            _fill(work / table.file, table, changed)
+            _fill(work / table.file, table, changed, only)
 
 
 def _note_versions(path: Path, metrics: Keys) -> None:
@@ -166,12 +172,12 @@ def _read_versions(work: Path) -> dict[str, dict[str, str]]:
     return kept
 
 
-def _fill(path: Path, table: StudyTable, changed: int) -> None:
+def _fill(path: Path, table: StudyTable, changed: int, only: Sequence[str]) -> None:
     done = {row["clip"] for row in csv.DictReader(path.open(encoding="utf-8"))} if path.exists() else set()
     plain: dict[tuple[str, str, int], Samples] = {}
     references: dict[tuple[str, str], Samples] = {}
     for clip in table.clips(changed):
-        if clip.name in done:
+        if clip.name in done or (only and clip.voice.name not in only):
             continue
         said = clip.voice.name, clip.language, clip.sentences
         if table.has_music:
@@ -318,9 +324,10 @@ def main() -> None:
     parser.add_argument("--changed", type=int, default=6, help="voices that are changed in every way")
     parser.add_argument("--profile", choices=["embedded", "reference"], default="embedded", help="whose models score")
     parser.add_argument("--table", nargs="+", default=(), choices=[t.file for t in TABLES], help="these tables alone")
+    parser.add_argument("--voices", nargs="+", default=(), help="these alone, to share the work between processes")
     options = parser.parse_args()
     if options.step == "run":
-        run(options.work, options.changed, options.profile, options.table)
+        run(options.work, options.changed, options.profile, options.table, options.voices)
     else:
         report(options.work)
 

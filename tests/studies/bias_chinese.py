@@ -71,6 +71,7 @@ def spell(text: str) -> str:
     return re.sub(r"([a-z]+[1-5]) ?", lambda syllable: _sound(syllable[1]), PINYIN[text])
 
 
+# The network is private to the system, whose text it reads; here it is given other text.
 class _ChineseNetwork(kokoro._Network):
     """The network of Kokoro, given the sounds of the study's lines."""
 

@@ -217,7 +217,7 @@ def say_lines(voice: StudyVoice, language: str, lines: Sequence[str]) -> Samples
     """Speak lines with pauses of 0.3 s, at the study's rate and level."""
     rate, sounds = _speak(voice, language, lines)
     pause = np.zeros(round(0.3 * rate), np.float32)
-    return _set_level(resample(np.concatenate([part for sound in sounds for part in (sound, pause)]), rate, RATE))
+    return set_level(resample(np.concatenate([part for sound in sounds for part in (sound, pause)]), rate, RATE))
 
 
 def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int) -> Samples:
@@ -225,9 +225,9 @@ def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int)
     lines = lines_of_dialogue(language)[:turns]
     spoken: dict[int, Samples] = {}
     for number, voice in enumerate(pair):
-        rate, sounds = _speak_role(voice, language, number)
+        rate, sounds = speak_role(voice, language, number)
         sounds = sounds[: len(lines[number::2])]
-        levelled = _set_level(resample(np.concatenate(sounds), rate, RATE))
+        levelled = set_level(resample(np.concatenate(sounds), rate, RATE))
         ends = np.cumsum([0] + [len(sound) for sound in sounds]) * RATE / rate
         for index in range(len(sounds)):
             spoken[2 * index + number] = levelled[round(ends[index]) : round(ends[index + 1])]
@@ -243,7 +243,7 @@ def lines_of_dialogue(language: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _speak_role(voice: StudyVoice, language: str, number: int) -> tuple[int, list[Samples]]:
+def speak_role(voice: StudyVoice, language: str, number: int) -> tuple[int, list[Samples]]:
     """Return what a voice says as the first or second of a dialogue; the same in all of its pairs."""
     return _speak(voice, language, lines_of_dialogue(language)[number::2])
 
@@ -274,7 +274,7 @@ def _level(samples: Samples) -> float:
     return 10 * math.log10(float(np.mean(np.square(samples[np.abs(samples) > 1e-3], dtype=np.float64))))
 
 
-def _set_level(samples: Samples) -> Samples:
+def set_level(samples: Samples) -> Samples:
     return gain(samples, SPEECH_LEVEL - _level(samples))
 
 

@@ -27,11 +27,11 @@ from studies.bias_material import (
     MEDIUM,
     RATE,
     StudyVoice,
-    _set_level,
-    _speak_role,
     lines_of_a_minute,
     lines_of_dialogue,
     say_lines,
+    set_level,
+    speak_role,
     voices,
 )
 from studies.distortions import Samples, reverberate
@@ -87,7 +87,7 @@ def two_by_one(voice: StudyVoice) -> Iterator[Trick]:
     sounds = [_speak_lines(voice, number)[: (18 - number + 1) // 2] for number in (0, 1)]
     for name, change in SOUNDS.items():
         turns = [sounds[n % 2][n // 2] for n in range(18)]
-        turns = [_set_level(change(turn)) if n % 2 else turn for n, turn in enumerate(turns)]
+        turns = [set_level(change(turn)) if n % 2 else turn for n, turn in enumerate(turns)]
         yield f"one voice, other turns {name}", lay(turns, [GAPS[n % len(GAPS)] for n in range(18)]), _by_turns(lines)
 
 
@@ -111,8 +111,8 @@ def loops(voice: StudyVoice) -> Iterator[Trick]:
 def _speak_lines(voice: StudyVoice, number: int) -> list[Samples]:
     from podeval.audio.resample import resample
 
-    rate, sounds = _speak_role(voice, "en", number)
-    return [_set_level(resample(sound, rate, RATE)) for sound in sounds]
+    rate, sounds = speak_role(voice, "en", number)
+    return [set_level(resample(sound, rate, RATE)) for sound in sounds]
 
 
 def _by_turns(lines: Sequence[str]) -> Script:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from podeval.analysis import Recording
-from podeval.analysis.samples import measure_cancelled
 from podeval.metrics.score import UNRANKED
 
 MOST = 0.05
@@ -14,5 +13,5 @@ CANCELLED = "channels cancel each other during more than a twentieth of the reco
 
 def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
     """Return the notes of a recording whose channels cancel: for which share, and keys that are then in no rank."""
-    share = measure_cancelled(recording.samples, recording.rate)
+    share = recording.cancelled
     return {"channels_cancel": round(share, 3), UNRANKED: dict.fromkeys(keys, CANCELLED)} if share > MOST else {}
