@@ -316,3 +316,22 @@ def test_gaps_drawn_by_chance_are_nearer_to_people_than_even_ones_and_the_card_s
     by_chance = [distance(draw_offsets(60, seed)) for seed in range(5)]
     assert max(by_chance) < even - 0.2, "the trick works, which is why the card says it"
     assert "by chance" in catalogue.get("turn_taking").misreading
+
+
+def test_one_voice_through_a_telephone_in_every_other_turn_is_as_far_off_as_another_and_the_card_says_so() -> None:
+    import librosa
+
+    from podeval.models import registry
+    from studies.bias_material import SENTENCES, say_lines, voices
+    from studies.tricks_of_dialogues import band
+
+    one = next(voice for voice in voices() if voice.name == "espeak-m1")
+    spoken = say_lines(one, "en", SENTENCES["en"][:2])
+    parts = [librosa.resample(part, orig_sr=24_000, target_sr=RATE) for part in (spoken, band(spoken))]
+    half = len(parts[0]) // 2
+    encoder = registry.load("speaker_encoder", "embedded")
+    first, same, telephoned = encoder.embed([parts[0][:half], parts[0][half:], parts[1][half:]])
+    distances = [1 - float(first @ v / np.linalg.norm(first) / np.linalg.norm(v)) for v in (same, telephoned)]
+    assert distances[0] < 0.1
+    assert distances[1] > 0.35, "the trick works, which is why the card says it"
+    assert "telephone" in catalogue.get("sptd").misreading

@@ -112,7 +112,8 @@ MISREADINGS: Mapping[str, str] = {
     "sptd": (
         "that two people speak, or that a system keeps its speakers apart better if it casts a man and a woman: in the "
         "same dialogue, two sexes score 0.20 higher than one, and one voice whose every other turn is shifted by four "
-        "semitones scores 0.45 to 0.61, as much as two voices."
+        "semitones scores 0.45 to 0.61, as much as two voices. The band of a telephone in "
+        "every other turn does the same (from 0.05 to 0.44 between two halves of a clip)."
     ),
     "speaker_attribution": (
         "that words are given to the wrong speaker if two voices are of the same sex: in the same dialogue, two sexes"
@@ -136,8 +137,9 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "smr": (
         "that two values near a limit of the range lie on different sides of it: at a known ratio of 5 LU the value is "
-        "0.3 to 1.7 LU too high, 0.58 higher for espeak-ng than for Kokoro and 0.50 to 0.90 lower in a room. At 15 LU "
-        "it is 2.4 higher still. Drums alone are seldom detected as music. Rate, level and codec do not move it."
+        "0.3 to 1.7 LU too high, 0.58 higher for espeak-ng than for Kokoro, 0.40 to 1.12 lower in a room and 0.26 "
+        "lower if the recording is 10 dB louder. At 15 LU it is 2.2 higher still. Drums alone are seldom detected as "
+        "music. Rates, codecs, lengths and Chinese move it by 0.2 at most."
     ),
     "dialogue_judge": f"that people would prefer the same script. {_JUDGED}",
     "instruction_following": f"that a requirement is met because a passage was quoted for it. {_JUDGED}",
