@@ -2,13 +2,15 @@
 
     python tests/studies/bias.py run WORK              makes the clips and scores them; a stopped run goes on
     python tests/studies/bias.py run WORK --changed 21 all voices under every change, not the first six alone
+    python tests/studies/bias.py run WORK --table minutes.csv --voices jf_alpha piper-joe   a share of the work
     python tests/studies/bias.py run WORK --profile reference   the metrics whose models no package brings
     python tests/studies/bias.py report WORK           writes docs/studies/bias.csv and a picture a metric
 
 The same sentences are spoken by 21 voices of four engines that ship with podeval (14 of espeak-ng, five of Kokoro,
 hibari, Piper), and each clip is changed in one way at a time. A partial effect is the mean difference of a changed
 clip from the same voice's plain one, with its 95 % interval over voices; sexes and engines differ between voices, so
-there the interval is Welch's. Chinese is spoken by the espeak voices alone, whose sound is the same in both languages.
+there the interval is Welch's. Chinese is spoken by the espeak voices, whose sound is the same in both languages, and by
+Kokoro's, which are Japanese and read pinyin (bias_chinese.py).
 
 Metrics of two voices are given dialogues of 18 short turns by pairs of these voices, pace about a minute of one voice,
 SMR speech over music at a known ratio (bias_music.py). Metrics of texts have no voice: theirs are the scripts of
