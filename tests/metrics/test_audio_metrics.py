@@ -33,6 +33,7 @@ class Derived:
     heard: str = ""
     duration: float = 30.0
     rate: int = 16_000
+    cancelled: float = 0.0
     refusal: Exception | None = None
     asked: list[object] = field(default_factory=list)
 

@@ -14,6 +14,9 @@ from podeval.analysis import Recording
 from podeval.audio import faults, same_sound
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
+from podeval.metrics.cancelled_channels import CANCELLED
+from podeval.metrics.pace import REPEATED, measure_repeated
+from podeval.metrics.reasons import SENTENCES
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.timbre_consistency import count_repeated
 from podeval.text.content_differences import find_content_differences
@@ -108,6 +111,8 @@ class Heard:
     """A recording whose quality is that of its samples' level: a stand-in for a model that is moved by level."""
 
     rate, duration = RATE, 10.0
+
+    cancelled = 0.0
 
     def __init__(self, level: float, notes: dict[str, Any] | None = None, stem: "Heard | None" = None) -> None:
         self.level, self.notes, self.stem = level, notes or {}, stem
@@ -246,3 +251,87 @@ def test_a_room_lifts_robotic_voices_where_neural_ones_fall_and_the_card_says_so
     said = catalogue.get("distillmos").misreading
     assert f"{float(robotic['effect']):.2f}" in said
     assert f"{-float(neural['effect']):.2f}" in said
+
+
+def test_noise_that_cancels_in_the_mean_of_the_channels_is_in_no_rank_and_stereo_is() -> None:
+    random = np.random.default_rng(7)
+    at = np.arange(20 * RATE) / RATE
+    speech, other = (random.normal(0, 0.05, len(at)) * (at % 1 < 0.8) for _ in range(2))
+    noise, wide = random.normal(0, 0.05, len(at)), random.normal(0, 0.02, (len(at), 2))
+    stereo = {
+        "noise against itself": np.stack([speech + noise, speech - noise], axis=1),
+        "one in each channel": np.stack([speech, other], axis=1),
+        "room in stereo": speech[:, None] + wide,
+        "mono twice": np.stack([speech, speech], axis=1),
+    }
+    shares = {name: Recording.from_samples(samples, RATE).cancelled for name, samples in stereo.items()}
+    share = shares["noise against itself"]
+    assert shares.pop("noise against itself") == pytest.approx(0.2, abs=0.02), "in every pause"
+    assert set(shares.values()) == {0.0}
+    clean, noisy = Heard(-26), Heard(-26)
+    noisy.cancelled = share
+    dnsmos = [score("dnsmos", {"recording": recording}) for recording in (clean, noisy)]
+    assert dnsmos[0].values == dnsmos[1].values, "the trick works"
+    assert not dnsmos[0].unranked
+    assert set(dnsmos[1].unranked) == {"ovrl", "sig", "bak", "p808"}
+    assert f"not ranked: {CANCELLED} ({{0}} of {{1}})" == SENTENCES["not-ranked-cancelled"]
+
+
+def test_a_whistle_above_8_khz_is_not_heard_and_the_card_says_so() -> None:
+    from studies.tricks import whistle
+
+    random = np.random.default_rng(8)
+    speech = random.normal(0, 0.05, 48_000).astype(np.float32)
+    whistling = whistle(speech, 48_000, -26)
+    assert np.std(whistling) > 1.3 * np.std(speech)
+    heard = [Recording.from_samples(samples, 48_000).mono() for samples in (speech, whistling)]
+    assert np.abs(heard[0] - heard[1])[800:-800].max() < 1e-3, "the trick works, which is why the cards say it"
+    for name in ("dnsmos", "distillmos"):
+        assert "8 kHz" in catalogue.get(name).misreading
+
+
+def test_a_loop_has_the_most_even_pace_and_is_in_no_rank() -> None:
+    line = "the ferry leaves at seven and the people on it watch the lights of the town grow small"
+    tale = line.split()
+    said_once = [f"{word}{number}" for number in range(4) for word in tale]
+    assert measure_repeated([*said_once, *tale]) == 0
+    assert measure_repeated(4 * tale) == 1
+    assert measure_repeated([*said_once, *tale, *tale]) == pytest.approx(2 / 6)
+    assert measure_repeated([]) == 0
+    assert f"not ranked: {REPEATED} ({{0}} of {{1}})" == SENTENCES["not-ranked-repeated"]
+
+
+def test_gaps_drawn_by_chance_are_nearer_to_people_than_even_ones_and_the_card_says_so() -> None:
+    from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
+    from studies.tricks_of_dialogues import draw_offsets
+
+    def distance(offsets: list[float]) -> float:
+        end, units = 0.0, []
+        for number, offset in enumerate(offsets):
+            units.append(("AB"[number % 2], end + offset, end + offset + 3))
+            end += offset + 3
+        return jensen_shannon_distance(follow_the_floor(units).counts, count_people("broadcast"))
+
+    even = distance([0.3] * 60)
+    by_chance = [distance(draw_offsets(60, seed)) for seed in range(5)]
+    assert max(by_chance) < even - 0.2, "the trick works, which is why the card says it"
+    assert "by chance" in catalogue.get("turn_taking").misreading
+
+
+def test_one_voice_through_a_telephone_in_every_other_turn_is_as_far_off_as_another_and_the_card_says_so() -> None:
+    import librosa
+
+    from podeval.models import registry
+    from studies.bias_material import SENTENCES, say_lines, voices
+    from studies.tricks_of_dialogues import band
+
+    one = next(voice for voice in voices() if voice.name == "espeak-m1")
+    spoken = say_lines(one, "en", SENTENCES["en"][:2])
+    parts = [librosa.resample(part, orig_sr=24_000, target_sr=RATE) for part in (spoken, band(spoken))]
+    half = len(parts[0]) // 2
+    encoder = registry.load("speaker_encoder", "embedded")
+    first, same, telephoned = encoder.embed([parts[0][:half], parts[0][half:], parts[1][half:]])
+    distances = [1 - float(first @ v / np.linalg.norm(first) / np.linalg.norm(v)) for v in (same, telephoned)]
+    assert distances[0] < 0.1
+    assert distances[1] > 0.35, "the trick works, which is why the card says it"
+    assert "telephone" in catalogue.get("sptd").misreading

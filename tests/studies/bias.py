@@ -2,13 +2,15 @@
 
     python tests/studies/bias.py run WORK              makes the clips and scores them; a stopped run goes on
     python tests/studies/bias.py run WORK --changed 21 all voices under every change, not the first six alone
+    python tests/studies/bias.py run WORK --table minutes.csv --voices jf_alpha piper-joe   a share of the work
     python tests/studies/bias.py run WORK --profile reference   the metrics whose models no package brings
     python tests/studies/bias.py report WORK           writes docs/studies/bias.csv and a picture a metric
 
 The same sentences are spoken by 21 voices of four engines that ship with podeval (14 of espeak-ng, five of Kokoro,
 hibari, Piper), and each clip is changed in one way at a time. A partial effect is the mean difference of a changed
 clip from the same voice's plain one, with its 95 % interval over voices; sexes and engines differ between voices, so
-there the interval is Welch's. Chinese is spoken by the espeak voices alone, whose sound is the same in both languages.
+there the interval is Welch's. Chinese is spoken by the espeak voices, whose sound is the same in both languages, and by
+Kokoro's, which are Japanese and read pinyin (bias_chinese.py).
 
 Metrics of two voices are given dialogues of 18 short turns by pairs of these voices, pace about a minute of one voice,
 SMR speech over music at a known ratio (bias_music.py). Metrics of texts have no voice: theirs are the scripts of
@@ -20,7 +22,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -36,21 +38,24 @@ from podeval.metrics.score import Score
 from podeval.metrics.space_files import BIAS_PICTURE
 from podeval.models.card import Profile
 from podeval.text.script import Script
-from studies.bias_effects import partial_effects
+from studies.bias_effects import Change, partial_effects
 from studies.bias_material import (
     CHANGES,
+    FAST_MINUTE,
     MEDIUM,
     RATE,
     SENTENCES,
-    SHORT_LINES,
     StudyClip,
     clips,
     dialogue_clips,
     lines_of_a_minute,
+    lines_of_dialogue,
+    minute_clips,
     say,
     say_dialogue,
     say_lines,
     texts,
+    turn_clips,
 )
 from studies.bias_music import MUSIC_RATE, lines_over_music, music_clips, say_over_music, subtract_ratio
 from studies.bias_picture import draw
@@ -73,13 +78,14 @@ MORE: Keys = {
     "wsim": ("wsim",),
     "timbre_similarity": ("timbre_similarity",),
 }
-OF_FAULTS: Keys = {"integrity": ("faults_per_hour", "plcmos"), "content_errors": ("errors_per_1000",)}
+OF_FAULTS: Keys = {"integrity": ("faults_per_hour", "plcmos")}
+OF_WORDS: Keys = {"content_errors": ("errors_per_1000",)}
 OF_DIALOGUES: Keys = {
     "sptd": ("sptd",),
     "speaker_attribution": ("attribution_accuracy", "cpcer"),
-    "turn_taking": ("human_distance",),
     "dialogue_naturalness": ("dialogue_naturalness",),
 }
+OF_TURNS: Keys = {"turn_taking": ("human_distance",)}
 OF_A_MINUTE: Keys = {"pace": ("rate_cv", "speaking_rate", "pause_share", "f0_range")}
 OF_MUSIC: Keys = {"smr": ("smr",)}
 OF_TEXTS: Keys = {"distinct_n": ("distinct_2",), "mattr": ("mattr",), "info_dens": ("info_dens", "info_dens_norm")}
@@ -105,6 +111,8 @@ class StudyTable:
     metrics: Keys
     clips: Callable[[int], Iterator[StudyClip]] = clips
     profile: Profile = "embedded"
+    bases: Mapping[Change, Change] = field(default_factory=dict)
+    """By change, what its clips are compared with where that is not the plain ones."""
 
     @property
     def has_music(self) -> bool:
@@ -116,9 +124,11 @@ TABLES = (
     StudyTable("values.csv", METRICS),
     StudyTable("more.csv", MORE),
     StudyTable("faults.csv", OF_FAULTS),
+    StudyTable("words.csv", OF_WORDS),
     StudyTable("dialogues.csv", OF_DIALOGUES, dialogue_clips),
+    StudyTable("turns.csv", OF_TURNS, turn_clips),
     StudyTable("music.csv", OF_MUSIC, music_clips),
-    StudyTable("minutes.csv", OF_A_MINUTE),
+    StudyTable("minutes.csv", OF_A_MINUTE, minute_clips, bases=FAST_MINUTE),
     StudyTable("reference.csv", OF_REFERENCE, profile="reference"),
     StudyTable("reference_music.csv", OF_REFERENCE_MUSIC, music_clips, profile="reference"),
 )
@@ -128,8 +138,14 @@ VERSIONS = "versions.json"
 """By file of a table the versions of the metrics whose values it holds."""
 
 
-def run(work: Path, changed: int, profile: Profile = "embedded", files: Sequence[str] = ()) -> None:
-    """Score every clip that is not in its table yet, of the tables of these files or of all."""
+def run(
+    work: Path,
+    changed: int,
+    profile: Profile = "embedded",
+    files: Sequence[str] = (),
+    only: Sequence[str] = (),
+) -> None:
+    """Score every clip that is not in its table yet, of the tables of these files or of all; or these voices' alone."""
     work.mkdir(parents=True, exist_ok=True)
     for file, metrics in TEXTS.items():
         # The encoder of the reference profile reads Chinese too; its values are no continuation of the embedded one's.
@@ -140,7 +156,7 @@ def run(work: Path, changed: int, profile: Profile = "embedded", files: Sequence
     for table in TABLES:
         if table.profile == profile and (not files or table.file in files):
             _note_versions(work / table.file, table.metrics)
-            _fill(work / table.file, table, changed)
+            _fill(work / table.file, table, changed, only)
 
 
 def _note_versions(path: Path, metrics: Keys) -> None:
@@ -158,12 +174,12 @@ def _read_versions(work: Path) -> dict[str, dict[str, str]]:
     return kept
 
 
-def _fill(path: Path, table: StudyTable, changed: int) -> None:
+def _fill(path: Path, table: StudyTable, changed: int, only: Sequence[str]) -> None:
     done = {row["clip"] for row in csv.DictReader(path.open(encoding="utf-8"))} if path.exists() else set()
     plain: dict[tuple[str, str, int], Samples] = {}
     references: dict[tuple[str, str], Samples] = {}
     for clip in table.clips(changed):
-        if clip.name in done:
+        if clip.name in done or (only and clip.voice.name not in only):
             continue
         said = clip.voice.name, clip.language, clip.sentences
         if table.has_music:
@@ -196,7 +212,7 @@ def _speak(clip: StudyClip, table: StudyTable) -> Samples:
 def _script_of(clip: StudyClip, table: StudyTable) -> Script:
     """Return what the clip says: two speakers by turns, or lines of one, who has a name where voices have."""
     if clip.voice.pair:
-        lines = SHORT_LINES[clip.language][: clip.sentences]
+        lines = lines_of_dialogue(clip.language)[: clip.sentences]
         return Script.parse([{"speaker": "AB"[number % 2], "text": line} for number, line in enumerate(lines)])
     said = SENTENCES[clip.language][: clip.sentences]
     if table.metrics is OF_A_MINUTE:
@@ -251,7 +267,8 @@ def measure(
         profile: whose models score.
         rate: of the samples.
     """
-    recording = Recording.from_samples(samples, rate, profile=profile)
+    # PAM listens at 44.1 kHz, and no voice that ships has so much.
+    recording = Recording.from_samples(samples, rate, profile=profile, allow_upsampling=True)
     inputs: dict[str, object] = {"recording": recording, "reference_text": script.text, "script": script}
     if reference is not None:
         inputs["reference_voices"] = ReferenceVoices({"A": Recording.from_samples(reference, RATE, profile=profile)})
@@ -277,9 +294,14 @@ def _write(value: float | None) -> str:
 
 def report(work: Path, docs: Path = DOCS) -> None:
     """Write the effects as a table, and a picture for each metric."""
-    files = (*(table.file for table in TABLES), *TEXTS, *(f"reference_{file}" for file in TEXTS))
+    bases: dict[str, Mapping[Change, Change]] = {table.file: table.bases for table in TABLES}
+    files = (*bases, *TEXTS, *(f"reference_{file}" for file in TEXTS))
     tables = [work / file for file in files if (work / file).exists()]
-    effects = [effect for table in tables for effect in partial_effects(list(csv.DictReader(table.open())))]
+    effects = [
+        effect
+        for table in tables
+        for effect in partial_effects(list(csv.DictReader(table.open())), bases.get(table.name, {}))
+    ]
     versions = {name: of for each in _read_versions(work).values() for name, of in each.items()}
     with (docs / "bias.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -304,9 +326,10 @@ def main() -> None:
     parser.add_argument("--changed", type=int, default=6, help="voices that are changed in every way")
     parser.add_argument("--profile", choices=["embedded", "reference"], default="embedded", help="whose models score")
     parser.add_argument("--table", nargs="+", default=(), choices=[t.file for t in TABLES], help="these tables alone")
+    parser.add_argument("--voices", nargs="+", default=(), help="these alone, to share the work between processes")
     options = parser.parse_args()
     if options.step == "run":
-        run(options.work, options.changed, options.profile, options.table)
+        run(options.work, options.changed, options.profile, options.table, options.voices)
     else:
         report(options.work)
 

@@ -15,6 +15,9 @@ from podeval.stats.intervals import mean_ci
 FEWEST = 3
 """Voices below which nothing is said of a change."""
 KINDS = ("espeak-ng", "neural voices")
+Change = tuple[str, str]
+"""A factor and its level."""
+PLAIN: Change = ("plain", "plain")
 
 
 @dataclass(frozen=True)
@@ -30,19 +33,33 @@ class PartialEffect:
     voices: int
 
 
-def partial_effects(rows: Sequence[Mapping[str, str]]) -> list[PartialEffect]:
-    """Compute the effects from the rows of the table."""
+def partial_effects(
+    rows: Sequence[Mapping[str, str]], bases: Mapping[Change, Change] | None = None
+) -> list[PartialEffect]:
+    """Compute the effects from the rows of the table.
+
+    Args:
+        rows: of the table.
+        bases: by change, what its clips are compared with where that is not the plain ones.
+    """
     keys = [name for name in rows[0] if "." in name]
     plain = {row["voice"]: row for row in rows if row["factor"] == "plain"}
     effects: list[PartialEffect] = []
     for key in keys:
-        base = {voice: float(row[key]) for voice, row in plain.items() if row[key]}
+        unchanged = {
+            change: {
+                row["voice"]: float(row[key]) for row in rows if (row["factor"], row["level"]) == change and row[key]
+            }
+            for change in {PLAIN, *(bases or {}).values()}
+        }
+        base = unchanged[PLAIN]
         levels = dict.fromkeys((row["factor"], row["level"]) for row in rows if row["factor"] != "plain")
         for factor, level in levels:
+            before = unchanged[(bases or {}).get((factor, level), PLAIN)]
             pairs = [
-                (_kind_of(row["engine"]), float(row[key]) - base[row["voice"]])
+                (_kind_of(row["engine"]), float(row[key]) - before[row["voice"]])
                 for row in rows
-                if (row["factor"], row["level"]) == (factor, level) and row[key] and row["voice"] in base
+                if (row["factor"], row["level"]) == (factor, level) and row[key] and row["voice"] in before
             ]
             if of_all := _mean(key, factor, level, [moved for _, moved in pairs]):
                 effects += [of_all, *_opposites(key, factor, level, pairs)]
@@ -69,7 +86,10 @@ def _opposites(key: str, factor: str, level: str, pairs: Sequence[tuple[str, flo
 
 
 def _kind_of(engine: str) -> str:
-    return KINDS[0] if engine == KINDS[0] else KINDS[1]
+    """Return the kind of a voice or pair, and the engines' names where a pair is of both."""
+    if engine == KINDS[0]:
+        return KINDS[0]
+    return engine if KINDS[0] in engine else KINDS[1]
 
 
 def _between(

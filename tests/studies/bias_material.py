@@ -3,8 +3,8 @@
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 import espeakng_loader
 import numpy as np
@@ -19,6 +19,7 @@ from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.kokoro import Kokoro
 from podeval.systems.worker_process import read_records, run_worker
 from podeval.text.script import Script
+from studies.bias_chinese import ChineseKokoro
 from studies.distortions import Samples, gain, mu_law, reverberate
 
 RATE = 24_000
@@ -96,6 +97,8 @@ SHORT_LINES = {
 }
 """What two voices say by turns."""
 TURNS = {"12 turns": 12, "plain": 18, "24 turns": 24}
+TURNS_THAT_CHANGE = {"plain": 18, "24 turns": 24, "28 turns": 28}
+"""Lengths for a metric that needs 15 changes of speaker."""
 GAPS = (0.2, 0.45, 0.1, 0.6, 0.3)
 """Seconds between turns, over and over."""
 
@@ -161,11 +164,13 @@ CHANGES: Mapping[str, Mapping[str, Callable[[Samples, int], Samples]]] = {
 
 
 def clips(changed: int) -> Iterator[StudyClip]:
-    """Yield the clips: every voice plain, then voice by voice every change, and Chinese by as many espeak voices."""
+    """Yield the clips: every voice plain, then Chinese by as many voices that speak it, then voice by voice every
+    change.
+    """
     everybody = voices()
     for voice in everybody:
         yield StudyClip(voice, "plain", "plain", "en", MEDIUM)
-    for voice in [voice for voice in everybody if voice.engine == "espeak-ng"][:changed]:
+    for voice in [voice for voice in everybody if voice.engine in BILINGUAL][:changed]:
         yield StudyClip(voice, "language", "Chinese", "zh", MEDIUM)
     for voice in everybody[:changed]:
         for factor, levels in CHANGES.items():
@@ -175,12 +180,16 @@ def clips(changed: int) -> Iterator[StudyClip]:
         yield StudyClip(voice, "length", "four sentences", "en", 4)
 
 
+BILINGUAL = ("espeak-ng", "Kokoro")
+"""Engines that speak Chinese too."""
+
+
 @cache
-def engine_of(name: str) -> Kokoro | HibariPiper:
+def engine_of(name: str, language: str) -> Kokoro | HibariPiper:
     """Return an engine, loaded once."""
-    engine = Kokoro() if name == "Kokoro" else HibariPiper()
-    engine.require()
-    return engine
+    if name == "Kokoro":
+        return ChineseKokoro() if language == "zh" else Kokoro()
+    return HibariPiper()
 
 
 def say(voice: StudyVoice, language: str, count: int, first: int = 0) -> Samples:
@@ -193,20 +202,32 @@ def lines_of_a_minute(language: str, sentences: int) -> tuple[str, ...]:
     return (*SENTENCES[language], *SHORT_LINES[language])[: {1: 18, MEDIUM: 23, 4: 28}[sentences]]
 
 
+FAST_MINUTE = {("rate", "1.5 times"): ("length", "four sentences")}
+"""Speech that is half as fast again is of the longer clip and compared with it: of the plain one too little is left."""
+
+
+def minute_clips(changed: int) -> Iterator[StudyClip]:
+    """Yield the clips for a metric that needs 40 s of speech."""
+    for clip in clips(changed):
+        fast = (clip.factor, clip.level) in FAST_MINUTE
+        yield replace(clip, sentences=4) if fast else clip
+
+
 def say_lines(voice: StudyVoice, language: str, lines: Sequence[str]) -> Samples:
     """Speak lines with pauses of 0.3 s, at the study's rate and level."""
     rate, sounds = _speak(voice, language, lines)
     pause = np.zeros(round(0.3 * rate), np.float32)
-    return _set_level(resample(np.concatenate([part for sound in sounds for part in (sound, pause)]), rate, RATE))
+    return set_level(resample(np.concatenate([part for sound in sounds for part in (sound, pause)]), rate, RATE))
 
 
 def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int) -> Samples:
     """Let two voices speak the short lines by turns, each at the study's level, with gaps between turns."""
-    lines = SHORT_LINES[language][:turns]
+    lines = lines_of_dialogue(language)[:turns]
     spoken: dict[int, Samples] = {}
     for number, voice in enumerate(pair):
-        rate, sounds = _speak(voice, language, lines[number::2])
-        levelled = _set_level(resample(np.concatenate(sounds), rate, RATE))
+        rate, sounds = speak_role(voice, language, number)
+        sounds = sounds[: len(lines[number::2])]
+        levelled = set_level(resample(np.concatenate(sounds), rate, RATE))
         ends = np.cumsum([0] + [len(sound) for sound in sounds]) * RATE / rate
         for index in range(len(sounds)):
             spoken[2 * index + number] = levelled[round(ends[index]) : round(ends[index + 1])]
@@ -214,6 +235,17 @@ def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int)
     for number in range(len(lines)):
         parts += [spoken[number], np.zeros(round(GAPS[number % len(GAPS)] * RATE), np.float32)]
     return np.concatenate(parts)
+
+
+def lines_of_dialogue(language: str) -> tuple[str, ...]:
+    """Return what two voices say by turns, for as long as a dialogue may be."""
+    return (*SHORT_LINES[language], *SENTENCES[language])
+
+
+@lru_cache(maxsize=64)
+def speak_role(voice: StudyVoice, language: str, number: int) -> tuple[int, list[Samples]]:
+    """Return what a voice says as the first or second of a dialogue; the same in all of its pairs."""
+    return _speak(voice, language, lines_of_dialogue(language)[number::2])
 
 
 def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int, list[Samples]]:
@@ -230,9 +262,9 @@ def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int,
         sounds, _ = read_records(output, len(texts), espeak_worker.HEAD, espeak_worker.HEAD.size)
     else:
         # One voice for all lines; a script would begin with the engine's first.
-        spoken = engine_of(voice.engine)._say(
-            [SpokenLine(n, voice.setting, text) for n, text in enumerate(texts)], language, 0
-        )
+        engine = engine_of(voice.engine, language)
+        engine.require()
+        spoken = engine._say([SpokenLine(n, voice.setting, text) for n, text in enumerate(texts)], language, 0)
         rate, sounds = spoken.rate, list(spoken.lines)
     return rate, [np.asarray(sound, np.float32) for sound in sounds]
 
@@ -242,12 +274,14 @@ def _level(samples: Samples) -> float:
     return 10 * math.log10(float(np.mean(np.square(samples[np.abs(samples) > 1e-3], dtype=np.float64))))
 
 
-def _set_level(samples: Samples) -> Samples:
+def set_level(samples: Samples) -> Samples:
     return gain(samples, SPEECH_LEVEL - _level(samples))
 
 
 def pairs() -> list[StudyVoice]:
-    """Return eleven pairs of voices, in which each of the 21 occurs, as one voice each with the sexes of both."""
+    """Return pairs of voices as one voice each with the sexes of both: eleven, in which each of the 21 occurs, and
+    those that are told apart.
+    """
     everybody = voices()
     kokoro = [voice for voice in everybody if voice.engine == "Kokoro"]
     espeak = [voice for voice in everybody if voice.engine == "espeak-ng"]
@@ -267,29 +301,51 @@ def pairs() -> list[StudyVoice]:
         (kokoro[0], kokoro[4]),
         (men[7], men[8]),
     ]
-    return [_join(*pair) for pair in chosen]
+    return [_join(*pair) for pair in (*chosen, *_tell_apart(kokoro, men, women))]
+
+
+def _tell_apart(
+    kokoro: Sequence[StudyVoice], men: Sequence[StudyVoice], women: Sequence[StudyVoice]
+) -> list[tuple[StudyVoice, StudyVoice]]:
+    """Return pairs of two sexes or of two models that both speak Chinese: the diarisation hears two people."""
+    return [
+        (kokoro[2], kokoro[1]),
+        (kokoro[3], kokoro[1]),
+        (kokoro[4], kokoro[1]),
+        (kokoro[0], men[1]),
+        (kokoro[2], men[6]),
+        (kokoro[3], men[2]),
+        (kokoro[4], men[0]),
+        (women[2], kokoro[1]),
+    ]
 
 
 def _join(one: StudyVoice, other: StudyVoice) -> StudyVoice:
-    engine = one.engine if one.engine == other.engine else "hibari with Piper"
+    engine = one.engine if one.engine == other.engine else f"{one.engine} with {other.engine}"
     sex = "one sex" if one.sex == other.sex else "two sexes"
     return StudyVoice(f"{one.name}+{other.name}", engine, sex, 0, (one, other))
 
 
-def dialogue_clips(changed: int) -> Iterator[StudyClip]:
-    """Yield the dialogues: every pair plain, then pair by pair every change, and Chinese by the pairs of espeak."""
+def dialogue_clips(changed: int, lengths: Mapping[str, int] = TURNS) -> Iterator[StudyClip]:
+    """Yield the dialogues: every pair plain, Chinese by the pairs that speak it, then pair by pair every change."""
     plain = TURNS["plain"]
     for pair in pairs():
         yield StudyClip(pair, "plain", "plain", "en", plain)
+    for pair in pairs():
+        if all(voice.engine in BILINGUAL for voice in pair.pair or ()):
+            yield StudyClip(pair, "language", "Chinese", "zh", plain)
     for pair in pairs()[:changed]:
         for factor, levels in CHANGES.items():
             for level in levels:
                 yield StudyClip(pair, factor, level, "en", plain)
-        for level, turns in TURNS.items():
+        for level, turns in lengths.items():
             if level != "plain":
                 yield StudyClip(pair, "length", level, "en", turns)
-        if pair.engine == "espeak-ng":
-            yield StudyClip(pair, "language", "Chinese", "zh", plain)
+
+
+def turn_clips(changed: int) -> Iterator[StudyClip]:
+    """Yield the dialogues for a metric that needs 15 changes of speaker."""
+    return dialogue_clips(changed, TURNS_THAT_CHANGE)
 
 
 def texts() -> Iterator[tuple[str, str, str, Script]]:

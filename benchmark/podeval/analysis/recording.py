@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from podeval.analysis.cache import Cache, derive_content, dump_array, load_array, open_default_cache
 from podeval.analysis.facts import DerivedFacts
+from podeval.analysis.samples import measure_cancelled, mix_channels, read_samples
 from podeval.audio.decode import decode, hash_file
 from podeval.audio.resample import resample
 from podeval.audio.windows import Clip, Span
@@ -100,8 +101,6 @@ class Recording:
             BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
             BadInput: the rate is not positive.
         """
-        from podeval.analysis.samples import read_samples
-
         array, rate, content = read_samples(samples, rate)
         return cls(array, rate, content, **options)
 
@@ -126,6 +125,11 @@ class Recording:
             sounding = sounding or bool(np.any(block))
         return None if sounding else "is digital silence from beginning to end; check how it was exported"
 
+    @cached_property
+    def cancelled(self) -> float:
+        """For which share of the recording something sounds in its channels that cancels in their mean."""
+        return measure_cancelled(self.samples, self.rate)
+
     def require_sound(self, shortest: float = 0.0) -> None:
         """Refuse a recording that no metric can score.
 
@@ -141,11 +145,9 @@ class Recording:
         """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
 
         Raises:
-            CannotScore: its rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
+            CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
         """
         self.require_rate(rate)
-        from podeval.analysis.samples import mix_channels
-
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
         return self._compute_once(f"mono {rate}", lambda: resample(mix, self.rate, rate))
 
@@ -288,15 +290,13 @@ class Recording:
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:
             return ()
-
         from podeval.analysis.stretches import transcribe_stretches
 
         def ask(model: Transcriber) -> tuple[Word, ...]:
             return transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)
 
         spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
-        form = TypeAdapter(tuple[Word, ...])
-        return self._derive_fact(job, form, ask, language=language, again=spans_digest)
+        return self._derive_fact(job, TypeAdapter(tuple[Word, ...]), ask, language=language, again=spans_digest)
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""

@@ -13,6 +13,12 @@ from podeval.models.interfaces import Samples
 CANCELLED = 1e6
 """Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
 
+CANCELLED_FRAME = 30.0
+"""The same ratio for a tenth of a second (15 dB): sound that is heard and that the mean hardly has."""
+
+_AUDIBLE = 1e-5
+"""Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
+
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
 
@@ -63,6 +69,27 @@ def mix_channels(samples: Samples) -> Samples:
     if channels > 1 and 0 < _energy(samples) / channels > CANCELLED * _energy(mixed):
         raise CannotScore("the recording is silent once its channels are averaged, because they cancel each other out")
     return mixed
+
+
+def measure_cancelled(samples: Samples, rate: int) -> float:
+    """Return for which share of a recording something sounds in its channels that cancels in their mean.
+
+    Args:
+        samples: shape (frames, channels).
+        rate: Hz.
+    """
+    channels, frame = samples.shape[1], max(rate // 10, 1)
+    frames = len(samples) // frame
+    if channels < 2 or not frames:
+        return 0.0
+    cancelled = 0
+    step = max(_BLOCK // frame, 1)
+    for start in range(0, frames, step):
+        block = samples[start * frame : min(start + step, frames) * frame]
+        power = np.mean(np.square(block, dtype=np.float64).reshape(-1, frame * channels), axis=1)
+        mixed = np.mean(np.square(block.mean(axis=1, dtype=np.float64)).reshape(-1, frame), axis=1)
+        cancelled += int(np.sum((power > _AUDIBLE) & (power > CANCELLED_FRAME * mixed)))
+    return cancelled / frames
 
 
 def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:

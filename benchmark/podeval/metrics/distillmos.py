@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.speech_windows import require_speech
+from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
@@ -113,7 +114,7 @@ def distillmos(
             "distillmos": float(np.mean(scores, dtype=np.float64)),
             "distillmos_mix": float(np.mean(mix, dtype=np.float64)),
         },
-        notes={"windows": len(starts), **track.notes},
+        notes={"windows": len(starts), **track.notes, **note_cancelled(recording, ("distillmos",))},
         timeline=Timeline(
             starts=[round(start / RATE, 3) for start in starts],
             window=WINDOW / RATE,

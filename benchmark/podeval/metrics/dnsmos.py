@@ -22,6 +22,7 @@ import numpy as np
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.recording import MODEL_RATE
+from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
@@ -142,6 +143,7 @@ def dnsmos(
             "windows": len(starts),
             "speech_level": None if now is None else round(now, 1),
             **track.notes,
+            **note_cancelled(recording, ("ovrl", "sig", "bak", "p808")),
         },
         timeline=Timeline(
             starts=[float(start) for start in starts],

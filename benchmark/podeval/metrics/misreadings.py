@@ -12,8 +12,8 @@ _JUDGED = (
     "in use."
 )
 _UNRUN = (
-    "Its weights come with no package and were not available here, so its biases have not been measured; "
-    "`tests/studies/bias.py run WORK --profile reference` does."
+    "Its weights come with no package and were not available here, so its biases have not been measured; after "
+    "`podeval models install --profile reference`, `tests/studies/bias.py run WORK --profile reference` does."
 )
 _PEOPLE = (
     "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
@@ -25,13 +25,14 @@ MISREADINGS: Mapping[str, str] = {
         "that the higher of two systems sounds better if they differ in sex, level, room or pace: women's voices "
         "score 0.30 lower, reducing the level by 20 dB costs 0.55, a small room costs 0.42, and Opus adds 0.12 "
         "(overall). Mains hum adds 0.18 to 0.46 to four robotic voices of espeak-ng; four neural ones lose 0.04 to "
-        "0.37."
+        "0.37. A whistle above 8 kHz is not heard at all."
     ),
     "distillmos": (
         "that Chinese is spoken better than English (one engine scores 0.96 higher in Chinese), or that reverberation "
         "improves speech: a room of 0.3 s adds 1.02 to the robotic voices of espeak-ng and takes 0.58 from neural "
         "voices. Changing the rate adds 0.39 to 0.72 to the first and takes 1.65 to 2.30 from the second. Mains hum "
-        "adds 0.12 to 0.36 to four of the first, and cutting out every pause adds 0.14 to 0.26."
+        "adds 0.12 to 0.36 to four of the first, and cutting out every pause adds 0.14 to 0.26. A whistle above 8 kHz "
+        "is not heard at all."
     ),
     "reverb_consistency": (
         "that a difference of 0.1 in the coefficient of variation means a change of room: slower speech alone adds "
@@ -111,7 +112,8 @@ MISREADINGS: Mapping[str, str] = {
     "sptd": (
         "that two people speak, or that a system keeps its speakers apart better if it casts a man and a woman: in the "
         "same dialogue, two sexes score 0.20 higher than one, and one voice whose every other turn is shifted by four "
-        "semitones scores 0.45 to 0.61, as much as two voices."
+        "semitones scores 0.45 to 0.61, as much as two voices. The band of a telephone in "
+        "every other turn does the same (from 0.05 to 0.44 between two halves of a clip)."
     ),
     "speaker_attribution": (
         "that words are given to the wrong speaker if two voices are of the same sex: in the same dialogue, two sexes"
@@ -120,7 +122,9 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "turn_taking": (
         "that turn-taking is unlike people's if voices are similar: among dialogues with equal gaps, only those are "
-        "scored whose two voices the diarisation tells apart, and reverberation alone lowers the distance by 0.11."
+        "scored whose two voices the diarisation tells apart, and reverberation alone lowers the distance by 0.11; nor "
+        "that it is like people's if the distance is small: gaps drawn by chance from people's lower it from 0.87 to "
+        "0.42 in 60 turns of 3 s, whatever is said."
     ),
     "dialogue_naturalness": (
         "that the dialogue with the higher value is better timed: with equal gaps and words, espeak-ng scores 0.31 "
@@ -133,8 +137,9 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "smr": (
         "that two values near a limit of the range lie on different sides of it: at a known ratio of 5 LU the value is "
-        "0.3 to 1.7 LU too high, 0.58 higher for espeak-ng than for Kokoro and 0.50 to 0.90 lower in a room. At 15 LU "
-        "it is 2.4 higher still. Drums alone are seldom detected as music. Rate, level and codec do not move it."
+        "0.3 to 1.7 LU too high, 0.58 higher for espeak-ng than for Kokoro, 0.40 to 1.12 lower in a room and 0.26 "
+        "lower if the recording is 10 dB louder. At 15 LU it is 2.2 higher still. Drums alone are seldom detected as "
+        "music. Rates, codecs, lengths and Chinese move it by 0.2 at most."
     ),
     "dialogue_judge": f"that people would prefer the same script. {_JUDGED}",
     "instruction_following": f"that a requirement is met because a passage was quoted for it. {_JUDGED}",

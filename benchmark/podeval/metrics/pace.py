@@ -38,7 +38,7 @@ from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import NEW, READERS, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.stats.drift import drift
 from podeval.text.script import Script
@@ -58,6 +58,11 @@ SEAM, SEAM_RATIO = 1.0, 2.5
 
 SHORTEST_VOICED = 2.0
 """Fewest voiced seconds of a speaker whose pitch and level are described."""
+
+RUN = 8
+"""Words in a row that are the same at another place, from which on they count as said again."""
+
+REPEATED = "most of what is said is said more than once, which makes any pace even"
 
 _LANGUAGES = ("en", "zh")
 
@@ -175,6 +180,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     prosody = track.prosody()
     turns, unknown = _find_turns(track, script)
     melody, dynamics, speakers = describe_speakers(prosody, turns, speech)
+    repeated = measure_repeated([word.text for word in transcript.words])
     spoken, whole = sum(span.duration for span in speech), speech[-1].end - speech[0].start
     return Score(
         values={
@@ -192,6 +198,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
             **describe_pauses(speech, turns),
             "speakers": speakers,
             **unknown,
+            **({"repeated": round(repeated, 3), UNRANKED: {"rate_cv": REPEATED}} if repeated > 0.5 else {}),
             "defects": [
                 defect.to_json()
                 for defect in (
@@ -228,6 +235,16 @@ def locate_syllables(transcript: Transcript) -> tuple[np.ndarray[Any, Any], np.n
     """Return the middle of each word, seconds, and how many syllables it has."""
     middles = np.array([(word.start + word.end) / 2 for word in transcript.words])
     return middles, np.array([count_syllables(word.text, transcript.language) for word in transcript.words])
+
+
+def measure_repeated(words: Sequence[str]) -> float:
+    """Return the share of words that stand in a run of `RUN` words which is also at another place."""
+    plain = ["".join(filter(str.isalnum, word)).casefold() for word in words]
+    starts: dict[tuple[str, ...], list[int]] = {}
+    for at in range(len(plain) - RUN + 1):
+        starts.setdefault(tuple(plain[at : at + RUN]), []).append(at)
+    repeated = {at + n for places in starts.values() if len(places) > 1 for at in places for n in range(RUN)}
+    return len(repeated) / len(plain) if plain else 0.0
 
 
 def describe_speakers(

@@ -8,6 +8,7 @@ from podeval.analysis import Recording
 from podeval.analysis.predicted_windows import predict_windows
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
+from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Samples
@@ -55,7 +56,12 @@ def rate_speech(
     predicted = predict_windows(track, job, seconds, rate, ask, most)
     return Score(
         values={key: float(predicted.scores.mean())},
-        notes={"windows": len(predicted.scores), "windows_left_out": predicted.left_out, **track.notes},
+        notes={
+            "windows": len(predicted.scores),
+            "windows_left_out": predicted.left_out,
+            **track.notes,
+            **note_cancelled(recording, (key,)),
+        },
         timeline=Timeline(
             starts=[round(float(start), 3) for start in predicted.starts],
             window=round(predicted.seconds, 3),

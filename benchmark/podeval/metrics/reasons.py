@@ -68,6 +68,10 @@ SENTENCES: Mapping[str, str] = {
     "no-answer-0": "no answer in {0} calls; the last: {1}",
     "not-ranked-wer": "not ranked: its WER is not known",
     "not-ranked-0": "not ranked: its {0} of {1} is above the ceiling of {2}",
+    "not-ranked-cancelled": "not ranked: channels cancel each other during more than a twentieth of the recording, and "
+    "what cancels is not scored ({0} of {1})",
+    "not-ranked-repeated": "not ranked: most of what is said is said more than once, which makes any pace even "
+    "({0} of {1})",
     "not-ranked-loudness": "not ranked: the loudness range of less than a minute is not that of a programme "
     "({0} of {1})",
 }

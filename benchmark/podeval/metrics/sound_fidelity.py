@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
+from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score, Timeline
@@ -92,7 +93,8 @@ def sound_fidelity(
     starts, values = estimates[np.isfinite(estimates[:, 1])].T
     return Score(
         values={"pesq_estimate": float(values.mean()), "pesq_estimate_mix": float(np.nanmean(mix[:, 1]))},
-        notes={"windows": len(values), "windows_left_out": len(estimates) - len(values), **track.notes},
+        notes={"windows": len(values), "windows_left_out": len(estimates) - len(values), **track.notes}
+        | note_cancelled(recording, ("pesq_estimate",)),
         timeline=Timeline(
             starts=[round(float(start), 3) for start in starts],
             window=min(WINDOW, round(track.duration, 3)),
