@@ -68,9 +68,9 @@ class OwnOptions:
             BadInput: says which there are.
         """
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
-        named = [way for way, value in ways.items() if value]
-        if len(named) > 1:
-            raise BadInput(f"{' and '.join(named)} are several systems; give only one of {', '.join(ways)}")
+        chosen = [way for way, value in ways.items() if value]
+        if len(chosen) > 1:
+            raise BadInput(f"{' and '.join(chosen)} are several systems; give only one of {', '.join(ways)}")
         if self.model and not self.server:
             raise BadInput("--model names a model on a server; give --server too")
         if (self.voices or self.stream) and not self.server:
@@ -152,8 +152,8 @@ def _ask_for_voices(connection: "ServerConnection") -> tuple[str, ...]:
         BadInput: it does not say.
     """
     answer = connection.get("audio/voices")
-    listed = answer.get("voices") if isinstance(answer, dict) else None
-    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in listed or ()]
+    entries = answer.get("voices") if isinstance(answer, dict) else None
+    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in entries or ()]
     voices = tuple(voice for voice in names if isinstance(voice, str) and voice)
     if not voices:
         raise BadInput(

@@ -186,8 +186,8 @@ class WhisperTransformers(Transcriber):
 
 def _fuse_attention(encoder: Any) -> None:
     """Have an encoder compute its attention in one step (SDPA), whatever the decoder does that shares its settings."""
-    own = copy.deepcopy(encoder.config)
+    config = copy.deepcopy(encoder.config)
     for module in encoder.modules():
         if getattr(module, "config", None) is not None:
-            module.config = own
+            module.config = config
     encoder.set_attn_implementation("sdpa")

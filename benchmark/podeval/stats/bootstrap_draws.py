@@ -24,10 +24,10 @@ class Draws:
 
     def __init__(self, count: int, rounds: int, seed: int) -> None:
         rows = max(1, _DRAWN_AT_ONCE // count)
-        kept = np.float64 if rows >= rounds else np.uint16
+        dtype = np.float64 if rows >= rounds else np.uint16
         generator, shares = np.random.default_rng(seed), np.full(count, 1 / count)
         self._blocks: list[NDArray[Any]] = [
-            generator.multinomial(count, shares, size=min(rows, rounds - start)).astype(kept)
+            generator.multinomial(count, shares, size=min(rows, rounds - start)).astype(dtype)
             for start in range(0, rounds, rows)
         ]
 
@@ -60,7 +60,7 @@ def compare_draws(
     """
     near_zero = _NEAR_ZERO * float(np.abs(drawn_means).max(initial=0.0))
     gaps = drawn_means[:, [index]] - drawn_means[:, others]
-    place = tail * (len(drawn_means) - 1)
-    above = (gaps <= near_zero).sum(axis=0) <= math.floor(place - _ROUNDED_PLACE)
-    below = (gaps < -near_zero).sum(axis=0) >= math.floor(place + _ROUNDED_PLACE) + 2
+    rank = tail * (len(drawn_means) - 1)
+    above = (gaps <= near_zero).sum(axis=0) <= math.floor(rank - _ROUNDED_PLACE)
+    below = (gaps < -near_zero).sum(axis=0) >= math.floor(rank + _ROUNDED_PLACE) + 2
     return above, ~above & ~below
