@@ -76,7 +76,9 @@ class ReportWords:
     def defect(self, defect: Defect) -> tuple[str, str]:
         """The kind of a defect, and what is to be heard there."""
         if self.language == LANGUAGES[0]:
-            return defect.kind, defect.detail
+            kind = defect.kind.replace("_", " ")
+            # What is said of a click is that it is a click.
+            return kind, "" if defect.detail in (kind, f"a {kind}") else defect.detail
         kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
@@ -89,7 +91,9 @@ class ReportWords:
     @property
     def plots(self) -> PlotTexts:
         """What plots say."""
-        return PlotTexts(str(self["usual"]), str(self["plot_over_time"]), lambda defect: ": ".join(self.defect(defect)))
+        return PlotTexts(
+            str(self["usual"]), str(self["plot_over_time"]), lambda defect: ": ".join(filter(None, self.defect(defect)))
+        )
 
     def length(self, seconds: float) -> str:
         """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""

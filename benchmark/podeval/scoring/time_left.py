@@ -15,7 +15,7 @@ LEAST_DONE = 0.2
 _WIDER = 1.25
 _LAST = 2.0
 """Seconds that printing and writing take at the end."""
-_STANDS_STILL = 1 / 3
+_STANDS_STILL = 0.1
 """Share of the time for which nothing was finished, after which a model is being loaded, and nobody knows how long."""
 _FARTHEST = 3.0
 """How many times shorter or longer than what is expected a pace may make it."""
