@@ -128,7 +128,9 @@ def measure_several(podcast: Path, profile: str, metrics: str, workers: int, cli
         for number in range(clips):
             begin = number * seconds % max(1.0, whole - seconds)
             cut(podcast, folder, begin, seconds, str(number))
-            item = Item.model_validate({"id": str(number), "language": "en", "topic": "-", "category": "Arts"})
+            item = Item.model_validate(
+                {"id": str(number), "language": "en", "topic": "-", "category": "Arts", "voices": 2}
+            )
             output = Output(item=str(number), audio=f"{number}.wav", duration=seconds, script=script)
             tasks.append(Task(item, output, folder, profile, "voice", uses))
         with watch_gpu() as shares, Workers(count) as executor:

@@ -7,7 +7,7 @@ alone writes, a line for each finished measurement. Judges are asked here, about
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
@@ -215,8 +215,18 @@ def prepare_item(task: Task) -> None:
             inputs["recording"]
         return inputs
 
+    _keep_to_one_thread()
     with share_threads(lambda: MOST_AT_ONCE):
         _next_item.begin(task.key, read, steps)
+
+
+@cache
+def _keep_to_one_thread() -> None:
+    """Limit products of matrices to one thread, for good: threads that each limit them for a time undo each other's.
+
+    The last digit of a product depends on its threads, and shall not on what is done beside it.
+    """
+    limit_to_one_thread().__enter__()
 
 
 def choose_preparation(profile: str) -> Callable[[Task], None] | None:
@@ -238,8 +248,8 @@ def _score_all(uses: Sequence[MetricUse], inputs: MetricInputs, profile: str) ->
             with contextlib.suppress(Exception):
                 inputs[name]
         try:
-            with limit_to_one_thread():
-                SideBySide([catalogue.get(name) for name in by_name], MOST_AT_ONCE, score).run()
+            _keep_to_one_thread()
+            SideBySide([catalogue.get(name) for name in by_name], MOST_AT_ONCE, score).run()
         except MemoryRanOut:
             # Two models had no room beside each other; one may.
             free_memory()
