@@ -35,14 +35,13 @@ from podeval.audio.srmr import compute_srmr_windows
 RATE, WINDOW, STRIDE, TEN_MINUTES = 16_000, 3, 2, 600
 PACKAGES = ("torchmetrics", "torchaudio", "torch", "gammatone", "numpy", "scipy")
 HELP = """The comparison needs torchmetrics, gammatone and torchaudio: {}.
-They stay out of podeval's environment, where torchaudio does not fit the pinned torch. Make one for them:
-  python -m venv /tmp/reference
-  /tmp/reference/bin/pip install torch torchaudio torchmetrics gammatone numpy scipy soundfile soxr
-  PYTHONPATH=benchmark /tmp/reference/bin/python tests/performance/srmr.py speech.flac"""
+They stay out of podeval's environment, where torchaudio does not fit the pinned torch; `make reference-packages`
+unpacks them beside it."""
 
 
 def torchmetrics_per_window() -> Callable[..., np.ndarray]:
     """The function of torchmetrics in a loop over windows."""
+    sys.path.append(str(Path(sys.prefix) / "share" / "podeval" / "reference-packages"))
     try:
         versions = [f"{name} {version(name)}" for name in PACKAGES]
         import torch
