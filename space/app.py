@@ -57,9 +57,8 @@ def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str |
     import server
 
     app = build(runs, host, database)
-    gradio_app.make_all(app)
-    print(f"The board is at http://{host}:{port} (Ctrl-C stops it)", flush=True)
-    server.run(app, host, port)
+    gradio_app.warm_up(app)
+    server.run(app, host, port, announce=f"The board is at http://{host}:{port} (Ctrl-C stops it)")
 
 
 if __name__ == "__main__":

@@ -152,18 +152,27 @@ class LanguageApps(Mapping[str, Any]):
 def mount(app: FastAPI, site: Site) -> FastAPI:
     """Put the apps into the site behind their gate: nothing leaves this machine, no file of it can be asked for."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
-    apps = app.state.language_apps = LanguageApps(app, site)
-    app.mount("/", GradioGate(apps, IssuedFiles(KEEP_SECONDS), TabsFrame(site), find_origin, secure))
+    apps = LanguageApps(app, site)
+    app.state.gate = GradioGate(apps, IssuedFiles(KEEP_SECONDS), TabsFrame(site), find_origin, secure)
+    app.mount("/", app.state.gate)
     return app
 
 
-def make_all(app: FastAPI) -> None:
-    """Make the app of each language before the first reader comes.
+def warm_up(app: FastAPI) -> None:
+    """Have the front page of each language put together before the site listens, so that no reader waits for that.
 
     Args:
         app: the site.
     """
-    list(app.state.language_apps.values())
+    serving = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def live(served: FastAPI) -> AsyncIterator[Any]:
+        async with serving(served) as state:
+            await app.state.gate.warm_up()
+            yield state
+
+    app.router.lifespan_context = live
 
 
 def make_theme() -> gr.themes.Base:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import re
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
@@ -28,6 +29,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from tabs_frame import TabsFrame
+
+_LOG = logging.getLogger("podeval.site")
 
 _NAME = r"[\w.~-]{1,200}"
 _READS = re.compile(
@@ -95,6 +98,23 @@ class GradioGate:
             await _refuse(403, sentence)(scope, receive, send)
             return
         await self._answer(language, part, scope, receive, send)
+
+    async def warm_up(self) -> None:
+        """Put the front page of each language together once, as for a reader whom nobody sees.
+
+        Gradio's components, its templates and ours, and the board's first view are kept from then on. What fails here
+        fails for the first reader too, whom the site answers with a sentence: it does not keep the site from starting.
+        """
+        for language in PREFIXES:
+            scope = {
+                **{"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "root_path": ""},
+                **{"path": "/", "raw_path": b"/", "query_string": b"", "server": ("localhost", 80), "session": {}},
+                "headers": [(b"host", b"localhost"), (b"accept-language", language.encode())],
+            }
+            try:
+                await _collect(self, scope, _replay_body(b"", _hang_up))
+            except Exception:
+                _LOG.exception("the front page could not be put together at the start")
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
@@ -258,6 +278,11 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return receive_again
+
+
+async def _hang_up() -> Message:
+    """Receives that the sender is gone."""
+    return {"type": "http.disconnect"}
 
 
 def _refuse(status: int, sentence: str) -> JSONResponse:

@@ -124,6 +124,27 @@ class Site:
             raise NotSignedIn
         return person
 
+    def require_operator(self, request: Request) -> Person:
+        """The operator who sent a request.
+
+        Raises:
+            NotSignedIn: nobody knows who sent it.
+            Refused: who sent it is no operator.
+            TooMany: there were more requests than one person makes.
+        """
+        self.limit(request, "60/minute")
+        person = self.person(request)
+        if person is None:
+            raise NotSignedIn
+        if not person.admin:
+            raise ArenaRefused(
+                refusal.FOREIGN,
+                f"this page is for the operators of this board; you are signed in as {person.name}",
+                code="for-operators",
+                parameters={"name": person.name},
+            )
+        return person
+
     def language(self, request: Request) -> str:
         """The language of the page: as asked for, as chosen before, as the browser prefers."""
         wish = request.query_params.get("lang") or request.cookies.get("lang")

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import importlib.util
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -28,6 +29,14 @@ def imported() -> dict[str, set[str]]:
 def test_every_module_has_a_floor() -> None:
     assert {room_of(module) for module in imported()} - {""} == set(FLOOR)
     assert set(FLOOR.values()) == set(range(1, 9))
+
+
+def test_every_module_that_the_drawing_names_is_there() -> None:
+    page = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = {name for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", page) if not name.startswith("podeval.")}
+    assert len(modules) > 50
+    assert not {name for name in modules if f"podeval.{name}" not in imported()}
+    assert not [path for path in re.findall(r"`(space/\S+\.py)`", page) if not (CHECKOUT / path).is_file()]
 
 
 @pytest.mark.parametrize("room", sorted(FLOOR))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+from podeval.benchmarks.lfs_bench import BENCHMARK
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, require_at_least, require_one_of, require_present
@@ -41,20 +42,12 @@ class LfsBench(Builder):
 
     RECORD = DatasetRecord(
         name="lfs_bench",
-        title="LFS-Bench",
+        title=BENCHMARK.title,
         alias="SwanBench-Speech",
         summary="Long texts in 17 scenarios, Chinese and English, with one to eleven speakers, to be spoken in one go.",
         version="1.0.0",
-        paper="https://arxiv.org/abs/2605.28618",
-        citation=(
-            "@inproceedings{pan2026lfsbench,\n"
-            "  title     = {Comprehensive Benchmarking of Long-Form Speech Generation in Diverse Scenarios},\n"
-            "  author    = {Changhao Pan and Rui Yang and Han Wang and others},\n"
-            "  booktitle = {Findings of ACL 2026},\n"
-            "  year      = {2026},\n"
-            "  note      = {LFS-Bench, published as SwanBench-Speech}\n"
-            "}"
-        ),
+        paper=BENCHMARK.paper,
+        citation=BENCHMARK.citation,
         licence="other",
         licence_details=(
             "The texts belong to their authors. Their repository holds no licence; the paper names CC BY-NC-SA 4.0, "
@@ -62,7 +55,7 @@ class LfsBench(Builder):
             "built on your machine from the authors' files. The builder, the columns it adds and the sample are "
             "CC BY 4.0."
         ),
-        languages=("en", "zh"),
+        languages=BENCHMARK.languages,
         tasks=("text-to-speech",),
         tags=("modality:audio", "long-form", "dialogue", "swanbench-speech"),
         size="1K<n<10K",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+from podeval.benchmarks.mtalk_bench import BENCHMARK
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.mtalk_turns import (
@@ -47,27 +48,18 @@ class MTalkBench(Builder):
 
     RECORD = DatasetRecord(
         name="mtalk_bench",
-        title="MTalk-Bench",
+        title=BENCHMARK.title,
         summary="270 spoken dialogues of up to three turns in nine scenarios, to be answered in speech turn by turn.",
         version="1.0.0",
-        paper="https://arxiv.org/abs/2508.18240",
-        citation=(
-            "@misc{du2025mtalkbench,\n"
-            "  title  = {MTalk-Bench: Evaluating Speech-to-Speech Models in Multi-Turn Dialogues via Arena-style and "
-            "Rubrics Protocols},\n"
-            "  author = {Yuhao Du and Qianwei Huang and Guo Zhu and others},\n"
-            "  year   = {2025},\n"
-            "  eprint = {2508.18240},\n"
-            "  archivePrefix = {arXiv}\n"
-            "}"
-        ),
+        paper=BENCHMARK.paper,
+        citation=BENCHMARK.citation,
         licence="other",
         licence_details=(
             "The authors publish the recordings, transcripts and prompts for research only, so podeval does not pass "
             "the rows on: this dataset is built on your machine from the authors' files. The builder, the columns it "
             "adds and the sample are CC BY 4.0."
         ),
-        languages=("en",),
+        languages=BENCHMARK.languages,
         tasks=("audio-to-audio",),
         tags=("modality:audio", "speech-to-speech", "dialogue"),
         size="n<1K",

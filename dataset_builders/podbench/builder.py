@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+from podeval.benchmarks.podbench import BENCHMARK
 from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
@@ -34,20 +35,11 @@ class PodBench(Builder):
 
     RECORD = DatasetRecord(
         name="podbench",
-        title="PodBench",
+        title=BENCHMARK.title,
         summary="Instructions for podcast scripts with the texts to draw on, Chinese and English, for 1 to 4 speakers.",
         version="1.0.0",
-        paper="https://arxiv.org/abs/2601.14903",
-        citation=(
-            "@inproceedings{xu2026podbench,\n"
-            "  title     = {{PodBench}: A Comprehensive Benchmark for Instruction-Aware Audio-Oriented Podcast Script "
-            "Generation},\n"
-            "  author    = {Chenning Xu and Mao Zheng and Mingyu Zheng and Mingyang Song},\n"
-            "  booktitle = {Proceedings of ACL 2026 (Volume 1: Long Papers)},\n"
-            "  pages     = {43605--43621},\n"
-            "  year      = {2026}\n"
-            "}"
-        ),
+        paper=BENCHMARK.paper,
+        citation=BENCHMARK.citation,
         licence="other",
         licence_details=(
             "The authors give the data for non-commercial academic research; the source documents keep their own "
@@ -55,7 +47,7 @@ class PodBench(Builder):
             "MIT). So podeval does not pass the rows on: this dataset is built on your machine from the authors' "
             "repo. The builder, the columns it adds and the sample are CC BY 4.0."
         ),
-        languages=("en", "zh"),
+        languages=BENCHMARK.languages,
         tasks=("text-generation",),
         tags=("modality:text", "podcast", "dialogue", "instruction-following", "long-context"),
         size="n<1K",

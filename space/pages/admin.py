@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from auth import NotSignedIn, Person
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from services import Decisions
 from website import Site
 
-from podeval.arena import ArenaRefused, refusal
 from podeval.listening.moderation import count_session
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.public_view import describe_publicly
@@ -105,27 +103,13 @@ class AdminRoutes:
         self.site, self.queue, self.listening = site, queue, site.services.listening
         self.board, self.arena, self.submissions = decisions.board, decisions.arena, decisions.submissions
 
-    def _operator(self, request: Request) -> Person:
-        self.site.limit(request, "60/minute")
-        person = self.site.person(request)
-        if person is None:
-            raise NotSignedIn
-        if not person.admin:
-            raise ArenaRefused(
-                refusal.FOREIGN,
-                f"this page is for the operators of this board; you are signed in as {person.name}",
-                code="for-operators",
-                parameters={"name": person.name},
-            )
-        return person
-
     def _by(self, request: Request) -> str:
-        person = self._operator(request)
+        person = self.site.require_operator(request)
         return "operator" if person.identity == "local" else person.name
 
     def page(self, request: Request) -> HTMLResponse:
         """Show what is flagged, waits or was decided."""
-        self._operator(request)
+        self.site.require_operator(request)
         rows = self.queue.all()[:NEWEST]
         return self.site.render(
             request,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pandas as pd
-from auth import NotSignedIn, Person
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
@@ -39,27 +38,14 @@ class ResultsRoutes:
         self.listening, self.database = site.services.listening, site.services.database
 
     def _require_overview(self, request: Request, test: str) -> session_results.Overview:
-        self._operator(request)
+        self.site.require_operator(request)
         if test not in self.listening.tests():
             raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test", code="no-such-listening-test")
         return session_results.read_overview(self.database, test)
 
-    def _operator(self, request: Request) -> Person:
-        self.site.limit(request, "60/minute")
-        person = self.site.person(request)
-        if person is None:
-            raise NotSignedIn
-        if not person.admin:
-            raise ArenaRefused(
-                refusal.FOREIGN,
-                "the results of listening tests are shown to the operators of this board",
-                code="listening-results-for-operators",
-            )
-        return person
-
     def tests(self, request: Request) -> HTMLResponse:
         """List all listening tests."""
-        self._operator(request)
+        self.site.require_operator(request)
         overviews = [session_results.read_overview(self.database, test) for test in self.listening.tests()]
         return self.site.render(request, "listening_tests.html", tests=overviews)
 
@@ -114,7 +100,7 @@ class ResultsRoutes:
 
     def standing(self, request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
-        person = self._operator(request)
+        person = self.site.require_operator(request)
         sessions = [
             came.session
             for came in session_results.read_sessions(self.database, test)

@@ -82,11 +82,9 @@ def prepare(runs: Path, database: str, systems: int, items: int, seconds: float)
 
 def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> None:
     """The site of `space/app.py`, with a watch around it that writes what it saw when it is stopped."""
-    import uvicorn
-
     sys.path.insert(0, str(SPACE))
     import app as site
-    from server import build_configuration
+    from server import SiteServer, build_configuration
 
     times: dict[str, list[float]] = defaultdict(list)
     statuses: Counter[int] = Counter()
@@ -107,7 +105,7 @@ def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> Non
         await inner(scope, receive, noted)
         return None
 
-    server = uvicorn.Server(build_configuration(watched, "127.0.0.1", port))
+    server = SiteServer(build_configuration(watched, "127.0.0.1", port))
     # uvicorn sends itself the signal again when it has ended: there is something left to tell then.
     signal.signal(signal.SIGTERM, lambda *_: None)
     profiler = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
+from typing import Any
+
 import pytest
 
 from podeval.datasets.http import is_public_address
@@ -28,6 +31,20 @@ from podeval.datasets.http import is_public_address
 )
 def test_no_way_of_writing_a_private_address_makes_it_public(address: str) -> None:
     assert not is_public_address(address)
+
+
+SPECIAL = (
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
+    *("192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+    *("224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "fc00::/7", "fe80::/10"),
+)
+"""IANA's registries of special addresses, RFC 6890 and later."""
+
+
+@pytest.mark.parametrize("network", [ipaddress.ip_network(each) for each in SPECIAL], ids=str)
+def test_no_address_of_a_special_network_is_public(network: Any) -> None:
+    addresses = (network[0], network[1], network[network.num_addresses // 2], network[-1])
+    assert not any(is_public_address(str(address)) for address in addresses)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001::200e", "::ffff:8.8.8.8"])

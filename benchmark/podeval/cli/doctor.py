@@ -1,6 +1,7 @@
 """`podeval doctor`: what is installed, what can be scored, what to run to get the rest."""
 
 import importlib.util
+import os
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -135,7 +136,7 @@ def diagnosis() -> dict[str, Any]:
         }
         for profile in PROFILES
     }
-    warnings = []
+    warnings = _list_missing_tools()
     if importlib.util.find_spec("torchaudio") and (_version("torch") or "").endswith("+cpu"):
         warnings.append(
             "torchaudio is installed beside a CPU build of torch, which it cannot load; transformers and others fail "
@@ -156,6 +157,20 @@ def diagnosis() -> dict[str, Any]:
         "cache": str(open_default_cache().folder),
         "weights": str(weights.locate_root()),
     }
+
+
+def _list_missing_tools() -> list[str]:
+    """What backups of the database that `DATABASE_URL` names need, and is not here."""
+    if not os.environ.get("DATABASE_URL", "").startswith("postgres") or importlib.util.find_spec("sqlalchemy") is None:
+        return []
+    from podeval.errors import BadInput
+    from podeval.operations.postgresql_dump import find_program
+
+    try:
+        find_program("pg_dump")
+    except BadInput as missing:
+        return [f"the database at DATABASE_URL cannot be backed up from here: {missing}"]
+    return []
 
 
 def _version(name: str) -> str | None:

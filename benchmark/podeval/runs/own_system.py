@@ -18,7 +18,15 @@ from podeval.runs.run import Quiet, RunProgress, RunRequest, measure_run, read_i
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.systems.ask import Ask
 from podeval.systems.servers.connection import ServerBusy, ServerRefused
-from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.systems.speech import (
+    OutputMaker,
+    Product,
+    Speech,
+    SpeechFailed,
+    SpokenAnswers,
+    WrittenScript,
+    list_speeches,
+)
 from podeval.text.script import Script
 
 FINGERPRINT = "sha256"
@@ -179,7 +187,7 @@ def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: s
     Raises:
         SpeechFailed: they are.
     """
-    speeches = _speeches_of(product)
+    speeches = list_speeches(product)
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
         raise SpeechFailed("the system returned NaN or infinite samples")
     script = tuple(item.script.to_json()) if item.script is not None else ()
@@ -205,12 +213,3 @@ def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: s
                 name = folder.write_audio(f"{item.id}.{turn.id}", answer.speech.samples, answer.speech.rate)
                 answers.append(OutputAnswer(audio=name, words=answer.text or ""))
             folder.write_output(output.model_copy(update={"answers": tuple(answers)}))
-
-
-def _speeches_of(product: Product) -> list[Speech]:
-    match product:
-        case Speech():
-            return [product]
-        case SpokenAnswers():
-            return [answer.speech for answer in product.answers]
-    return []

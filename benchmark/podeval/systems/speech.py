@@ -109,6 +109,16 @@ Product = Speech | WrittenScript | SpokenAnswers
 """What a system makes of an item."""
 
 
+def list_speeches(product: Product) -> list[Speech]:
+    """List what is spoken in what was made."""
+    match product:
+        case Speech():
+            return [product]
+        case SpokenAnswers():
+            return [answer.speech for answer in product.answers]
+    return []
+
+
 class OutputMaker(Protocol):
     """Whatever makes something of items: a built-in system, an opened model, supplied files, a server.
 

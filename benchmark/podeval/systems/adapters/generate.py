@@ -24,7 +24,7 @@ from podeval.systems.adapters.job import Cause, Generated, GeneratedAnswer, Job,
 from podeval.systems.adapters.presets import Preset, get_preset
 from podeval.systems.adapters.time_limit import Batches, OutOfMemory, is_out_of_memory, limit_time
 from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, WrittenScript, list_speeches
 
 REFUSED = "refused.json"
 _COPY = "PODEVAL_GENERATE_COPY"
@@ -166,7 +166,7 @@ def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> G
     """Build the line of an item, its files written before."""
     if isinstance(result, Exception):
         return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=_cause(result))
-    speeches = _speeches_of(result)
+    speeches = list_speeches(result)
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
         return Generated(item=ask.id, seed=seed, error="the model returned NaN or infinite samples", cause="system")
     seconds = sum(speech.duration for speech in speeches) if speeches else None
@@ -179,16 +179,6 @@ def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> G
         details=dict(result.details),
     )
     return line.model_copy(update=_keep_files(log, f"{ask.id}.{seed}", result))
-
-
-def _speeches_of(product: Product) -> list[Speech]:
-    """List what is spoken in what was made."""
-    match product:
-        case Speech():
-            return [product]
-        case SpokenAnswers():
-            return [answer.speech for answer in product.answers]
-    return []
 
 
 def _keep_files(log: Log, name: str, product: Product) -> dict[str, Any]:
