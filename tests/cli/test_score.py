@@ -178,7 +178,7 @@ def test_more_voices_than_speakers_are_said_in_tables_and_files(
     files = [tmp_path / f"joined.{ending}" for ending in ("json", "csv", "parquet")]
     outs = [option for file in files for option in ("--out", file)]
     said = podeval("score", recordings, "--metrics", "sptd,loudness", "--speakers", "2", *outs)
-    assert "the most alike are taken for one, in 2 of 2: sptd" in said.out
+    assert "the most similar are merged, in 2 of 2: sptd" in said.out
     for one in json.loads(files[0].read_text()):
         note = one["notes"]["sptd"]
         assert (note["voices_heard"], note["speakers_asked"]) == (7, 2)
@@ -230,7 +230,7 @@ def test_of_more_voices_heard_in_a_recording_than_there_are_people_the_most_alik
         many = heard["sptd.speakers"]
         assert many > 2 == joined["sptd.speakers"]
         said = podeval("score", tmp_path / "talk.wav", "--metrics", "sptd", "--speakers", 2)
-        assert f"{many:.0f} voices are heard and there should be 2, so the most alike are taken for one" in said.out
+        assert f"{many:.0f} voices are heard and there should be 2, so the most similar are merged" in said.out
         seconds[name] = sorted(joined.results["sptd"].notes["seconds"].values())
     assert seconds["one reader as two"] == pytest.approx([7.7, 10.0], abs=0.5), "who is heard twice is one again"
     assert seconds["two readers alike"] == pytest.approx([7.7, 19.4], abs=0.5), "the third is left by himself"

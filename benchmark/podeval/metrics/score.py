@@ -118,7 +118,7 @@ def describe_merged(result: Result) -> str:
     if "voices_heard" not in notes:
         return ""
     heard, asked = notes["voices_heard"], notes["speakers_asked"]
-    return f"{heard} voices are heard and there should be {asked}, so the most alike are taken for one"
+    return f"{heard} voices are heard and there should be {asked}, so the most similar are merged"
 
 
 BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")

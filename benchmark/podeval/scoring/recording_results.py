@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 7
 """Values that a table of many recordings shows; all are in `to_pandas()`."""
-_JOINED = "More voices are heard than there should be, so the most alike are taken for one,"
+_JOINED = "More voices are heard than there should be, so the most similar are merged,"
 
 
 @dataclass(frozen=True)
