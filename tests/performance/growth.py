@@ -67,7 +67,10 @@ def rank_systems(count: int, folder: Path, material: Path) -> Callable[[], objec
 
 
 def build_board(count: int, folder: Path, material: Path) -> Callable[[], object]:
-    """Build the board of so many systems, each with 51 items: every figure of loudness, of all items and each slice."""
+    """Build the board of so many systems, each with 51 items: loudness of all items and of each slice.
+
+    Without WER nothing is ranked here; `rank_systems` has what ranking takes.
+    """
     from growth_runs import prepare_board
 
     return prepare_board(count, folder)
@@ -155,7 +158,9 @@ WORKS = {
     "votes": Work("votes rated, with intervals", (10_000, 100_000, 1_000_000), rate_votes),
     "systems": Work("systems on a board, tables read", (100, 300, 1_000), read_board),
     "ranks": Work("systems ranked by one figure on 100 items", (100, 300, 1_000), rank_systems),
-    "build": Work("systems' runs of 51 items, loudness, built into a board", (30, 100, 300, 1_000), build_board),
+    "build": Work(
+        "systems' runs of 51 items, loudness, built into a board, unranked", (30, 100, 300, 1_000), build_board
+    ),
     "loudness": Work("clips of 9 s, loudness", (100, 1_000, 10_000), None, measure_clips(["loudness"])),
     "items": Work("items in a run, loudness", (100, 1_000, 10_000), run_items),
     "everything": Work("clips of 9 s, all embedded metrics", (30, 100, 300, 600, 1_000), None, measure_clips([])),
