@@ -132,7 +132,7 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "pace": (
         "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
-        "the same voices have 0.62 fewer per second in Chinese. Level, codec and room moved the variation by less than "
+        "the same voices have 0.56 fewer per second in Chinese. Level, codec and room moved the variation by less than "
         "0.01 in the few voices tried; a robotic voice has a pitch range that is 3.3 semitones smaller."
     ),
     "smr": (
