@@ -75,6 +75,31 @@ def test_what_was_not_run_is_named_with_the_commands_that_run_it(report: ModuleT
     assert "| a | human | someone | CC0 |  |  |" in part(page, "corpus")
 
 
+def test_metrics_that_a_run_did_not_score_keep_their_rows_plots_and_claims(report: ModuleType, work: Path) -> None:
+    studies = work.parent / "studies"
+    studies.mkdir()
+    shutil.copy(REPOSITORY / "docs" / "studies" / "distortion.csv", studies)
+    rows = (studies / "distortion.csv").read_text().splitlines()
+    before = (work.parent / "distortion-study.md").read_text()
+    levels = [("clean", 0.0), *(("gain", level) for level in GAINS)]
+    write(work / "scores.jsonl", [scored("a", *level, 4.0) for level in levels])
+    report.write(work, work.parent)
+    others = [row for row in rows if not row.startswith("distillmos")]
+    written = (studies / "distortion.csv").read_text().splitlines()
+    assert written[: len(others)] == others
+    assert [row.split(",")[:5] for row in written[len(others) :]] == [
+        ["distillmos", "distillmos", speech, *map(str, level)] for level in levels for speech in ("all", "human")
+    ]
+    page = (work.parent / "distortion-study.md").read_text()
+    for name in ("moves", "expectations"):
+        kept, made = part(before, name).splitlines(), part(page, name).splitlines()
+        assert [row for row in made if "distillmos" not in row] == [row for row in kept if "distillmos" not in row]
+    assert "| `distillmos.distillmos` | gain | stay within ±0.1 | +0, +0, +0 | yes |" in part(page, "expectations")
+    assert "| `distillmos.distillmos` | noise | fall |  | not run here |" in part(page, "expectations")
+    for name in ("voice or room", "music heard", "unscored", "not run"):
+        assert part(page, name).split() == part(before, name).split(), name
+
+
 def test_window_lengths_are_compared_by_what_a_change_does(report: ModuleType, work: Path) -> None:
     def line(item: str, distortion: str, timbre: float, reverb: float) -> dict[str, Any]:
         quantities = {"timbre_consistency": timbre, "reverb_consistency": reverb, "norm": reverb / 10}

@@ -65,23 +65,27 @@ def scripts() -> list[Script]:
 
 
 def make(path: Path, minutes: float) -> None:
-    """Write so many minutes of speech, and beside them, as .txt, the words."""
+    """Write so many minutes of speech, and beside them as .txt the words, as .json the turns with their times."""
     voice = HibariPiper(threads=len(os.sched_getaffinity(0)))
-    words: list[str] = []
+    turns: list[dict[str, Any]] = []
     with contextlib.ExitStack() as stack:
         file: soundfile.SoundFile | None = None
         for script in itertools.cycle(scripts()):
             said = voice.speak(script)
             if file is None:
                 file = stack.enter_context(soundfile.SoundFile(path, "w", samplerate=said.rate, channels=1))
+            voices, begin = script.speakers, file.frames / said.rate
+            for turn in said.turns:
+                own = {"speaker": f"voice {voices.index(turn.speaker) + 1}", "text": turn.text}
+                turns.append(own | {"start": begin + turn.start, "end": begin + turn.end})
             file.write(np.squeeze(said.samples))
             file.write(np.zeros(round(GAP_SECONDS * said.rate), dtype=np.float32))
-            words += [turn.text for turn in script.turns]
             made = file.frames / said.rate / 60
             print(f"{made:.1f} of {minutes:g} minutes", file=sys.stderr, flush=True)
             if made >= minutes:
                 break
-    path.with_suffix(".txt").write_text("\n".join(words), encoding="utf-8")
+    path.with_suffix(".txt").write_text("\n".join(turn["text"] for turn in turns), encoding="utf-8")
+    path.with_suffix(".json").write_text(json.dumps(turns), encoding="utf-8")
 
 
 def measured(path: Path, reference: list[Path], cache: Cache) -> Iterator[tuple[str, Any]]:

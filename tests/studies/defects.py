@@ -6,15 +6,13 @@
 
 Fourteen kinds of defects and four sources; of each kind and source five places after the thresholds were fixed and ten
 before. The places of `before` come from seeds that were known when the thresholds were chosen; those of `after` from
-the digest of the code that holds the thresholds, so that changing one draws other places. People read one clip each;
+the digest of the thresholds (thresholds.py), so that changing one draws other places. People read one clip each;
 where voices change (`people in turns`, planted_readers.py) their clips are cut into turns, ten places in each half.
 WORK/heard.jsonl has a line for each dialogue and survives being killed; what other thresholds heard stays in it and
 does not count. With `--clean` nothing is planted.
 """
 
 import argparse
-import ast
-import hashlib
 import json
 import math
 import random
@@ -27,10 +25,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 import defects_report
 import log
+import thresholds
 from planted_dialogues import PEOPLE, SECONDS, Dialogue, make_dialogue
 from planted_readers import make_readers_dialogue
 
-import podeval
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
 from podeval.metrics.defects import find_defects
@@ -49,37 +47,13 @@ LASTING = {source: 35.0 if source == READERS else SECONDS for source in SOURCES}
 CLEAN_SECONDS = {source: 1_800.0 if source == PEOPLE else 350.0 if source == READERS else 800.0 for source in SOURCES}
 """Of each source and half that nothing is planted in."""
 
-THRESHOLDS = (
-    *("analysis/pace_defects.py", "analysis/second_look.py", "analysis/speech_track.py", "analysis/voices_by_word.py"),
-    *("audio/faults.py", "audio/loops.py", "metrics/content_errors.py", "metrics/integrity.py"),
-    *("metrics/speaker_attribution.py", "text/content_differences.py"),
-)
-"""Files that decide what is found."""
-
 WALL = 0.4
 """Seconds of one core that a second of dialogue takes to be made (Kokoro: 0.4, others less) and heard (0.1 to 0.2)."""
 
 
-def _strip_sentences(source: bytes) -> bytes:
-    """Code without what people read, which moves no threshold."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node.value = ""
-    return ast.dump(tree).encode()
-
-
-def digest_thresholds() -> str:
-    """A name of the thresholds as they are."""
-    digest = hashlib.sha256()
-    for name in THRESHOLDS:
-        digest.update(_strip_sentences((Path(podeval.__file__).parent / name).read_bytes()))
-    return digest.hexdigest()[:16]
-
-
 def draw_seeds(half: str) -> tuple[str, ...]:
     """The seeds of a half; that of `after` follows from the thresholds."""
-    return KNOWN_SEEDS if half == "before" else (digest_thresholds(),)
+    return KNOWN_SEEDS if half == "before" else (thresholds.draw_seed(),)
 
 
 def list_work() -> list[dict[str, Any]]:
@@ -129,7 +103,7 @@ def hear_all(work: Path, wanted: list[dict[str, Any]]) -> None:
     """Hear what was not heard yet under the thresholds as they are."""
     work.mkdir(parents=True, exist_ok=True)
     path = work / "heard.jsonl"
-    keys = [each | {"thresholds": digest_thresholds()} for each in wanted]
+    keys = [each | {"thresholds": thresholds.digest_thresholds()} for each in wanted]
     done = log.read(path)
     left = [key for key in keys if not any(all(row.get(name) == value for name, value in key.items()) for row in done)]
     hours = sum(LASTING[key["source"]] for key in left) * WALL / 3600
@@ -178,7 +152,7 @@ def run_part(arguments: argparse.Namespace) -> None:
 
 def report(arguments: argparse.Namespace) -> None:
     """Write the tables and pictures of what was heard under the thresholds as they are."""
-    digest = digest_thresholds()
+    digest = thresholds.digest_thresholds()
     rows = [row for row in log.read(arguments.work / "heard.jsonl") if row.get("thresholds") == digest]
     defects_report.write(rows, arguments.work)
 

@@ -25,6 +25,7 @@ import report
 import window_size
 from conditions import CHANGES, CLEAN, DIALOGUES, LEVELS, Subject, dialogue, distorted, subject
 from corpus import RATE, Item, Samples
+from scripted_dialogues import find_partner, make_scripted_dialogue
 
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
@@ -36,11 +37,18 @@ from podeval.text.script import Script
 FOR_DIALOGUES = ("sptd", "wsim")
 """Metrics that compare voices, and so are run on two voices by turns, found by diarisation."""
 
+FOR_SCRIPTS = ("speaker_attribution",)
+"""Metrics that ask who says which word, and so are run on two voices that say the halves of their texts by turns."""
+
+NEED_WORDS = ("content_errors",)
+"""Metrics whose script has to hold the words that are said: they are run on items whose words are known."""
+
 UNCHANGING = tuple(name for name in (CLEAN, *LEVELS) if name not in CHANGES)
 ONLY_UNDER = {
     "smr": ("music",),
     "casp": ("music",),
     **dict.fromkeys(("wer", "dnsmos", "distillmos", "sound_fidelity", "pam"), UNCHANGING),
+    **dict.fromkeys(("content_errors", "integrity", "speaker_attribution"), UNCHANGING),
 }
 """Metrics that cost much or mean little elsewhere, and where they are run."""
 
@@ -113,10 +121,10 @@ def run(work: Path, profile: str, chosen: Sequence[str], count: int) -> None:
         for conditions, of_these in ((CHANGES_FIRST, items), (THE_REST, items[:count])):
             for item in of_these:
                 own = subject(item, items, work / "corpus")
-                for made, name, level in _recordings(conditions, items.index(item)):
+                for made, name, level in _recordings(conditions, item, items):
                     tasks = [t for metric in metrics for t in _tasks(metric, own.item, made, name, level)]
                     tasks = [task for task in tasks if task.key not in done and task.metric not in absent]
-                    samples = _samples(own, made, name, level) if tasks else None
+                    samples = _samples(own, made, name, level, items, work / "corpus") if tasks else None
                     if samples is None:
                         continue
                     recording = Recording.from_samples(samples, RATE, profile=profile, allow_upsampling=True)
@@ -128,22 +136,29 @@ def run(work: Path, profile: str, chosen: Sequence[str], count: int) -> None:
                 print(f"{time.perf_counter() - begin:7.0f} s  {item.name}: {len(conditions)} conditions", flush=True)
 
 
-def _recordings(conditions: Sequence[Condition], number: int) -> Iterator[tuple[str, str, float]]:
-    """What is made of an item: its voice alone and, of the first few, a dialogue with another, in every condition."""
+def _recordings(conditions: Sequence[Condition], item: Item, items: Sequence[Item]) -> Iterator[tuple[str, str, float]]:
+    """What is made of an item: its voice alone and, of the first few, dialogues with another, in every condition."""
     for name, level in conditions:
         yield "voice", name, level
-        if number < DIALOGUES and name not in CHANGES:
+        if name in CHANGES:
+            continue
+        if item in items[:DIALOGUES]:
             yield "dialogue", name, level
+        if item in [each for each in items if each.text][:DIALOGUES]:
+            yield "scripted", name, level
 
 
-def _samples(own: Subject, made: str, name: str, level: float) -> Samples | None:
+def _samples(own: Subject, made: str, name: str, level: float, items: Sequence[Item], folder: Path) -> Samples | None:
     if made == "voice":
         return distorted(own, name, level)
+    if made == "scripted":
+        return distorted(replace(own, samples=make_scripted_dialogue(own.item, items, folder)[0]), name, level)
     return distorted(replace(own, samples=dialogue(own)), name, level)
 
 
 def _tasks(metric: Metric, item: Item, made: str, name: str, level: float) -> Iterator[Task]:
-    if (made == "dialogue") != (metric.name in FOR_DIALOGUES) or name not in ONLY_UNDER.get(metric.name, (name,)):
+    wanted = "dialogue" if metric.name in FOR_DIALOGUES else "scripted" if metric.name in FOR_SCRIPTS else "voice"
+    if made != wanted or name not in ONLY_UNDER.get(metric.name, (name,)):
         return
     kind = item.kind if made == "voice" else "dialogue"
     yield Task(item.name, kind, name, level, metric.name, "", {})
@@ -161,6 +176,9 @@ def _inputs(item: Item, items: Sequence[Item], made: str, recording: Recording, 
         inputs["script"] = Script.parse([{"speaker": item.voice, "text": words}])
         if item.text:
             inputs["reference_text"] = item.text
+    elif made == "scripted":
+        inputs["script"] = make_scripted_dialogue(item, items, folder)[1]
+        voices = {voice.voice: voice.reference for voice in (item, find_partner(item, items))}
     else:
         voices = {voice.voice: voice.reference for voice in (item, corpus.other_recording(item, items))}
     if all(voices.values()):
@@ -175,9 +193,12 @@ def _scored(task: Task, inputs: dict[str, Any], metrics: Sequence[Metric]) -> di
     metric = next(metric for metric in metrics if metric.name == task.metric)
     line = {name: getattr(task, name) for name in ("item", "kind", "distortion", "level", "metric", "variant")}
     line["version"] = metric.version
-    if any(name not in inputs for name in metric.inputs):
+    wanted = (*metric.inputs, *(("reference_text",) if metric.name in NEED_WORDS else ()))
+    if any(name not in inputs for name in wanted):
         return {**line, "skipped": "the corpus does not know what this needs of this item"}
-    given = {name: value for name, value in inputs.items() if not (task.variant == "one voice" and name == "script")}
+    # The words of a script count only where they are those that are said.
+    wordless = task.variant == "one voice" or (metric.name == "integrity" and "reference_text" not in inputs)
+    given = {name: value for name, value in inputs.items() if not (wordless and name == "script")}
     result = metric(given, task.parameters)
     if isinstance(result, Score):
         return {**line, "values": dict(result.values), "stem": result.notes.get("scored") == "speech stem"}

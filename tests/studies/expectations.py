@@ -56,6 +56,20 @@ def _all() -> tuple[Expected, ...]:
         *(Expected("pam.pam", name, "falls") for name in ("noise", "tanh", "mu_law")),
         Expected("pam.pam", "reverb", "stays", 0.1),
         *(Expected("sound_fidelity.pesq_estimate", name, "falls") for name in ("noise", "clip", "reverb")),
+        Expected("speaker_attribution.cpwer", "noise", "rises"),
+        *(
+            Expected("speaker_attribution.attribution_accuracy", name, "stays", 0.05)
+            for name in ("gain", "speed", "mu_law", "low_pass", "reverb", "music")
+        ),
+        Expected("content_errors.errors_per_1000", "noise", "rises"),
+        *(
+            Expected("content_errors.errors_per_1000", name, "stays", 20)
+            for name in ("gain", "speed", "mu_law", "clip", "reverb")
+        ),
+        Expected("integrity.clipped", "clip", "rises"),
+        Expected("integrity.unasked_music", "music", "rises"),
+        *(Expected("integrity.faults_per_hour", name, "stays", 1) for name in ("gain", "noise", "speed", "reverb")),
+        *(Expected("integrity.plcmos", name, "falls") for name in ("noise", "clip", "reverb")),
     ]
     return tuple(found)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import earlier_runs
 import log
 import numpy as np
 import window_size
@@ -38,6 +39,10 @@ PLOTTED: dict[str, tuple[str, str]] = {
     "reverb_consistency.srmr": ("SRMR", "ratio, higher is drier"),
     "loudness.integrated": ("Integrated loudness", "LUFS"),
     "smr.smr": ("SMR", "speech over music, LU, higher is better"),
+    "speaker_attribution.attribution_accuracy": ("Speaker attribution (dialogues)", "share of words, higher is better"),
+    "content_errors.errors_per_1000": ("Content errors", "words in 1000, lower is better"),
+    "integrity.faults_per_hour": ("Integrity", "faults an hour, lower is better"),
+    "integrity.plcmos": ("PLCMOS", "MOS, higher is better"),
 }
 """Of what there is a plot with a panel for each distortion."""
 
@@ -126,15 +131,19 @@ def read(path: Path) -> Study:
 def write(work: Path, docs: Path) -> None:
     """Tables and plots under `docs/studies`, and the marked parts of `docs/distortion-study.md`.
 
-    What the work folder has nothing for stays as it is: the windows' lengths can be looked at without the scores.
+    What the work folder has nothing for stays as it is: the windows' lengths can be looked at without the scores, and
+    some metrics without the others.
     """
     study = read(work / "scores.jsonl")
     folder = docs / "studies"
     folder.mkdir(parents=True, exist_ok=True)
+    page = docs / "distortion-study.md"
+    text = page.read_text(encoding="utf-8")
     parts = {"corpus": _corpus_table(work / "corpus")}
     if study.values:
-        parts |= _scores(study, folder)
-    if study.values or study.not_run:
+        parts |= _scores(study, folder, text)
+    named = {row[0].strip("`") for row in earlier_runs.list_rows(earlier_runs.find_part(text, "not run"))}
+    if study.not_run or named <= earlier_runs.name_metrics(study.quantities):
         parts["not run"] = _not_run_table(study)
     if (work / "windows.jsonl").exists():
         windows = log.read(work / "windows.jsonl")
@@ -142,29 +151,31 @@ def write(work: Path, docs: Path) -> None:
         parts["window size"] = _table(*window_size.table(windows))
         for name, chart in window_size.charts(windows).items():
             _write(folder / f"window-size-{name}.svg", chart)
-    page = docs / "distortion-study.md"
-    text = page.read_text(encoding="utf-8")
     for name, made in parts.items():
         text = _replaced(text, name, made)
     _write(page, text)
 
 
-def _scores(study: Study, folder: Path) -> dict[str, str]:
-    """The parts made of scores; their table and plots are written to `folder`."""
-    _write_csv(folder / "distortion.csv", list(_rows(study)))
+def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
+    """The parts made of scores; their table and plots are written to `folder`, beside what earlier runs scored."""
+    scored = earlier_runs.name_metrics(study.quantities)
+    kept = list(earlier_runs.read_other_rows(folder / "distortion.csv", scored))
+    _write_csv(folder / "distortion.csv", [*kept, *_rows(study)])
     for quantity, (title, unit) in PLOTTED.items():
         if quantity in study.quantities:
             metric, _, key = quantity.replace(" ", "-").partition(".")
             name = metric if metric.startswith(key) else f"{metric}-{key}"
             _write(folder / f"distortion-{name}.svg", small_multiples(title, unit, _panels(study, quantity)))
-    _write(folder / "voice-or-room.svg", _voice_or_room(study))
-    return {
-        "moves": _moves_table(study),
-        "expectations": _expectations_table(study),
-        "voice or room": _voice_or_room_table(study),
-        "unscored": _unscored_table(study),
-        "music heard": _music_table(study),
-    }
+    tables = {"moves": (_moves_table(study), 1), "expectations": (_expectations_table(study), 2)}
+    parts = {name: earlier_runs.keep_rows(made, page, name, scored, keys) for name, (made, keys) in tables.items()}
+    unscored = _unscored_table(study)
+    parts["unscored"] = earlier_runs.keep_rows(unscored, page, "unscored", scored, 3)
+    if scored >= earlier_runs.name_metrics(COMPARED):
+        _write(folder / "voice-or-room.svg", _voice_or_room(study))
+        parts["voice or room"] = _voice_or_room_table(study)
+    if "dnsmos" in scored:
+        parts["music heard"] = _music_table(study)
+    return parts
 
 
 def _replaced(text: str, name: str, made: str) -> str:

@@ -4,7 +4,7 @@ import importlib.util
 import random
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -79,8 +79,60 @@ def test_places_after_the_thresholds_are_fixed_follow_from_them(study: Any, monk
     assert (drawn,) == study.draw_seeds("after")
     assert study.draw_seeds("before") == study.KNOWN_SEEDS
     assert drawn not in study.KNOWN_SEEDS
-    monkeypatch.setattr(study, "THRESHOLDS", study.THRESHOLDS[1:])
+    monkeypatch.setattr(study.thresholds, "FILES", study.thresholds.FILES[1:])
     assert study.draw_seeds("after") != (drawn,)
+
+
+def test_the_digest_is_of_values_and_versions_and_not_of_names(study: Any, tmp_path: Path) -> None:
+    versions = {"content_errors": "1.2", "integrity": "1.1"}
+
+    def digest(source: str, versions: dict[str, str] = versions) -> str:
+        (tmp_path / "module.py").write_text(source, encoding="utf-8")
+        return str(study.thresholds.digest_values([tmp_path / "module.py"], versions))
+
+    source = """
+NEAR, FAR = 1.5, 3
+UNIT = "per 1000 words"
+SWALLOWED: frozenset[str] = frozenset(("and", "the"))
+
+def find(at):
+    return at > 2 * NEAR
+"""
+    drawn = digest(source)
+    for old, new in (
+        ("find(", "list_all("),
+        ("NEAR", "CLOSE"),
+        ("per 1000", "by 1000"),
+        ('"and", "the"', '"the", "and"'),
+    ):
+        assert digest(source.replace(old, new)) == drawn, f"{new} instead of {old} draws no other places"
+    assert digest("FAR = 3\n" + source.replace("NEAR, FAR = 1.5, 3", "NEAR = 1.5")) == drawn, "nor does their order"
+    for old, new in (("1.5", "1.6"), (", 3", ", 4"), ('"the"', '"was"')):
+        assert digest(source.replace(old, new)) != drawn, f"{new} instead of {old} draws others"
+    assert digest(source, versions | {"integrity": "1.2"}) != drawn, "so does what a new version may find"
+
+
+def test_the_places_of_content_errors_1_2_are_drawn_that_were_held_out(
+    study: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seed is of commit ccbac2d4, by the digest of the whole code; every file has the same thresholds since."""
+    assert study.draw_seeds("after") == ("a36393cca56ffb76",)
+    module = study.thresholds
+    own = {name: module.catalogue.get(name).version for name in module.LISTENING}
+    monkeypatch.setattr(module, "catalogue", Versions(own | {"integrity": "1.1"}))
+    assert study.draw_seeds("after") == ("a36393cca56ffb76",), "the versions of that commit"
+    monkeypatch.setattr(module, "catalogue", Versions(own | {"content_errors": "1.3"}))
+    assert study.draw_seeds("after") == (module.digest_thresholds(),) != ("a36393cca56ffb76",)
+
+
+class Versions:
+    """Metrics that have nothing but a version."""
+
+    def __init__(self, versions: dict[str, str]) -> None:
+        self.versions = versions
+
+    def get(self, name: str) -> Any:
+        return SimpleNamespace(version=self.versions[name])
 
 
 def test_the_whole_study_has_five_places_of_each_source_and_seed_and_an_hour_undamaged(study: Any) -> None:
@@ -106,7 +158,7 @@ def test_what_was_heard_is_not_heard_again_unless_the_thresholds_changed(
         torn.write('{"source": "peo')
     study.hear_all(tmp_path, wanted)
     assert made == [0, 1, 2]
-    monkeypatch.setattr(study, "THRESHOLDS", study.THRESHOLDS[1:])
+    monkeypatch.setattr(study.thresholds, "FILES", study.thresholds.FILES[1:])
     study.hear_all(tmp_path, wanted[:1])
     assert made == [0, 1, 2, 0]
 
