@@ -117,6 +117,7 @@ ELSEWHERE = {
     "count_word_errors": "`normalise`, and an alignment of a script with what was heard; no limit but theirs",
     "load": "reads a file for `parse`",
     "count_signs": "`note` counts them",
+    "find_place": "asked only of what `read_yaml` has taken",
     "read_yaml": "targets of what is written in YAML",
     "refuse_endless": "`tokenise` and `normalise` ask it",
     "refuse_endless_chinese": "`tokenise` asks it",

@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 
 from podeval.analysis.cache import Cache, derive_content, dump_array, load_array, open_default_cache
 from podeval.analysis.facts import DerivedFacts
-from podeval.analysis.samples import measure_cancelled, mix_channels, read_samples
 from podeval.audio.decode import decode, hash_file
 from podeval.audio.resample import resample
 from podeval.audio.windows import Clip, Span
@@ -101,6 +100,8 @@ class Recording:
             BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
             BadInput: the rate is not positive.
         """
+        from podeval.analysis.samples import read_samples
+
         array, rate, content = read_samples(samples, rate)
         return cls(array, rate, content, **options)
 
@@ -128,6 +129,8 @@ class Recording:
     @cached_property
     def cancelled(self) -> float:
         """For which share of the recording something sounds in its channels that cancels in their mean."""
+        from podeval.analysis.samples import measure_cancelled
+
         return measure_cancelled(self.samples, self.rate)
 
     def require_sound(self, shortest: float = 0.0) -> None:
@@ -148,6 +151,8 @@ class Recording:
             CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
         """
         self.require_rate(rate)
+        from podeval.analysis.samples import mix_channels
+
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
         return self._compute_once(f"mono {rate}", lambda: resample(mix, self.rate, rate))
 
@@ -300,9 +305,8 @@ class Recording:
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""
-        return self._derive_fact(
-            "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
-        )
+        form = TypeAdapter(tuple[SpeakerTurn, ...])
+        return self._derive_fact("diarizer", form, lambda model: model.diarize(self.mono()))
 
     def turns(self, script: "Script | None" = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when: by aligning the script's words if there is a script, otherwise by diarisation.
@@ -314,8 +318,7 @@ class Recording:
             return self.diarization()
         from podeval.text.alignment import locate_speaker_turns
 
-        transcript = self.transcript(language)
-        words = [(word.text, word.start, word.end) for word in transcript.words]
+        words = [(word.text, word.start, word.end) for word in self.transcript(language).words]
         aligned = locate_speaker_turns(script, words, self.duration)
         if not aligned.trusted:
             raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
@@ -327,11 +330,8 @@ class Recording:
 
         samples = self.mono()
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
-        return self.array_from(
-            "speaker_encoder",
-            lambda model: model.embed(JoinedClips(samples, bounds)),
-            clips=hashlib.sha256(repr(bounds).encode()).hexdigest(),
-        )
+        digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
+        return self.array_from("speaker_encoder", lambda model: model.embed(JoinedClips(samples, bounds)), clips=digest)
 
     def voices(self, turns: Sequence[SpeakerTurn]) -> "tuple[SpeakerVoice, ...]":
         """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.

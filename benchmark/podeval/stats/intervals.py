@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.stats.bootstrap_draws import compare_draws, draw_clusters
 from podeval.stats.bounded import Bounds, is_crowded, is_share, long_tail_reach, share_interval, skewed_reach
 
 Array = NDArray[np.float64]
@@ -152,6 +151,7 @@ def paired_bootstrap_ranks(
     Raises:
         BadInput: there are no systems, no item common to all, a value that is not finite, or an item without a cluster.
     """
+    from podeval.stats.bootstrap_draws import compare_draws
     from podeval.stats.multiple import holm_pairs
 
     systems, items = _find_common_items(scores)
@@ -167,7 +167,7 @@ def paired_bootstrap_ranks(
 
     beats = np.zeros((len(systems), len(systems)), dtype=bool)
     if ahead.any():
-        draws = draw_clusters(count, rounds, seed)
+        draws = _draw(count, rounds, seed)
         drawn_items = draws @ sizes
         tail = _expanded_tail(count, level)
         drawn_means = (draws @ (membership @ better)) / drawn_items[:, None]
@@ -230,7 +230,7 @@ def paired_difference(
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)
-    membership, draws = _membership(codes, count), draw_clusters(count, rounds, seed)
+    membership, draws = _membership(codes, count), _draw(count, rounds, seed)
     if weights is None:
         difference = y[:, 0] - y[:, 1]
         drawn = (draws @ (membership @ difference)) / (draws @ membership.sum(axis=1))
@@ -246,6 +246,13 @@ def paired_difference(
     tail, half = _expanded_tail(count, level), _student_quantile(count - 1, level) * error
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(mean, min(float(low), mean - half), max(float(high), mean + half), len(items), count)
+
+
+def _draw(count: int, rounds: int, seed: int) -> Any:
+    # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
+    from podeval.stats.bootstrap_draws import draw_clusters
+
+    return draw_clusters(count, rounds, seed)
 
 
 def _pulls(residuals: Array, sizes: Array) -> Array:
