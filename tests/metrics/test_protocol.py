@@ -141,6 +141,9 @@ def test_the_protocol_as_data_holds_everything_the_id_is_made_of() -> None:
     assert Protocol(**data | {"inputs": tuple(data["inputs"])}).id == protocol.id
 
 
+IN_8_BITS = "embedded,transcriber=openai/whisper-base-int8"
+
+
 def before_the_name_said_int8(identity: Any) -> Any:
     return {**identity, "id": identity["id"].removesuffix("-int8")}
 
@@ -152,8 +155,9 @@ def hash_as_it_stands(content: Mapping[str, Any]) -> str:
 
 
 def test_rows_of_a_model_that_was_renamed_have_the_same_protocol() -> None:
-    """Embedded Whisper was `openai/whisper-base`, with int8 in its options alone; the computation is the same."""
-    protocol = sptd_protocol().to_json()
+    """Whisper in 8 bits was `openai/whisper-base`, with int8 in its options alone; the computation is the same."""
+    quantised = registry.describe_identities(catalogue.get("sptd").needs, IN_8_BITS)
+    protocol = sptd_protocol(models=quantised).to_json()
     models = protocol["models"]
     assert models["transcriber"]["id"] == "openai/whisper-base-int8"
     earlier = {**protocol, "models": {**models, "transcriber": before_the_name_said_int8(models["transcriber"])}}
@@ -162,6 +166,7 @@ def test_rows_of_a_model_that_was_renamed_have_the_same_protocol() -> None:
     # Read again from a folder of that time, it has that id too; another model by that name has not.
     old = replace(sptd_protocol(), models=earlier["models"])
     assert old.id == protocol["id"]
+    assert sptd_protocol().id != old.id, "the default is that name today, in 32 bits"
     full = {**models, "transcriber": {**models["transcriber"], "options": {"num_beams": 1}}}
     assert replace(old, models=full).id != protocol["id"]
 
@@ -170,8 +175,9 @@ def test_facts_kept_under_the_former_name_are_read_and_not_computed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = Transcript("kept words", "en", (Word("kept", 0.0, 0.5), Word("words", 0.5, 1.0)))
-    kept, recording = Cache(tmp_path), Recording.from_samples(np.zeros(16_000), 16_000, cache=Cache(tmp_path))
-    identity = before_the_name_said_int8(registry.get_card("transcriber", "embedded").identity)
+    kept = Cache(tmp_path)
+    recording = Recording.from_samples(np.zeros(16_000), 16_000, profile=IN_8_BITS, cache=Cache(tmp_path))
+    identity = before_the_name_said_int8(registry.get_card("transcriber", IN_8_BITS).identity)
     key = Cache.key(recording.content, "transcriber", model=identity, upsampled=False, language="en")
     kept.put(key, TypeAdapter(Transcript).dump_json(words))
     monkeypatch.setattr(registry, "use", lambda job, profile: pytest.fail(f"{job} is asked again"))

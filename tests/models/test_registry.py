@@ -157,18 +157,21 @@ def test_identities_name_model_revision_weights_and_options_and_none_where_there
     found = registry.describe_identities(("transcriber", "speech_quality"), "reference")
     assert found["speech_quality"] == registry.describe_identities(("speech_quality",), "embedded")["speech_quality"]
     heard = registry.describe_identities(("transcriber",), "embedded")["transcriber"]
-    assert heard["id"] == "openai/whisper-base-int8"
+    assert heard["id"] == "openai/whisper-base"
     assert heard["options"]["temperature"] == 0.0
     assert set(heard["sha256"]) == {"model.bin", "config.json", "tokenizer.json", "vocabulary.txt"}
 
 
-def test_a_quantised_model_has_an_id_of_its_own_and_answers_to_its_former_one() -> None:
+def test_a_quantised_model_has_an_id_of_its_own_and_is_no_profile_s_default() -> None:
     for card in registry.CARDS:
         quantised = any("int8" in str(value) for value in card.options.values())
         assert card.id.endswith("-int8") == quantised, card.id
-    by_former_name = registry.get_card("transcriber", "embedded,transcriber=openai/whisper-base")
-    assert by_former_name is registry.get_card("transcriber", "embedded")
-    assert by_former_name.id == "openai/whisper-base-int8"
+        assert not (quantised and card.profiles), card.id
+    default = registry.get_card("transcriber", "embedded")
+    assert (default.id, default.options["compute"]) == ("openai/whisper-base", "float32")
+    assert registry.get_card("transcriber", "embedded,transcriber=openai/whisper-base") is default
+    by_name = registry.get_card("transcriber", "embedded,transcriber=openai/whisper-base-int8")
+    assert by_name.options == {**default.options, "compute": "int8"}
     whole = registry.get_card("transcriber", "reference,transcriber=openai/whisper-base")
     assert (whole.id, whole.options) == ("openai/whisper-base", {"num_beams": 1})
 

@@ -71,7 +71,6 @@ METRICS: Keys = {
     "reverb_consistency": ("reverb_consistency_cv", "srmr"),
     "timbre_consistency": ("timbre_consistency",),
     "loudness": ("range", "true_peak"),
-    "wer": ("cer",),
 }
 MORE: Keys = {
     "sim": ("sim",),
@@ -79,7 +78,7 @@ MORE: Keys = {
     "timbre_similarity": ("timbre_similarity",),
 }
 OF_FAULTS: Keys = {"integrity": ("faults_per_hour", "plcmos")}
-OF_WORDS: Keys = {"content_errors": ("errors_per_1000",)}
+OF_WORDS: Keys = {"content_errors": ("errors_per_1000",), "wer": ("cer",)}
 OF_DIALOGUES: Keys = {
     "sptd": ("sptd",),
     "speaker_attribution": ("attribution_accuracy", "cpcer"),
@@ -293,7 +292,7 @@ def _write(value: float | None) -> str:
 
 
 def report(work: Path, docs: Path = DOCS) -> None:
-    """Write the effects as a table, and a picture for each metric."""
+    """Write the effects as a table, and a picture for each metric; what WORK has no values of stays as it is."""
     bases: dict[str, Mapping[Change, Change]] = {table.file: table.bases for table in TABLES}
     files = (*bases, *TEXTS, *(f"reference_{file}" for file in TEXTS))
     tables = [work / file for file in files if (work / file).exists()]
@@ -303,19 +302,34 @@ def report(work: Path, docs: Path = DOCS) -> None:
         for effect in partial_effects(list(csv.DictReader(table.open())), bases.get(table.name, {}))
     ]
     versions = {name: of for each in _read_versions(work).values() for name, of in each.items()}
+    lines: dict[str, list[list[str]]] = {}
+    for e in effects:
+        bounds = ["" if bound is None else f"{bound:.4f}" for bound in (e.low, e.high)]
+        version = versions[e.key.partition(".")[0]]
+        line = [e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, str(e.voices), version]
+        lines.setdefault(e.key, []).append(line)
+    earlier = _read_effects(docs / "bias.csv")
     with (docs / "bias.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["key", "factor", "level", "effect", "low", "high", "voices", "version"])
-        for e in effects:
-            bounds = ["" if bound is None else f"{bound:.4f}" for bound in (e.low, e.high)]
-            version = versions[e.key.partition(".")[0]]
-            writer.writerow([e.key, e.factor, e.level, f"{e.effect:.4f}", *bounds, e.voices, version])
+        for key in {**earlier, **lines}:
+            writer.writerows(lines.get(key) or earlier[key])
     for metric in dict.fromkeys(effect.key.partition(".")[0] for effect in effects):
         drawn = [effect for effect in effects if effect.key.partition(".")[0] == metric]
         picture = draw(metric, drawn)
         (docs / f"bias-{metric}.svg").write_text(picture, encoding="utf-8")
         if docs == DOCS:
             (CARDS / metric / BIAS_PICTURE).write_text(picture, encoding="utf-8")
+
+
+def _read_effects(path: Path) -> dict[str, list[list[str]]]:
+    """Read the lines of the table as it is, by key."""
+    lines: dict[str, list[list[str]]] = {}
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as file:
+            for line in list(csv.reader(file))[1:]:
+                lines.setdefault(line[0], []).append(line)
+    return lines
 
 
 def main() -> None:

@@ -201,6 +201,10 @@ def test_where_the_weights_are_the_reference_profile_s_metrics_have_effects_and_
     metrics = {key.partition(".")[0] for key in (*wanted, "casp.casp")}
     assert {file.name for file in docs.glob("*.svg")} == {f"bias-{name}.svg" for name in metrics}
     assert {row["version"] for row in softer.values()} == {catalogue.get(name).version for name in metrics}
+    whole = (docs / "bias.csv").read_text(encoding="utf-8")
+    (tmp_path / "reference.csv").unlink()
+    bias.report(tmp_path, docs)
+    assert (docs / "bias.csv").read_text(encoding="utf-8") == whole, "effects that were not measured again stay"
 
 
 def test_chinese_is_read_with_its_tones_and_every_line_of_the_study_has_sounds() -> None:

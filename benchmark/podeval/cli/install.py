@@ -90,18 +90,34 @@ def install_metrics() -> None:
 def list_models(as_json: AsJson = False) -> None:
     """List every model with its job, profile, licence and size, and whether it is installed.
 
+    A profile uses the models that it is named beside; another is chosen by its name.
+
     Example: podeval models list
+
+    Example: podeval measure wer talk.wav --text talk.txt --profile embedded,transcriber=openai/whisper-base-int8
     """
     from podeval.models.registry import CARDS
 
-    for card in CARDS:
-        missing = card.missing()
-        if as_json:
-            names = ("id", "job", "profiles", "licence", "megabytes", "rate")
-            emit({name: getattr(card, name) for name in names} | {"missing": missing})
-        else:
-            state = missing or "installed"
-            print(f"{card.job:16} {card.title:32} {'/'.join(card.profiles):20} {card.licence:28} {state}")
+    missing = [card.missing() for card in CARDS]
+    if as_json:
+        names = ("id", "job", "profiles", "variant_in", "licence", "megabytes", "rate")
+        for card, reason in zip(CARDS, missing, strict=True):
+            emit({name: getattr(card, name) for name in names} | {"missing": reason})
+        return
+    from rich.table import Table
+
+    from podeval.text.terminal_safe import make_console
+
+    table = Table(pad_edge=False)
+    for column in ("job", "model", "profile", "MB", "licence", "here"):
+        table.add_column(column, justify="right" if column == "MB" else "left", no_wrap=column in ("job", "here"))
+    for card, reason in zip(CARDS, missing, strict=True):
+        used = ", ".join(card.profiles) or f"{', '.join(card.variant_in)}, by name"
+        state = "missing" if reason else "installed"
+        table.add_row(card.job, f"{card.title}\n{card.id}", used, f"{card.megabytes:g}", card.licence, state)
+    make_console(sys.stdout, width=None if sys.stdout.isatty() else 160).print(table)
+    for reason in dict.fromkeys(filter(None, missing)):
+        say(reason)
 
 
 @models.command("install")

@@ -1,5 +1,7 @@
 """The embedded profile: models whose weights come with packages, so that no network is needed after installation."""
 
+from dataclasses import replace
+
 from podeval.models.card import ModelCard, PackagedFile
 
 _CAMPPLUS = PackagedFile(
@@ -8,39 +10,56 @@ _CAMPPLUS = PackagedFile(
     "92f29b94e6948786a26778c9e302525d185bb08c8b9f5252ed98776902840199",
 )
 
+_WHISPER_OPTIONS = {"compute": "float32", "beam_size": 1, "temperature": 0.0, "condition_on_previous_text": False}
+_WHISPER_BASE = ModelCard(
+    id="openai/whisper-base",
+    job="transcriber",
+    title="Whisper base (CTranslate2)",
+    revision="Systran/faster-whisper-base",
+    licence="MIT",
+    megabytes=142,
+    rate=16_000,
+    profiles=("embedded",),
+    packages=("faster_whisper",),
+    weights="whisper-base",
+    options=_WHISPER_OPTIONS,
+    build="podeval.models.whisper_ct2:WhisperCT2",
+)
+_WHISPER_TINY = ModelCard(
+    id="openai/whisper-tiny.en",
+    job="second_transcriber",
+    title="Whisper tiny.en (CTranslate2)",
+    revision="Systran/faster-whisper-tiny.en",
+    licence="MIT",
+    megabytes=76,
+    rate=16_000,
+    profiles=("embedded",),
+    packages=("faster_whisper",),
+    weights="whisper-tiny.en",
+    options=_WHISPER_OPTIONS,
+    languages=("en",),
+    build="podeval.models.whisper_ct2:WhisperCT2",
+)
+
+
+def _quantise(card: ModelCard) -> ModelCard:
+    """Return the same weights computed in 8 bits: another model, chosen by name. It was the default until 2026."""
+    return replace(
+        card,
+        id=f"{card.id}-int8",
+        formerly=card.id,
+        title=card.title.replace("(CTranslate2)", "(CTranslate2, int8)"),
+        profiles=(),
+        variant_in=card.profiles,
+        options={**card.options, "compute": "int8"},
+    )
+
+
 CARDS: tuple[ModelCard, ...] = (
-    ModelCard(
-        # Quantised, so a model of its own: the one that OpenAI publishes is in the reference profile.
-        id="openai/whisper-base-int8",
-        formerly="openai/whisper-base",
-        job="transcriber",
-        title="Whisper base (CTranslate2, int8)",
-        revision="Systran/faster-whisper-base",
-        licence="MIT",
-        megabytes=142,
-        rate=16_000,
-        profiles=("embedded",),
-        packages=("faster_whisper",),
-        weights="whisper-base",
-        options={"compute": "int8", "beam_size": 1, "temperature": 0.0, "condition_on_previous_text": False},
-        build="podeval.models.whisper_ct2:WhisperCT2",
-    ),
-    ModelCard(
-        id="openai/whisper-tiny.en-int8",
-        formerly="openai/whisper-tiny.en",
-        job="second_transcriber",
-        title="Whisper tiny.en (CTranslate2, int8)",
-        revision="Systran/faster-whisper-tiny.en",
-        licence="MIT",
-        megabytes=76,
-        rate=16_000,
-        profiles=("embedded",),
-        packages=("faster_whisper",),
-        weights="whisper-tiny.en",
-        options={"compute": "int8", "beam_size": 1, "temperature": 0.0, "condition_on_previous_text": False},
-        languages=("en",),
-        build="podeval.models.whisper_ct2:WhisperCT2",
-    ),
+    _WHISPER_BASE,
+    _quantise(_WHISPER_BASE),
+    _WHISPER_TINY,
+    _quantise(_WHISPER_TINY),
     ModelCard(
         id="snakers4/silero-vad",
         job="voice_activity",

@@ -4,7 +4,8 @@ A step of decoding reads all the decoder's weights to make one token; for eight 
 halves the time of decoding. The encoder gains nothing from it and runs piece by piece.
 
 faster-whisper decides for each piece what is decoded next, so it runs for several pieces in threads; what they ask
-the network for is gathered here. CTranslate2's results do not depend on what shares a batch: scores are the same bits.
+the network for is gathered here. What shares a batch moves a log probability by a millionth in 32 bits, and by nothing
+in 8: the tokens are the same. Times are found piece by piece.
 """
 
 from collections.abc import Callable

@@ -46,7 +46,7 @@ class Work:
 
 
 JOBS = {
-    "transcriber": Work("transcribing", 4.0, 2.0, spreads=True),
+    "transcriber": Work("transcribing", 5.8, 2.0, spreads=True),
     "speech_quality": Work("DNSMOS", 2.2, 0.5, spreads=True),
     "diarizer": Work("finding speech", 0.8, 1.0),
     "segmentation": Work("finding overlaps", 0.4),
