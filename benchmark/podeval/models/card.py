@@ -55,6 +55,7 @@ class ModelCard:
     packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
     no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
     its job in every language. With `processor` it runs on the processor on every machine, also on one with a GPU.
+    With `exported` its network is made for ONNX Runtime once on a machine, before it is used for the first time.
     `formerly` is another id that the same computation had: protocols and kept facts made under it are its own (see
     `podeval.models.registry.restore_former_id`).
     """
@@ -76,6 +77,7 @@ class ModelCard:
     options: Mapping[str, Any] = field(default_factory=dict)
     languages: tuple[str, ...] = ()
     processor: bool = False
+    exported: bool = False
     formerly: str | None = None
     extra: str = "embedded"
 

