@@ -125,9 +125,13 @@ def test_an_audio_column_of_datasets_is_scored_row_by_row(voice: Path) -> None:
         (0.1, "audio is a path, the bytes of a file"),
         ({"array": np.zeros(9)}, "needs its `sampling_rate`"),
         ([], "nothing to score in an empty list"),
+        (np.zeros(16_000), r"samples without their rate .*give \(samples, rate\)"),
+        ([0.0, 0.5], r"samples without their rate .*give \(samples, rate\)"),
+        (b"", "the recording is empty"),
+        (b"no audio", "^the recording "),
         ({}, "an audio object needs"),
     ],
-    ids=["missing", "no rate", "no rate in a row", "empty list", "empty row"],
+    ids=["missing", "no rate", "no rate in a row", "empty list", "array", "numbers", "no bytes", "text in bytes", "empty row"],
 )
 def test_what_is_no_recording_is_refused_with_a_sentence(source: Any, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):

@@ -22,7 +22,7 @@ from podeval.analysis.facts import DerivedFacts
 from podeval.audio.decode import decode, hash_file
 from podeval.audio.resample import resample
 from podeval.audio.windows import Clip, Span
-from podeval.errors import CannotScore
+from podeval.errors import BadAudio, CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Samples, SpeakerTurn, Transcriber, Transcript, Word
 
@@ -87,7 +87,10 @@ class Recording:
         with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
             file.write(data)
             file.flush()
-            return cls.open(file.name, **options)
+            try:
+                return cls.open(file.name, **options)
+            except BadAudio as error:
+                raise BadAudio(str(error).replace(f"'{file.name}'", "the recording")) from error
 
     @classmethod
     def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> "Recording":

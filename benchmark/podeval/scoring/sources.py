@@ -87,7 +87,7 @@ def list_recordings(source: Any) -> list[Any] | None:
     """The recordings of a folder or a collection; None for what is one recording itself.
 
     Raises:
-        BadInput: a folder or a collection that holds none.
+        BadInput: a folder or a collection that holds none; samples without their rate.
     """
     if isinstance(source, str | Path):
         folder = Path(source)
@@ -106,10 +106,19 @@ def list_recordings(source: Any) -> list[Any] | None:
         or not hasattr(source, "__len__")
     ):
         return None
+    if _is_bare_samples(source):
+        raise BadInput("samples without their rate cannot be measured: give (samples, rate), the rate in Hz")
     many = list(source)
     if isinstance(source, Sequence) and not many:
         raise BadInput("there is nothing to score in an empty list; give one recording or more")
     return many
+
+
+def _is_bare_samples(source: Any) -> bool:
+    """Whether it is an array or a list of numbers; a column of a table may hold recordings and is none."""
+    if hasattr(source, "dtype") and hasattr(source, "ndim"):
+        return str(source.dtype).removeprefix("torch.").rstrip("0123456789") in ("float", "bfloat", "int", "uint")
+    return isinstance(source, Sequence) and bool(source) and isinstance(source[0], int | float)
 
 
 def is_audio_name(path: Path) -> bool:
