@@ -131,7 +131,10 @@ def test_an_audio_column_of_datasets_is_scored_row_by_row(voice: Path) -> None:
         (b"no audio", "^the recording "),
         ({}, "an audio object needs"),
     ],
-    ids=["missing", "no rate", "no rate in a row", "empty list", "array", "numbers", "no bytes", "text in bytes", "empty row"],
+    ids=[
+        *("missing", "no rate", "no rate in a row", "empty list", "array", "numbers", "no bytes", "text in bytes"),
+        "empty row",
+    ],
 )
 def test_what_is_no_recording_is_refused_with_a_sentence(source: Any, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):

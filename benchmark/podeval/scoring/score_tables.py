@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,15 @@ from podeval.scoring.standing import choose_tone, choose_word, format_number, fo
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
     from podeval.scoring.recording_results import RecordingResults, ResultsTable, ScoreRow
 
 _COLOURS = {"good": "green", "fair": "", "bad": "yellow", "": "dim"}
 _WIDTH = 120
 """Columns of a table where nobody says how wide it may be."""
+_WHOLE_NAMES, _LONGEST_NAME = 108, 22
+"""Columns of a terminal below which names are broken, and the longest name that is left whole there."""
 
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
@@ -78,31 +80,49 @@ def build_table(scores: RecordingResults | ResultsTable) -> RenderableType:
     """The table of one recording, or of many, for a console of rich."""
     from podeval.scoring.recording_results import ResultsTable
 
-    return _build_summary(scores) if isinstance(scores, ResultsTable) else _build_one(scores)
+    return _build_summary(scores) if isinstance(scores, ResultsTable) else _ByWidth(scores)
 
 
-def _build_one(scores: RecordingResults) -> RenderableType:
+class _ByWidth:
+    """The table of one recording for a console of any width."""
+
+    def __init__(self, scores: RecordingResults) -> None:
+        self._scores = scores
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        yield _build_one(self._scores, narrow=options.max_width < _WHOLE_NAMES)
+
+
+def _build_one(scores: RecordingResults, *, narrow: bool) -> RenderableType:
     """A row a value, and under them what was not scored."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name, justify in (
-        ("", "left"),
-        ("value", "right"),
-        ("", "left"),
-        ("people", "left"),
-        ("good systems", "left"),
-        ("", "left"),
-    ):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    # In a narrow terminal names and units take several lines, so that no figure is cut off.
+    table.add_column("", overflow="fold")
+    table.add_column("value", justify="right", vertical="bottom", no_wrap=True)
+    table.add_column("", vertical="bottom", max_width=10 if narrow else None)
+    for name in ("people", "good systems", ""):
+        table.add_column(name, vertical="bottom", no_wrap=True)
+    before = ""
     for row in scores.shown_rows:
-        table.add_row(*_cells(row, scores.profile))
+        name = _break_name(row, before) if narrow else row.short_name
+        before = row.name.partition(".")[0]
+        table.add_row(Text(name), *_cells(row, scores.profile))
     parts: list[RenderableType] = [Text(make_printable(write_heading(scores)), style="bold")]
     parts += [table] if scores.rows else []
     parts += [Text(make_printable(line)) for line in write_notes(scores)]
     return Group(*parts)
+
+
+def _break_name(row: ScoreRow, before: str) -> str:
+    """The name of a value for a narrow column: its key alone under the metric it shares with the row before."""
+    metric, _, key = row.short_name.partition(".")
+    if metric == before and key:
+        return f"  .{key}"
+    return f"{metric}\n  .{key}" if len(row.short_name) > _LONGEST_NAME else row.short_name
 
 
 def _cells(row: ScoreRow, profile: str) -> tuple[RenderableType, ...]:
@@ -112,7 +132,6 @@ def _cells(row: ScoreRow, profile: str) -> tuple[RenderableType, ...]:
     people, systems = format_reach(key, profile)
     word = choose_word(key, value, profile)
     return (
-        Text(row.short_name),
         Text(format_number(value)),
         Text(key.unit_text),
         Text(people or format_ideal(row)),
