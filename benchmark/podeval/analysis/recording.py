@@ -7,7 +7,6 @@ needs (mono, 16 kHz) is derived from them once per rate.
 
 import contextlib
 import hashlib
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +21,7 @@ from podeval.analysis.facts import DerivedFacts
 from podeval.audio.decode import decode, hash_file
 from podeval.audio.resample import resample
 from podeval.audio.windows import Clip, Span
-from podeval.errors import BadAudio, CannotScore
+from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Samples, SpeakerTurn, Transcriber, Transcript, Word
 
@@ -84,13 +83,10 @@ class Recording:
     @classmethod
     def from_bytes(cls, data: bytes, **options: Any) -> "Recording":
         """Decode the bytes of an audio file."""
-        with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
-            file.write(data)
-            file.flush()
-            try:
-                return cls.open(file.name, **options)
-            except BadAudio as error:
-                raise BadAudio(str(error).replace(f"'{file.name}'", "the recording")) from error
+        from podeval.analysis.samples import keep_in_file
+
+        with keep_in_file(data) as path:
+            return cls.open(path, **options)
 
     @classmethod
     def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> "Recording":

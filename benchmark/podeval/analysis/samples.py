@@ -1,6 +1,9 @@
 """Samples that a caller has, as a recording holds them: floats of full scale ±1, shape (frames, channels)."""
 
 import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,22 @@ _AUDIBLE = 1e-5
 
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
+
+
+@contextmanager
+def keep_in_file(data: bytes) -> Iterator[str]:
+    """Keep the bytes of an audio file in a file; what is said of that file inside the block is said of the recording.
+
+    Raises:
+        BadAudio: as raised inside the block.
+    """
+    with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
+        file.write(data)
+        file.flush()
+        try:
+            yield file.name
+        except BadAudio as error:
+            raise BadAudio(str(error).replace(f"'{file.name}'", "the recording")) from error
 
 
 def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
