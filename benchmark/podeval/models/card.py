@@ -39,11 +39,15 @@ JOBS = {
 
 @dataclass(frozen=True)
 class PackagedFile:
-    """A weight file inside an installed library."""
+    """A weight file inside an installed library.
+
+    `form_of` names the file whose weights it holds in another form: it is verified, and makes no other model.
+    """
 
     package: str
     path: str
     sha256: str
+    form_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,9 @@ class ModelCard:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every weight file, by name."""
+        """SHA-256 of every weight file, by name; what is another form of one is left out."""
         digests = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
-        digests |= {Path(file.path).name: file.sha256 for file in self.files}
+        digests |= {Path(file.path).name: file.sha256 for file in self.files if file.form_of is None}
         return digests | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
 
     @property

