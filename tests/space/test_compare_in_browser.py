@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import statistics
 import time
@@ -171,21 +172,25 @@ def test_a_report_prints_on_white_pages_without_what_is_for_the_screen(chromium:
     reader.context.close()
 
 
-def choose(page: Any, field: str, *keys: str) -> None:
-    """Choose from the list of a field by keys; where an update of the page closes the list meanwhile, once more."""
+def choose(page: Any, field: str, number: int) -> None:
+    """Choose the option of this number in a field by keys; where an update of the page closes the list, once more."""
     from playwright.sync_api import TimeoutError
 
-    value = f"document.querySelector('{field}').value"
+    value, wanted, short = f"document.querySelector('{field}').value", "", PATIENCE / 20
     end = time.monotonic() + PATIENCE / 1000
-    while not page.evaluate(value):
-        assert time.monotonic() < end, f"nothing can be chosen in {field}"
+    while not wanted or page.evaluate(value) != wanted:
+        assert time.monotonic() < end, f"option {number} of {field} cannot be chosen"
         page.evaluate("document.activeElement.blur()")
         page.focus(field)
+        option = page.locator("[role=option]").nth(number)
         with contextlib.suppress(TimeoutError):
-            page.wait_for_selector("[role=option]", timeout=PATIENCE / 20)
-            for key in keys:
-                page.keyboard.press(key)
-            page.wait_for_function(value, timeout=PATIENCE / 20)
+            wanted = option.get_attribute("aria-label", timeout=short)
+            for _ in range(10):
+                if "active" in option.get_attribute("class", timeout=short).split():
+                    break
+                page.keyboard.press("ArrowDown")
+            page.keyboard.press("Enter")
+            page.wait_for_function(f"{value} === {json.dumps(wanted)}", timeout=short)
     page.keyboard.press("Tab")
 
 
@@ -198,8 +203,8 @@ def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_c
     page = reader.page
     page.goto(f"{site}?lang=zh")
     page.wait_for_function("document.querySelector('#f-board input')?.value")
-    choose(page, "#f-compare-a input", "ArrowDown", "Enter")
-    choose(page, "#f-compare-b input", "ArrowDown", "ArrowDown", "Enter")
+    choose(page, "#f-compare-a input", 0)
+    choose(page, "#f-compare-b input", 1)
     part = page.locator("#board-compare")
     part.locator("#deck[data-state=ready]").wait_for()
     names = part.locator(".names li").all_inner_texts()
