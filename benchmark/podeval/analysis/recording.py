@@ -275,14 +275,15 @@ class Recording:
         return self._transcripts.get(detected_language)
 
     def prosody(self) -> "VoiceContour":
-        """Return pitch and level over time; computed when first asked for, not stored on disk.
+        """Return pitch and level over time, cached in memory and on disk.
 
         Raises:
             ModelMissing: librosa is not installed.
         """
-        from podeval.audio.prosody import measure_prosody
+        from podeval.analysis.voice_contour import find_contour
 
-        return self._compute_once("prosody", lambda: measure_prosody(self.mono()))
+        upsampled = self.rate < MODEL_RATE
+        return self._compute_once("prosody", lambda: find_contour(self.cache, self.content, upsampled, self.mono))
 
     def listen_again(
         self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from podeval.analysis.cache import Cache, open_default_cache
 from podeval.version import __version__
 
-NEVER_KEPT = frozenset({"voices", "separating", "following pitch"})
+NEVER_KEPT = frozenset({"voices", "separating"})
 """Titles of work whose results are not in the cache, or not all of them, when it was done once."""
 
 
