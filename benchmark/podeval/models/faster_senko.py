@@ -3,7 +3,7 @@
 Silero's probabilities come from the same weights in the form that its package ships for many frames at once, in ONNX
 Runtime: a sixth of the time of a call of torch for each frame of 32 ms, and within 2e-5 of it. UMAP asks
 scikit-learn for the distances of up to 4,096 windows (45 minutes), which calls a compiled function from Python for each
-pair; calling it from compiled code gives the same bits in a tenth of the time.
+pair; calling it from compiled code gives the same bits in a seventh of the time.
 """
 
 from collections.abc import Callable
