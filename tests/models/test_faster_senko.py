@@ -36,12 +36,12 @@ def test_speech_is_found_where_silero_s_own_loop_finds_it(threshold: float) -> N
     samples = torch.from_numpy(speech_with_pauses())
     rule = {"threshold": threshold, "min_speech_duration_ms": 250, "min_silence_duration_ms": 100}
     expected = silero_vad.get_speech_timestamps(samples, silero_vad.load_silero_vad(), **rule)
-    heard: list[float] = []
+    percents: list[float] = []
     silero = open_silero(CARD.verify_files()[SILERO_BLOCKS])
-    assert find_speech(silero, samples, None, listening=heard.append, **rule) == expected
+    assert find_speech(silero, samples, None, listening=percents.append, **rule) == expected
     assert len(expected) > 1
-    assert heard == sorted(heard)
-    assert heard[-1] == 100
+    assert percents == sorted(percents)
+    assert percents[-1] == 100
 
 
 @pytest.mark.models
@@ -74,8 +74,8 @@ def test_distances_have_the_bits_of_scikit_learn_s() -> None:
     def cluster(given: np.ndarray) -> np.ndarray:
         assert umap.pairwise_distances is not pairwise_distances
         np.testing.assert_array_equal(umap.pairwise_distances(given, metric=cosine), expected)
-        named = umap.pairwise_distances(given, metric="euclidean")
-        np.testing.assert_array_equal(named, pairwise_distances(given, metric="euclidean"))
+        euclidean = umap.pairwise_distances(given, metric="euclidean")
+        np.testing.assert_array_equal(euclidean, pairwise_distances(given, metric="euclidean"))
         return np.arange(len(given))
 
     assert cluster_by_umap(cluster, vectors).tolist() == list(range(30))

@@ -280,10 +280,10 @@ class Recording:
         Raises:
             ModelMissing: librosa is not installed.
         """
-        from podeval.analysis.voice_contour import find_contour
+        from podeval.analysis.kept_prosody import load_or_measure_prosody
 
-        upsampled = self.rate < MODEL_RATE
-        return self._compute_once("prosody", lambda: find_contour(self.cache, self.content, upsampled, self.mono))
+        key = self.content, self.rate < MODEL_RATE
+        return self._compute_once("prosody", lambda: load_or_measure_prosody(self.cache, *key, self.mono))
 
     def listen_again(
         self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"

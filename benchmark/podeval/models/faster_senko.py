@@ -45,16 +45,16 @@ def find_speech(
     samples = audio.numpy()
     frame, context = RATE_CONFIG[_RATE]
     hidden = cell = np.zeros((1, 1, 128), dtype=np.float32)
-    found: list[NDArray[np.float32]] = []
-    heard = 0
+    blocks: list[NDArray[np.float32]] = []
+    done = 0
     for block in frame_blocks(samples, frame, context, DEFAULT_MAX_FRAMES):
         values, hidden, cell = silero.session.run(
             ["speech_probs", "hn", "cn"], {"input": block, "h": hidden, "c": cell}
         )
-        found.append(values)
-        heard = min(heard + frame * len(block), len(samples))
-        listening(100 * heard / len(samples))
-    probabilities = np.concatenate(found).reshape(-1) if found else np.zeros(0, dtype=np.float32)
+        blocks.append(values)
+        done = min(done + frame * len(block), len(samples))
+        listening(100 * done / len(samples))
+    probabilities = np.concatenate(blocks).reshape(-1) if blocks else np.zeros(0, dtype=np.float32)
     spans: list[dict[str, int]] = get_speech_timestamps_from_probs(
         probabilities, sampling_rate=_RATE, audio_length_samples=len(samples), **rule
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording, voice_contour
+from podeval.analysis import Recording, kept_prosody
 from podeval.analysis.cache import Cache, dump_array
 from podeval.audio.prosody import RATE, measure_prosody
 
@@ -28,7 +28,7 @@ def test_the_second_recording_of_the_same_sound_is_not_measured_again(
     def refuse(samples: np.ndarray) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(voice_contour, "measure_prosody", refuse)
+    monkeypatch.setattr(kept_prosody, "measure_prosody", refuse)
     second = Recording.from_samples(glide(), RATE, cache=cache).prosody()
     for contour in (first, second):
         np.testing.assert_array_equal(contour.pitch, expected.pitch)

@@ -16,13 +16,13 @@ _METHOD = "1"
 """Changes with what `measure_prosody` gives."""
 
 
-def find_contour(cache: Cache, content: str, upsampled: bool, read: Callable[[], Samples]) -> VoiceContour:
+def load_or_measure_prosody(cache: Cache, content: str, upsampled: bool, read: Callable[[], Samples]) -> VoiceContour:
     """Return pitch and level from the cache, or measure and keep them.
 
     Args:
         cache: where they are kept.
         content: of the recording.
-        upsampled: whether its rate is below that of its samples.
+        upsampled: whether the recording itself has a lower rate than 16 kHz.
         read: returns its samples, mono at 16 kHz.
 
     Raises:
