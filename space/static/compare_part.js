@@ -4,9 +4,13 @@ import { load } from "./fragment.js";
 
 export function start(element, props, trigger, watch) {
   const place = element.querySelector(".podeval-part");
+  let latest = "";
   async function show(address) {
-    await load(place, address);
+    if (address === latest) return; // on its way, or there: what is heard goes on
+    latest = address;
+    if (!(await load(place, address, () => address === latest))) return;
     if (place.querySelector("#compare-data")) begin(place);
+    else latest = ""; // a refusal may be asked for again
   }
   watch("value", () => props.value && show(props.value));
   place.addEventListener("click", (event) => {

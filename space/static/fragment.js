@@ -7,14 +7,15 @@ export function fillIn(element, content) {
   return element;
 }
 
-/** Put what an address says into an element, asked for again until it is answered; gives the element. */
-export async function load(element, address) {
+/** Put what an address says into an element, asked for again until it is answered; gives the element, or nothing once it is no longer wanted. */
+export async function load(element, address, wanted = () => true) {
   for (;;) {
+    if (!wanted()) return null;
     try {
       const answer = await fetch(address, { headers: { "X-Podeval-Part": "1" }, cache: "no-store" });
       const content = answer.headers.get("Content-Type")?.startsWith("text/html") ? await answer.text() : "";
       if (!content) throw new Error(String(answer.status));
-      return fillIn(element, content);
+      return wanted() ? fillIn(element, content) : null;
     } catch {
       await new Promise((done) => setTimeout(done, PAUSE));
     }
