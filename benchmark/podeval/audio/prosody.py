@@ -1,10 +1,9 @@
-"""Pitch and level of a voice over time: the fundamental frequency by pYIN (librosa), and the level of each frame."""
+"""Pitch and level of a voice over time: the fundamental frequency by pYIN, and the level of each frame."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,8 @@ LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
 """Range in which a voice's fundamental frequency is looked for."""
 
 _HOP, _LENGTH = 320, 1024
-_RESOLUTION = 0.2
-"""Resolution of the frequency, semitones: five times faster than pYIN's 0.1, and finer than a listener notices."""
+_STEPS = 5
+"""Of frequency in a semitone: half of pYIN's ten, and finer than a listener notices."""
 _PIECE = 30 * RATE
 
 
@@ -60,16 +59,19 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
     """
     try:
         import librosa
+
+        from podeval.audio.pitch_tracking import find_pitch
     except ImportError as error:
         raise ModelMissing("pitch is found by librosa; run `pip install 'podeval[embedded]'`") from error
     pitches, levels = [], []
     for start in range(0, len(samples), _PIECE):
         piece = np.asarray(samples[start : start + _PIECE + _HOP], dtype=np.float32)
         frames = min(_PIECE, len(samples) - start) // _HOP + (start + _PIECE >= len(samples))
-        options: dict[str, Any] = {"sr": RATE, "frame_length": _LENGTH, "hop_length": _HOP, "resolution": _RESOLUTION}
-        frequency, voiced, _ = librosa.pyin(piece, fmin=LOWEST_HZ, fmax=HIGHEST_HZ, **options)
+        frequency = find_pitch(
+            piece, rate=RATE, lowest=LOWEST_HZ, highest=HIGHEST_HZ, frame=_LENGTH, hop=_HOP, steps=_STEPS
+        )
         power = librosa.feature.rms(y=piece, frame_length=_LENGTH, hop_length=_HOP)[0]
-        pitches.append(np.where(voiced, 12 * np.log2(frequency / 100), np.nan)[:frames])
+        pitches.append(12 * np.log2(frequency / 100)[:frames])
         levels.append(20 * np.log10(np.maximum(power, 1e-6))[:frames])
         progress.report("following pitch", min(start + _PIECE, len(samples)), len(samples))
     return VoiceContour(np.concatenate(pitches).astype(np.float64), np.concatenate(levels).astype(np.float64))
