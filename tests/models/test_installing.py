@@ -22,9 +22,10 @@ def test_an_installed_profile_is_prepared_and_what_cannot_be_is_said_and_no_fail
     said: list[str] = []
     assert installing.install("embedded", (), said.append) == {}
     exported = {card.job for card in registry.CARDS if card.exported and "embedded" in card.profiles}
-    assert set(loaded) == exported == {"speaker_encoder", "diarizer", "speech_quality", "music_detector", "naturalness"}
+    assert set(loaded) == exported
+    assert exported >= {"transcriber", "speaker_encoder", "diarizer", "speech_quality", "music_detector", "naturalness"}
     assert "DistillMOS: not prepared: its library is broken" in said
     assert "pitch: prepared" in said
     said.clear()
-    installing.install("embedded", ["transcriber"], said.append)
+    installing.install("embedded", ["segmentation"], said.append)
     assert said == [], "nothing is made for one job that needs nothing made"

@@ -34,6 +34,7 @@ _WHISPER_BASE = ModelCard(
     packages=("faster_whisper",),
     weights="whisper-base",
     options=_WHISPER_OPTIONS,
+    exported=True,
     build="podeval.models.whisper_ct2:WhisperCT2",
 )
 _WHISPER_TINY = ModelCard(
@@ -48,6 +49,7 @@ _WHISPER_TINY = ModelCard(
     packages=("faster_whisper",),
     weights="whisper-tiny.en",
     options=_WHISPER_OPTIONS,
+    exported=True,
     languages=("en",),
     build="podeval.models.whisper_ct2:WhisperCT2",
 )
@@ -63,6 +65,7 @@ def _quantise(card: ModelCard) -> ModelCard:
         profiles=(),
         variant_in=card.profiles,
         options={**card.options, "compute": "int8"},
+        exported=False,
     )
 
 
