@@ -11,7 +11,14 @@ from podeval.errors import ModelMissing
 from podeval.models import campplus, registry
 
 # The window and the step in which the reference implementation is asked, and the network that it asks.
-from podeval.models.campplus import _FRAME, _HOP, CamPlusPlus, _import_network_module, make_filter_banks
+from podeval.models.campplus import (
+    _FRAME,
+    _HOP,
+    CamPlusPlus,
+    _import_network_module,
+    make_filter_banks,
+    open_network,
+)
 from podeval.models.interfaces import Samples
 
 
@@ -72,6 +79,14 @@ def test_onnx_runtime_gives_what_torch_gives(encoder: CamPlusPlus, frames: int) 
     with torch.inference_mode():
         expected = network.eval()(torch.from_numpy(features)).numpy()
     np.testing.assert_allclose(encoder._network.run(features), expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("frames", [8, 148, 200])
+def test_short_clips_have_the_same_embedding_in_less_time(encoder: CamPlusPlus, frames: int) -> None:
+    (weights,) = registry.get_card("speaker_encoder", "embedded").verify_files().values()
+    features = np.random.default_rng(frames).normal(0, 3, (3, frames, 80)).astype(np.float32)
+    short = open_network(weights, short=True).run(features)
+    np.testing.assert_allclose(short, encoder._network.run(features), atol=2e-5)
 
 
 @pytest.mark.parametrize("samples", [1600, 1999, 2000, 47_999, 48_000, 48_001])

