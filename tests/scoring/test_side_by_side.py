@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,30 @@ def test_who_is_alone_has_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = []
     SideBySide([Named("a")], 1, lambda _: shares.append(limit_threads())).run()  # type: ignore[list-item]
     assert shares == [4]
+
+
+def test_who_waits_for_the_other_leaves_it_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODEVAL_THREADS", "4")
+    facts, both = DerivedFacts(), threading.Barrier(2, timeout=60)
+    shares = []
+
+    def transcribe() -> None:
+        both.wait()
+        until = time.monotonic() + 60
+        while limit_threads() < 4 and time.monotonic() < until:
+            time.sleep(0.001)
+        shares.append(limit_threads())
+
+    def score(metric: Any) -> None:
+        if metric.name == "waits":
+            both.wait()
+        facts.compute_once("words", transcribe)
+        if metric.name == "waits":
+            shares.append(limit_threads())
+
+    SideBySide([Named("computes"), Named("waits")], 2, score).run()  # type: ignore[list-item]
+    assert shares[0] == 4
+    assert shares[1] in (2, 4), "the other may have ended"
 
 
 def test_the_next_metric_is_one_whose_models_are_not_at_work() -> None:

@@ -29,7 +29,7 @@ from podeval.models.networks.dnsmos import (
     P835Parts,
     make_mel_basis,
 )
-from podeval.models.threads import limit_threads, run_ahead
+from podeval.models.threads import count_threads, run_ahead
 
 RATE = 16_000
 WINDOW_SECONDS = 9.01
@@ -131,9 +131,9 @@ class Dnsmos:
         power, mel = _Windows(), _Windows()
         rated: list[Future[tuple[Features, Features]]] = []
         # Blocks in parallel, each in one thread, do not wait for each other at every operation.
-        with limit_to_one_thread(), ThreadPoolExecutor(limit_threads()) as pool:
+        with limit_to_one_thread(), ThreadPoolExecutor(count_threads()) as pool:
             for first, (powers, mels) in zip(
-                blocks, run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
+                blocks, run_ahead(partial(self._compute_features, signal), blocks, pool), strict=True
             ):
                 # Windows that this block completes are rated while the next blocks are computed.
                 complete = range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS)

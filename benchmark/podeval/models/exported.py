@@ -14,7 +14,6 @@ import hashlib
 import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import PodevalError
-from podeval.models.threads import limit_threads, run_ahead
+from podeval.models.threads import run_ahead
 from podeval.store.files import find_user_folder, write_whole
 
 S = TypeVar("S")
@@ -86,8 +85,7 @@ class ExportedNetwork:
             items: what each batch is made of, taken up as there is room.
             make: makes a batch of it, in the thread that then runs it.
         """
-        with ThreadPoolExecutor(limit_threads()) as pool:
-            yield from run_ahead(pool, lambda item: self.run(make(item)), items)
+        yield from run_ahead(lambda item: self.run(make(item)), items)
 
 
 def _read_or_export(

@@ -9,14 +9,13 @@ algorithms", Interspeech 2023; package `speechmos` 0.0.1.1.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.threads import limit_threads, run_ahead
+from podeval.models.threads import run_ahead
 
 _SIZE = 512
 _HOP = _SIZE // 2
@@ -39,8 +38,7 @@ class Plcmos(WindowScorer):
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Score windows of speech at 16 kHz, one value each, shape (windows,)."""
-        with ThreadPoolExecutor(limit_threads()) as pool:
-            return np.array(list(run_ahead(pool, self._score_window, windows)), dtype=np.float32)
+        return np.array(list(run_ahead(self._score_window, windows)), dtype=np.float32)
 
     def _score_window(self, samples: Samples) -> float:
         features = compute_features(samples)[np.newaxis, np.newaxis]

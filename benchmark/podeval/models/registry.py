@@ -18,6 +18,7 @@ from typing import Any
 from podeval.errors import BadInput, ModelMissing
 from podeval.models import embedded, reference
 from podeval.models.card import JOBS, PROFILES, ModelCard
+from podeval.models.threads import hold
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
@@ -115,7 +116,7 @@ def use(job: str, profile: str) -> Iterator[Any]:
         ModelMissing: as `load`.
     """
     model = load(job, profile)
-    with _in_use.setdefault(id(model), RLock()):
+    with hold(_in_use.setdefault(id(model), RLock())):
         yield model
 
 

@@ -25,7 +25,7 @@ from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
 from podeval.models.device import free_memory, is_gpu_used, is_out_of_memory
-from podeval.models.threads import share_threads
+from podeval.models.threads import SharedThreads, share_threads
 from podeval.runs import composite_scores
 from podeval.runs.executor import Executor, MemoryRanOut
 from podeval.runs.item_inputs import GIVEN, gather_inputs
@@ -216,7 +216,7 @@ def prepare_item(task: Task) -> None:
         return inputs
 
     _keep_to_one_thread()
-    with share_threads(lambda: MOST_AT_ONCE):
+    with share_threads(SharedThreads(MOST_AT_ONCE)):
         _next_item.begin(task.key, read, steps)
 
 

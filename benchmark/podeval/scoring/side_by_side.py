@@ -3,8 +3,8 @@
 Transcribing, DNSMOS and DistillMOS use every core; finding speech, music, overlaps and pitch one each, so that another
 core idles meanwhile; and all of them do while a model is on a GPU. Here a thread scores the next metric whose models
 are not at work for another, with its share of the cores, and whoever asks for something that another is computing waits
-for it: everything is computed once, by the same code in the same steps, so that values are those of one after another
-(docs/performance.md says what it gains).
+for it and leaves it its share: everything is computed once, by the same code in the same steps, so that values are
+those of one after another (docs/performance.md says what it gains).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from podeval.models.device import is_gpu_used
-from podeval.models.threads import count_threads, share_threads
+from podeval.models.threads import SharedThreads, count_threads
 
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Metric
@@ -53,6 +53,7 @@ class SideBySide:
         self._settled: set[str] = set()
         """Jobs whose models have been at work."""
         self._errors: list[BaseException] = []
+        self._threads = SharedThreads()
         self._lock = Lock()
 
     def run(self) -> None:
@@ -88,7 +89,7 @@ class SideBySide:
         """Score one metric after the other, until none is left or a thread fails."""
         while (metric := self._take()) is not None:
             try:
-                with share_threads(self._count_sharers):
+                with self._threads.work():
                     self._score(metric)
             except _Stopped:
                 return
@@ -109,8 +110,3 @@ class SideBySide:
             self._waiting.remove(metric)
             self._running.append(metric)
             return metric
-
-    def _count_sharers(self) -> int:
-        """How many threads have work at the moment."""
-        with self._lock:
-            return max(1, min(self._count, len(self._running) + len(self._waiting)))
