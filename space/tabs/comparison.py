@@ -60,4 +60,5 @@ def build(site: Site, language: str, app: gr.Blocks) -> None:
 
     app.load(arrive, None, fields, **EVENT)
     for field in fields:
-        field.input(show, fields, view, **EVENT)
+        # Who chooses twice before the first answer is there sees the second choice.
+        field.input(show, fields, view, trigger_mode="always_last", **EVENT)

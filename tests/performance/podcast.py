@@ -3,6 +3,7 @@
     python tests/performance/podcast.py make podcast.wav [--minutes 60]      # read by the baseline, with its words
     python tests/performance/podcast.py measure podcast.wav
     python tests/performance/podcast.py compare podcast.wav --against CHECKOUT [--turns 1]
+    python tests/performance/podcast.py score podcast.wav
 
 `make` has the baseline of podeval read the scripts of Real-Pod one after the other; no sentence comes twice while
 there are scripts. `measure` opens the file as `podeval measure` does, with an empty cache, takes every embedded metric
@@ -10,6 +11,9 @@ of it, one after the other in one process with as many threads as there are core
 everything again over what the first run left in the cache. Loading the models is part of the time. Prints wall-clock
 and processor seconds of each metric; wanted are a real-time factor of 0.15 on two cores, and a second run at least 50
 times as fast.
+
+`score` times `podeval.score` of the recording, its words and two voices in place of that: every metric there is, two
+at a time, and a second call; on a machine that `podeval models install` has prepared.
 
 `compare` measures with this code and with that of another checkout (`git worktree add CHECKOUT COMMIT`), in turn, each
 in a process of its own with an empty cache and by its own copy of this script, and prints wall and processor seconds
@@ -22,6 +26,8 @@ import contextlib
 import itertools
 import json
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,12 +40,14 @@ from typing import Any
 import numpy as np
 import soundfile
 
+import podeval
 from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
+from podeval.store.files import find_user_folder
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.text.script import Script
 
@@ -148,6 +156,27 @@ def measure(path: Path) -> None:
     print(f"again {wall / again:.0f} times as fast (wanted {WANTED_AGAIN})", flush=True)
 
 
+def score(path: Path) -> None:
+    """Score everything twice and print."""
+    warnings.simplefilter("ignore")
+    seconds, found = soundfile.info(path).duration, []
+    networks = find_user_folder() / "networks"
+    with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
+        # Only what was made once on this machine is there.
+        os.environ["PODEVAL_CACHE"] = temporary
+        shutil.copytree(networks, find_user_folder() / "networks")
+        reference = {clip.stem: str(clip) for clip in voice_clips(path, Path(temporary))}
+        for _ in range(2):
+            wall, busy = time.perf_counter(), time.process_time()
+            scores = podeval.score(path, text=str(path.with_suffix(".txt")), references=reference)
+            found.append((time.perf_counter() - wall, time.process_time() - busy))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"{seconds / 60:.1f} minutes; {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"{len(scores.values)} values of {len(scores.results)} metrics; {memory:.1f} GB at most")
+    for name, (wall, busy) in zip(("first", "again"), found, strict=True):
+        print(f"{name}: {wall:.1f} s, {wall / seconds:.3f} of real time; processor {busy:.1f} s, {busy / seconds:.3f}")
+
+
 def measure_once(path: Path) -> None:
     """Measure once and print a line of JSON: of every metric its wall and processor seconds and its values."""
     warnings.simplefilter("ignore")
@@ -215,7 +244,7 @@ def find_distance(before: dict[str, float] | None, now: dict[str, float] | None)
 def main() -> None:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["make", "measure", "compare", "once"])
+    parser.add_argument("what", choices=["make", "measure", "score", "compare", "once"])
     parser.add_argument("podcast", type=Path)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--against", type=Path, help="the other checkout")
@@ -225,6 +254,8 @@ def main() -> None:
         make(options.podcast, options.minutes)
     elif options.what == "once":
         measure_once(options.podcast)
+    elif options.what == "score":
+        score(options.podcast)
     elif options.what == "compare":
         if options.against is None:
             parser.error("compare needs --against CHECKOUT")

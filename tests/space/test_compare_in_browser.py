@@ -172,8 +172,11 @@ def test_a_report_prints_on_white_pages_without_what_is_for_the_screen(chromium:
     reader.context.close()
 
 
-def choose(page: Any, field: str, number: int) -> None:
-    """Choose the option of this number in a field by keys; where an update of the page closes the list, once more."""
+def choose(page: Any, field: str, number: int) -> str:
+    """Choose the option of this number in a field by keys; where an update of the page closes the list, once more.
+
+    Gives its name.
+    """
     from playwright.sync_api import TimeoutError
 
     value, wanted, short = f"document.querySelector('{field}').value", "", PATIENCE / 20
@@ -192,6 +195,7 @@ def choose(page: Any, field: str, number: int) -> None:
             page.keyboard.press("Enter")
             page.wait_for_function(f"{value} === {json.dumps(wanted)}", timeout=short)
     page.keyboard.press("Tab")
+    return wanted
 
 
 def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_chinese(
@@ -203,12 +207,14 @@ def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_c
     page = reader.page
     page.goto(f"{site}?lang=zh")
     page.wait_for_function("document.querySelector('#f-board input')?.value")
-    choose(page, "#f-compare-a input", 0)
-    choose(page, "#f-compare-b input", 1)
+    chosen = {choose(page, "#f-compare-a input", 0), choose(page, "#f-compare-b input", 1)}
+    assert len(chosen) == 2
     part = page.locator("#board-compare")
     part.locator("#deck[data-state=ready]").wait_for()
     names = part.locator(".names li").all_inner_texts()
     assert len(set(names)) == 2
+    # What is asked for once more is not begun anew.
+    page.evaluate("window.deck = document.querySelector('#board-compare #deck')")
     part.locator("#play").focus()
     page.keyboard.press("b")
     until(page, "document.querySelector('#board-compare #deck').dataset.heard === 'b'")
@@ -220,6 +226,7 @@ def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_c
     part.locator("#play").focus()
     page.keyboard.press("Space")
     until(page, "[...document.querySelectorAll('#board-compare audio')].some((sound) => !sound.paused)")
+    assert page.evaluate("window.deck.isConnected")
     # Another item, by the same route, in the same place; what played before is silent.
     page.evaluate("window.before = [...document.querySelectorAll('#board-compare audio')]")
     part.locator("tbody a[href*='item=']").last.focus()

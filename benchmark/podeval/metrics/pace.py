@@ -8,7 +8,7 @@ second from the first word to the last, `articulation_rate` per second of speech
 speech; `pause_share` is the share of all pauses. `rate_cv` is the standard deviation of the articulation rate divided
 by its mean, in windows of 20 s of speech every 10 s; lower is steadier. `rate_drift` is its slope in syllables per
 second per 10 minutes. `f0_range` is the distance in semitones between the 10th and 90th percentile of a speaker's
-fundamental frequency (librosa's pYIN, 60 to 500 Hz), and `energy_range` the corresponding distance in dB for the level
+fundamental frequency (pYIN, 60 to 500 Hz), and `energy_range` the corresponding distance in dB for the level
 of the speech; both are averaged over speakers, weighted by their time. The timeline shows rate, pauses, melody and
 dynamics with their drift. The notes give pauses within and between turns, each speaker's pitch, and pauses so long that
 they may be joins between pieces (over 1 s and over 2.5 times the median pause); unnatural pauses and stretches at a
@@ -18,7 +18,7 @@ good talk: read it as variation, not as quality. Words missed by the recogniser 
 by rules, not with a dictionary; octave errors in pitch tracking widen `f0_range`, and so does music under speech that
 is not separated.
 
-Source: pYIN, Mauch and Dixon, ICASSP 2014, by librosa.
+Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` gives.
 
 Differs from the papers, none of which measures pace.
 """
