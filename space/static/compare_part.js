@@ -6,11 +6,9 @@ export function start(element, props, trigger, watch) {
   const place = element.querySelector(".podeval-part");
   let latest = "";
   async function show(address) {
-    if (address === latest) return; // on its way, or there: what is heard goes on
-    latest = address;
-    if (!(await load(place, address, () => address === latest))) return;
-    if (place.querySelector("#compare-data")) begin(place);
-    else latest = ""; // a refusal may be asked for again
+    // What is on its way, or there, is not begun anew.
+    if (address === latest || !(await load(place, (latest = address), () => address === latest))) return;
+    place.querySelector("#compare-data") ? begin(place) : (latest = "");
   }
   watch("value", () => props.value && show(props.value));
   place.addEventListener("click", (event) => {

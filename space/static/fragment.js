@@ -9,8 +9,7 @@ export function fillIn(element, content) {
 
 /** Put what an address says into an element, asked for again until it is answered; gives the element, or nothing once it is no longer wanted. */
 export async function load(element, address, wanted = () => true) {
-  for (;;) {
-    if (!wanted()) return null;
+  while (wanted()) {
     try {
       const answer = await fetch(address, { headers: { "X-Podeval-Part": "1" }, cache: "no-store" });
       const content = answer.headers.get("Content-Type")?.startsWith("text/html") ? await answer.text() : "";
@@ -20,6 +19,7 @@ export async function load(element, address, wanted = () => true) {
       await new Promise((done) => setTimeout(done, PAUSE));
     }
   }
+  return null;
 }
 
 export const start = (element, props) => load(element.querySelector(".podeval-part"), props.address);

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, TypeVar
 
 from podeval import progress
-from podeval.models.threads import hold
 
 T = TypeVar("T")
 
@@ -32,7 +32,16 @@ class DerivedFacts:
     def lock(self, name: str) -> Iterator[None]:
         """Hold the lock of a name: one thread at a time is inside, as often as it likes; who waits reports it."""
         # `setdefault` is one step to all threads.
-        with hold(self._locks.setdefault(name, RLock())) as waited:
-            if waited:
-                progress.report_wait(waited)
+        lock = self._locks.setdefault(name, RLock())
+        if not lock.acquire(blocking=False):
+            # Imported here, as most recordings have one thread.
+            from podeval.models.threads import leave_threads
+
+            began = time.monotonic()
+            with leave_threads():
+                lock.acquire()
+            progress.report_wait(time.monotonic() - began)
+        try:
             yield
+        finally:
+            lock.release()

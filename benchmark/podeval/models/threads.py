@@ -1,7 +1,6 @@
 """The number of CPU cores that models may use, and work spread over them in order."""
 
 import os
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -73,20 +72,13 @@ def leave_threads() -> Iterator[None]:
 
 
 @contextmanager
-def hold(lock: Any) -> Iterator[float]:
-    """Hold a lock; while another has it, the threads of the work at hand are for what runs beside it.
-
-    Yields:
-        Seconds that it had to wait for.
-    """
-    waited = 0.0
+def hold(lock: Any) -> Iterator[None]:
+    """Hold a lock; while another has it, the threads of the work at hand are for what runs beside it."""
     if not lock.acquire(blocking=False):
-        began = time.monotonic()
         with leave_threads():
             lock.acquire()
-        waited = time.monotonic() - began
     try:
-        yield waited
+        yield
     finally:
         lock.release()
 
