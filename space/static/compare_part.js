@@ -6,7 +6,6 @@ export function start(element, props, trigger, watch) {
   const place = element.querySelector(".podeval-part");
   let latest = "";
   async function show(address) {
-    // What is on its way, or there, is not begun anew.
     if (address === latest || !(await load(place, (latest = address), () => address === latest))) return;
     place.querySelector("#compare-data") ? begin(place) : (latest = "");
   }

@@ -18,7 +18,6 @@ from typing import Any
 from podeval.errors import BadInput, ModelMissing
 from podeval.models import embedded, reference
 from podeval.models.card import JOBS, PROFILES, ModelCard
-from podeval.models.threads import hold
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
@@ -115,6 +114,9 @@ def use(job: str, profile: str) -> Iterator[Any]:
     Raises:
         ModelMissing: as `load`.
     """
+    # Imported here, as much is measured without a model.
+    from podeval.models.threads import hold
+
     model = load(job, profile)
     with hold(_in_use.setdefault(id(model), RLock())):
         yield model
