@@ -57,7 +57,7 @@ class Target:
     seeds: Callable[[], list[bytes]]
     words: tuple[bytes, ...] = ()
     longest: int = 16_384
-    seconds: float | None = 1.0
+    seconds: float | None = 3.0
     """Of the processor, for a megabyte and for the longest that is accepted; None where it is no text."""
     limits: tuple[Limit, ...] = ()
     """What is counted of a text, and how many of it are read: of a text that has more, nothing is."""
