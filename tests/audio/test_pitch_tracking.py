@@ -42,9 +42,9 @@ def test_each_frame_has_the_pitch_that_librosa_gives(name: str, hop: int, steps:
     frequency, voiced, _ = librosa.pyin(
         samples, sr=RATE, fmin=60, fmax=500, frame_length=1024, hop_length=hop, resolution=1 / steps
     )
-    found = find_pitch(samples, rate=RATE, lowest=60, highest=500, frame=1024, hop=hop, steps=steps)
-    assert np.array_equal(np.isfinite(found), voiced)
-    np.testing.assert_array_equal(found, frequency)
+    pitch = find_pitch(samples, rate=RATE, lowest=60, highest=500, frame=1024, hop=hop, steps=steps)
+    assert np.array_equal(np.isfinite(pitch), voiced)
+    np.testing.assert_array_equal(pitch, frequency)
 
 
 def test_sounds_of_the_test_have_voice_and_none() -> None:

@@ -84,9 +84,9 @@ def test_the_encoder_gives_what_ctranslate2_s_gives(weights_folder: Callable[[st
     folder = weights_folder(weights)
     features = np.random.default_rng(0).normal(0, 0.6, (1, 80, 3000)).astype(np.float32)
     expected = np.asarray(Whisper(str(folder), compute_type="float32").encode(StorageView.from_array(features)))
-    found = open_encoder(folder / "model.bin").run(features)
-    assert np.abs(found - expected).mean() < 1e-5 * np.abs(expected).mean()
-    assert np.abs(found - expected).max() < 1e-3 * np.abs(expected).max()
+    encoded = open_encoder(folder / "model.bin").run(features)
+    assert np.abs(encoded - expected).mean() < 1e-5 * np.abs(expected).mean()
+    assert np.abs(encoded - expected).max() < 1e-3 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("content", [b"", b"\6\0\0\0\x05\0Other", b"\6\0\0\0\x0c\0WhisperSpec\0\3\0\0\0\7\0\0\0\1\0a"])

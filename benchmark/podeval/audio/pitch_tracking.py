@@ -189,12 +189,13 @@ def _observe(
         if not len(troughs):
             continue
         chances = _weigh(line[troughs], thresholds, weights, priors)
-        for period, chance in zip(troughs, chances):  # noqa: B905  (numba knows no strict)
-            if chance:
+        for trough in range(len(troughs)):
+            if chances[trough]:
+                period = troughs[trough]
                 length = shortest + period + _refine(line, period)
                 level = max(0, int(np.rint(octave * np.log2(periods / length))))
                 if level < levels:
-                    observed[at, level] = chance
+                    observed[at, level] = chances[trough]
         voiced[at] = min(1.0, observed[at].sum())
     return observed, voiced
 
