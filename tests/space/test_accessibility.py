@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -155,6 +156,19 @@ def test_own_pages_have_no_serious_violation(
         settle(page)
     wrong = looked_over(page, looks)
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
+
+
+def test_a_view_that_waits_for_the_next_is_not_paler(page: Any, filled: str) -> None:
+    page.set_viewport_size(dict(zip(("width", "height"), WIDTHS["desktop"], strict=True)))
+    page.goto(f"{filled}/?lang=en")
+    page.locator("#view thead a[href*='sort=']").first.wait_for()
+    kept: list[Any] = []
+    page.route(re.compile("sort="), lambda route: kept.append(route))
+    page.locator("#view thead a[href*='sort=']").first.click()
+    page.wait_for_selector("#view[aria-busy=true]")
+    assert serious(page, "color-contrast") == []
+    page.unroute(re.compile("sort="))  # which lets those that were kept go on
+    page.wait_for_selector("#view:not([aria-busy])")
 
 
 def test_what_is_wrong_is_found(page: Any) -> None:
