@@ -36,6 +36,25 @@ def test_features_and_marks_are_those_of_the_package(
     assert model.score([sound]) == mark
 
 
+def test_a_sound_that_is_heard_once_has_the_marks_of_each_listener(
+    reference_packages: Path, speech_like: np.ndarray[Any, Any]
+) -> None:
+    import onnxruntime
+
+    weights = reference_packages / "speechmos" / "plcmos_models" / "plcmos_v2.onnx"
+    sounds = [speech_like[:48_000], speech_like[8_000:90_000]]
+    as_published = onnxruntime.InferenceSession(str(weights), providers=["CPUExecutionProvider"])
+    listeners = np.random.default_rng(0).standard_normal((15, 64)).astype(np.float32)
+    expected = [
+        np.mean(
+            [as_published.run(None, {"degraded_audio": features, "rater_embed": one[None]})[0] for one in listeners]
+        )
+        for features in (compute_features(sound)[None, None] for sound in sounds)
+    ]
+    found = Plcmos({"plcmos_v2.onnx": weights}, listeners=15, seed=0).score(sounds)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_silence_has_the_features_of_the_quietest_sound() -> None:
     features = compute_features(np.zeros(1600, np.float32))
     assert features.shape == (8, 257)

@@ -20,6 +20,7 @@ from podeval.models.threads import run_ahead
 _SIZE = 512
 _HOP = _SIZE // 2
 _FLOOR = -120.0
+_SOUND, _LISTENERS = "degraded_audio", "rater_embed"
 
 
 class Plcmos(WindowScorer):
@@ -31,9 +32,8 @@ class Plcmos(WindowScorer):
         options = onnxruntime.SessionOptions()
         # One thread each, because several windows are heard at once: a second one for a window costs twice the time.
         options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(
-            str(files["plcmos_v2.onnx"]), options, providers=["CPUExecutionProvider"]
-        )
+        network = _hear_once(files["plcmos_v2.onnx"])
+        self._session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
         self._listeners = np.random.default_rng(seed).standard_normal((listeners, 64)).astype(np.float32)
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
@@ -42,11 +42,51 @@ class Plcmos(WindowScorer):
 
     def _score_window(self, samples: Samples) -> float:
         features = compute_features(samples)[np.newaxis, np.newaxis]
-        marks = [
-            float(np.squeeze(self._session.run(None, {"degraded_audio": features, "rater_embed": listener[None]})[0]))
-            for listener in self._listeners
-        ]
+        (marks,) = self._session.run(None, {_SOUND: features, _LISTENERS: self._listeners})
         return float(np.mean(marks))
+
+
+def _hear_once(path: Path) -> bytes:
+    """Return the network, changed so that it takes one sound and any number of listeners.
+
+    As it is published it takes as many sounds as listeners, and goes through the same sound again for each of them.
+    What it makes of a sound meets the listener's character in one place, where it is repeated here.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.load(str(path))
+    graph = model.graph
+    of_listeners = {_LISTENERS}
+    for node in graph.node:
+        if of_listeners.intersection(node.input):
+            of_listeners.update(node.output)
+    place, meeting = next(
+        (place, node)
+        for place, node in enumerate(graph.node)
+        if node.op_type == "Concat" and of_listeners.intersection(node.input)
+    )
+    first, one, count, shape = "first_axis", "one", "listener_count", "repeated_shape"
+    for name, value in ((first, 0), (one, 1)):
+        graph.initializer.append(numpy_helper.from_array(np.array([value]), name))
+    added = [
+        helper.make_node("Shape", [_LISTENERS], ["listeners_shape"]),
+        helper.make_node("Gather", ["listeners_shape", first], [count]),
+        helper.make_node("Concat", [count, one], [shape], axis=0),
+    ]
+    for number, name in enumerate(meeting.input):
+        if name not in of_listeners:
+            meeting.input[number] = f"{name}_repeated"
+            added.append(helper.make_node("Expand", [name, shape], [f"{name}_repeated"]))
+    for node in reversed(added):
+        graph.node.insert(place, node)
+    # Sizes are no longer those that are written down: one sound, and as many marks as listeners.
+    del graph.value_info[:]
+    graph.output[0].type.tensor_type.ClearField("shape")
+    (sound,) = (entry for entry in graph.input if entry.name == _SOUND)
+    sound.type.tensor_type.shape.dim[0].dim_value = 1
+    changed: bytes = model.SerializeToString()
+    return changed
 
 
 def compute_features(samples: Samples) -> NDArray[np.float32]:
