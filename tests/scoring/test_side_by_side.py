@@ -87,6 +87,23 @@ def test_the_next_metric_is_one_whose_models_are_not_at_work() -> None:
     assert order[2] == "pace"
 
 
+@pytest.mark.parametrize(("gpu", "last"), [(False, ["dnsmos", "distillmos"]), (True, ["loudness", "pace"])])
+def test_what_fills_any_number_of_threads_comes_last_unless_a_gpu_works_beside_it(
+    monkeypatch: pytest.MonkeyPatch, gpu: bool, last: list[str]
+) -> None:
+    monkeypatch.setattr("podeval.scoring.side_by_side.is_gpu_used", lambda: gpu)
+    order: list[str] = []
+    metrics = [
+        Named("dnsmos", ("voice_activity", "speech_quality")),
+        Named("distillmos", ("voice_activity", "naturalness")),
+        Named("loudness"),
+        Named("pace", ("voice_activity", "diarizer")),
+    ]
+    SideBySide(metrics, 1, lambda metric: order.append(metric.name)).run()  # type: ignore[arg-type]
+    assert order[-2:] == last
+    assert sorted(order) == sorted(metric.name for metric in metrics)
+
+
 @pytest.mark.parametrize("fails_in_this_thread", [True, False])
 def test_an_error_ends_the_work_of_both_and_is_raised(fails_in_this_thread: bool) -> None:
     both = threading.Barrier(2, timeout=60)

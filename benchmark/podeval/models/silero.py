@@ -7,6 +7,7 @@ import numpy as np
 from podeval import progress
 from podeval.audio.windows import Span
 from podeval.models.interfaces import Samples, VoiceActivity
+from podeval.models.threads import run_ahead
 
 _RATE = 16_000
 _PIECE = 30 * 60 * _RATE
@@ -24,10 +25,15 @@ class SileroVoiceActivity(VoiceActivity):
         """Return the spans that hold speech, in order."""
         from faster_whisper.vad import get_speech_timestamps
 
-        spans: list[Span] = []
-        for start in range(0, len(samples), _PIECE):
+        def find_in_piece(start: int) -> list[dict[str, int]]:
             piece = np.ascontiguousarray(samples[start : start + _PIECE], dtype=np.float32)
-            for timestamp in get_speech_timestamps(piece, self._options):
+            timestamps: list[dict[str, int]] = get_speech_timestamps(piece, self._options)
+            return timestamps
+
+        spans: list[Span] = []
+        starts = range(0, len(samples), _PIECE)
+        for start, timestamps in zip(starts, run_ahead(find_in_piece, starts), strict=True):
+            for timestamp in timestamps:
                 span = Span((start + timestamp["start"]) / _RATE, (start + timestamp["end"]) / _RATE)
                 if spans and span.start - spans[-1].end < 0.1:
                     span = Span(spans.pop().start, span.end)

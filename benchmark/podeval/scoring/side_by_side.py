@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 2
 
+_SPREADING = frozenset({"speech_quality", "naturalness"})
+"""Jobs whose models rate windows that know nothing of each other, so that they use as many threads as are free."""
+
 
 def count_at_once(profile: str) -> int:
     """Return how many metrics of a profile are scored at once here: two, or one where that gains nothing.
@@ -101,12 +104,19 @@ class SideBySide:
                 self._settled.update(metric.needs)
 
     def _take(self) -> Metric | None:
-        """Take the first metric of those that wait for the fewest models at work; None where none is left."""
+        """Take the first metric of those that wait for the fewest models at work; None where none is left.
+
+        On a processor, metrics that use as many threads as are free come after others that wait for as few: at the
+        end, when one thread has nothing more to begin, the other uses both. Beside a GPU they come in their turn.
+        """
         with self._lock:
             if self._errors or not self._waiting:
                 return None
             at_work = {job for metric in self._running for job in metric.needs} - self._settled
-            metric = min(self._waiting, key=lambda one: len(at_work.intersection(one.needs)))
+            last = frozenset() if is_gpu_used() else _SPREADING
+            metric = min(
+                self._waiting, key=lambda one: (len(at_work.intersection(one.needs)), not last.isdisjoint(one.needs))
+            )
             self._waiting.remove(metric)
             self._running.append(metric)
             return metric

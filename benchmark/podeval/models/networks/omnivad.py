@@ -83,10 +83,15 @@ class OmniVadMusic(MusicDetector):
         """Return independent probabilities of speech, singing and music every 10 ms, shape (frames, 3)."""
         count = max(0, 1 + (len(samples) - FRAME) // HOP)
         values = np.empty((count, _CLASSES), dtype=np.float32)
-        for first, last in _cut_pieces(count):
-            begin, end = max(first - REACH, 0), min(last + REACH, count)
-            banks = make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
-            values[first:last] = self._network.run(banks)[first - begin : last - begin]
+
+        def make_banks(piece: tuple[int, int]) -> NDArray[np.float32]:
+            begin, end = max(piece[0] - REACH, 0), min(piece[1] + REACH, count)
+            return make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
+
+        pieces = list(_cut_pieces(count))
+        for (first, last), found in zip(pieces, self._network.run_each(pieces, make_banks), strict=True):
+            before = min(first, REACH)
+            values[first:last] = found[before : before + last - first]
             progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
         return values
 
