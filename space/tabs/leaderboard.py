@@ -67,7 +67,10 @@ class LeaderboardTab:
         view.select(self.follow, None, every, **EVENT)
         for name, field in self.fields.items():
             if name != "q":
-                field.input(self.change, [where, *every], [view, *every], js=_WITH_WHERE, **EVENT)
+                # Each choice is sent at once with all that is chosen by then: none waits for an answer, and none is lost.
+                field.input(
+                    self.change, [where, *every], [view, *every], js=_WITH_WHERE, trigger_mode="multiple", **EVENT
+                )
         # `change`, as what is pasted or composed is no input to Gradio; what the site itself filled in changes nothing.
         typed = self.fields["q"].change
         typed(self.search, [where, *every], [view, *every], js=_WITH_WHERE, trigger_mode="always_last", **EVENT)

@@ -251,6 +251,27 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(visit: Any, address
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
+def test_a_second_tick_before_the_first_is_answered_counts_too(visit: Any, address: str) -> None:
+    page = visit.open(address)
+    unfold(page)
+    page.locator("#columns button").first.click()
+    asked: list[Any] = []
+    of_gradio = re.compile("/gradio_api/run/predict")
+    page.route(of_gradio, lambda route: asked.append(route))
+    ticks = [page.get_by_role("checkbox", name=name, exact=True) for name in ("WER ↓", "MATTR ↑")]
+    for tick in ticks:
+        tick.check()
+    page.wait_for_timeout(200)
+    asked.pop(0).continue_()
+    becomes(page, HEADS, 1)
+    for request in asked:
+        request.continue_()
+    becomes(page, HEADS, 2)
+    page.unroute(of_gradio)
+    assert [tick.is_checked() for tick in ticks] == [True, True]
+    assert visit.errors == []
+
+
 def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(visit: Any, address: str) -> None:
     page = visit.open(address)
     unfold(page)
