@@ -67,7 +67,7 @@ class LeaderboardTab:
         view.select(self.follow, None, every, **EVENT)
         for name, field in self.fields.items():
             if name != "q":
-                # Each choice is sent at once with all that is chosen by then: none waits for an answer, and none is lost.
+                # Each choice is sent at once with all that is chosen by then: none is lost while another is answered.
                 field.input(
                     self.change, [where, *every], [view, *every], js=_WITH_WHERE, trigger_mode="multiple", **EVENT
                 )
