@@ -51,8 +51,8 @@ def test_a_sound_that_is_heard_once_has_the_marks_of_each_listener(
         )
         for features in (compute_features(sound)[None, None] for sound in sounds)
     ]
-    found = Plcmos({"plcmos_v2.onnx": weights}, listeners=15, seed=0).score(sounds)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    marks = Plcmos({"plcmos_v2.onnx": weights}, listeners=15, seed=0).score(sounds)
+    np.testing.assert_allclose(marks, expected, rtol=1e-6)
 
 
 def test_silence_has_the_features_of_the_quietest_sound() -> None:

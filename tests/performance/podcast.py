@@ -159,7 +159,7 @@ def measure(path: Path) -> None:
 def score(path: Path) -> None:
     """Score everything twice and print."""
     warnings.simplefilter("ignore")
-    seconds, found = soundfile.info(path).duration, []
+    seconds, calls = soundfile.info(path).duration, []
     networks = find_user_folder() / "networks"
     with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
         # Only what was made once on this machine is there.
@@ -169,11 +169,11 @@ def score(path: Path) -> None:
         for _ in range(2):
             wall, busy = time.perf_counter(), time.process_time()
             scores = podeval.score(path, text=str(path.with_suffix(".txt")), references=reference)
-            found.append((time.perf_counter() - wall, time.process_time() - busy))
+            calls.append((time.perf_counter() - wall, time.process_time() - busy))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{seconds / 60:.1f} minutes; {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
     print(f"{len(scores.values)} values of {len(scores.results)} metrics; {memory:.1f} GB at most")
-    for name, (wall, busy) in zip(("first", "again"), found, strict=True):
+    for name, (wall, busy) in zip(("first", "again"), calls, strict=True):
         print(f"{name}: {wall:.1f} s, {wall / seconds:.3f} of real time; processor {busy:.1f} s, {busy / seconds:.3f}")
 
 

@@ -162,12 +162,12 @@ def test_a_view_that_waits_for_the_next_is_not_paler(page: Any, filled: str) -> 
     page.set_viewport_size(dict(zip(("width", "height"), WIDTHS["desktop"], strict=True)))
     page.goto(f"{filled}/?lang=en")
     page.locator("#view thead a[href*='sort=']").first.wait_for()
-    kept: list[Any] = []
-    page.route(re.compile("sort="), lambda route: kept.append(route))
+    requests: list[Any] = []
+    page.route(re.compile("sort="), lambda route: requests.append(route))
     page.locator("#view thead a[href*='sort=']").first.click()
     page.wait_for_selector("#view[aria-busy=true]")
     assert serious(page, "color-contrast") == []
-    page.unroute(re.compile("sort="))  # which lets those that were kept go on
+    page.unroute(re.compile("sort="))  # which lets those that were held back go on
     page.wait_for_selector("#view:not([aria-busy])")
 
 

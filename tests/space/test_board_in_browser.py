@@ -255,16 +255,16 @@ def test_a_second_tick_before_the_first_is_answered_counts_too(visit: Any, addre
     page = visit.open(address)
     unfold(page)
     page.locator("#columns button").first.click()
-    asked: list[Any] = []
+    requests: list[Any] = []
     of_gradio = re.compile("/gradio_api/run/predict")
-    page.route(of_gradio, lambda route: asked.append(route))
+    page.route(of_gradio, lambda route: requests.append(route))
     ticks = [page.get_by_role("checkbox", name=name, exact=True) for name in ("WER ↓", "MATTR ↑")]
     for tick in ticks:
         tick.check()
     page.wait_for_timeout(200)
-    asked.pop(0).continue_()
+    requests.pop(0).continue_()
     becomes(page, HEADS, 1)
-    for request in asked:
+    for request in requests:
         request.continue_()
     becomes(page, HEADS, 2)
     page.unroute(of_gradio)

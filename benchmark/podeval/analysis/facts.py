@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
@@ -35,12 +34,9 @@ class DerivedFacts:
         lock = self._locks.setdefault(name, RLock())
         if not lock.acquire(blocking=False):
             # Imported here, as most recordings have one thread.
-            from podeval.models.threads import leave_threads
+            from podeval.models.threads import wait_for
 
-            began = time.monotonic()
-            with leave_threads():
-                lock.acquire()
-            progress.report_wait(time.monotonic() - began)
+            progress.report_wait(wait_for(lock))
         try:
             yield
         finally:

@@ -32,7 +32,7 @@ class Plcmos(WindowScorer):
         options = onnxruntime.SessionOptions()
         # One thread each, because several windows are heard at once: a second one for a window costs twice the time.
         options.intra_op_num_threads = 1
-        network = _hear_once(files["plcmos_v2.onnx"])
+        network = _read_for_many_listeners(files["plcmos_v2.onnx"])
         self._session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
         self._listeners = np.random.default_rng(seed).standard_normal((listeners, 64)).astype(np.float32)
 
@@ -46,7 +46,7 @@ class Plcmos(WindowScorer):
         return float(np.mean(marks))
 
 
-def _hear_once(path: Path) -> bytes:
+def _read_for_many_listeners(path: Path) -> bytes:
     """Return the network, changed so that it takes one sound and any number of listeners.
 
     As it is published it takes as many sounds as listeners, and goes through the same sound again for each of them.

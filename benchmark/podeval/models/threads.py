@@ -1,6 +1,7 @@
 """The number of CPU cores that models may use, and work spread over them in order."""
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -75,12 +76,23 @@ def leave_threads() -> Iterator[None]:
 def hold(lock: Any) -> Iterator[None]:
     """Hold a lock; while another has it, the threads of the work at hand are for what runs beside it."""
     if not lock.acquire(blocking=False):
-        with leave_threads():
-            lock.acquire()
+        wait_for(lock)
     try:
         yield
     finally:
         lock.release()
+
+
+def wait_for(lock: Any) -> float:
+    """Acquire a lock that another has, leaving the threads of the work at hand to what runs beside it.
+
+    Returns:
+        Seconds that it took.
+    """
+    began = time.monotonic()
+    with leave_threads():
+        lock.acquire()
+    return time.monotonic() - began
 
 
 def limit_threads(otherwise: int | None = None) -> int:

@@ -89,9 +89,9 @@ class OmniVadMusic(MusicDetector):
             return make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
 
         pieces = list(_cut_pieces(count))
-        for (first, last), found in zip(pieces, self._network.run_each(pieces, make_banks), strict=True):
+        for (first, last), chances in zip(pieces, self._network.run_each(pieces, make_banks), strict=True):
             before = min(first, REACH)
-            values[first:last] = found[before : before + last - first]
+            values[first:last] = chances[before : before + last - first]
             progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
         return values
 
