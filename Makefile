@@ -15,13 +15,15 @@ DEPLOYED := embedded space postgres
 # Tests share what they have computed, and no other run's. Many start a Python, which compiles podeval once and not each time.
 # Four tests run side by side on two cores, for many wait for a browser or a server, and tests/conftest.py says in which order; a second thread would only
 # wait for a core.
-TESTS = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PODEVAL_THREADS=1 PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PODEVAL_THREADS=1 PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest
+TESTS = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check newest clean help
+.PHONY: demo test retest test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check newest clean help
 
 help:
 	@echo "make demo [SERVE=0] [PORT=7860]  make the environment, evaluate two systems, serve the board"
 	@echo "make test                        make the environment, run lint, types and the tests"
+	@echo "make retest                      run the tests that failed last, one after the other"
 	@echo "make test-all                    every test, the long ones too, the audit and the release checks"
 	@echo "make bench [LONG=3]              print side-by-side speed ratios; a podcast, memory and time of so many hours too"
 	@echo "make docs                        build the pages of docs/ as a site in site/"
@@ -40,6 +42,10 @@ test: test-environment reference-packages
 	$(BIN)/ruff format --check .
 	@mkdir -p $(VENV)/share/podeval; $(BIN)/mypy > $(TYPES) 2>&1 & types=$$!; \
 	$(TESTS); tests=$$?; wait $$types; types=$$?; cat $(TYPES); exit $$((tests | types))
+
+# The tests that failed last, one after the other.
+retest:
+	$(PYTEST) --last-failed --last-failed-no-failures none
 
 test-all: test-environment reference-packages audit release-check
 	@tests/debian-packages

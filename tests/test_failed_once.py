@@ -1,0 +1,91 @@
+"""A test that fails by chance refuses no change: `.ci/run` repeats it once, and the third time it is to be mended."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+LIST = CHECKOUT / "tests" / "failed_once.txt"
+MOST = 2
+
+MAKEFILE = """
+test:
+	@mkdir -p .venv/share/podeval; echo '{types}' > .venv/share/podeval/mypy.txt
+	{python} -m pytest -q tests
+retest:
+	@echo repeating
+	{python} -m pytest -q --last-failed --last-failed-no-failures none
+"""
+TESTS = """
+import pathlib, pytest
+@pytest.mark.parametrize("name", ["a b - c", "ok"])
+def test_by_chance(name):
+    mark = pathlib.Path("mark")
+    if name != "ok" and not mark.exists():
+        mark.touch()
+        raise AssertionError("the first time")
+def test_right():
+    with open("runs", "a") as file:
+        file.write("x")
+"""
+BROKEN = "\ndef test_broken():\n    assert False\n"
+
+
+def list_too_often(lines: Iterable[str]) -> list[str]:
+    """Return the tests that are on the list more than `MOST` times."""
+    tests = Counter(line.split(" ", 2)[2] for line in lines if line.strip() and not line.startswith("#"))
+    return [test for test, times in tests.items() if times > MOST]
+
+
+def run(folder: Path, tests: str, types: str = "Success: no issues") -> subprocess.CompletedProcess[str]:
+    """Run `.ci/run` in a folder with its own Makefile and tests."""
+    (folder / ".ci").mkdir()
+    shutil.copy(CHECKOUT / ".ci" / "run", folder / ".ci" / "run")
+    (folder / "Makefile").write_text(MAKEFILE.format(python=sys.executable, types=types))
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_some.py").write_text(tests)
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    subprocess.run(
+        ["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"],
+        check=True,
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run([folder / ".ci" / "run"], capture_output=True, text=True, env=environment)
+
+
+def test_no_test_is_on_the_list_three_times() -> None:
+    often = list_too_often(LIST.read_text("utf-8").splitlines())
+    assert often == [], "failed by chance three times: mend it, then take its lines out of tests/failed_once.txt"
+
+
+def test_the_third_line_counts_and_comments_do_not() -> None:
+    lines = ["# a", "2026-11-28 abc t.py::x[a b]", "2026-11-29 abc t.py::x[a b]", "", "2026-11-29 abc t.py::y"]
+    assert list_too_often(lines) == []
+    assert list_too_often([*lines, "2026-11-30 def t.py::x[a b]"]) == ["t.py::x[a b]"]
+
+
+def test_a_test_that_fails_by_chance_is_repeated_alone_and_listed(tmp_path: Path) -> None:
+    result = run(tmp_path, TESTS)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "FAILED ONCE\ntests/test_some.py::test_by_chance[a b - c]\n" in result.stdout
+    (line,) = (tmp_path / "tests" / "failed_once.txt").read_text().splitlines()
+    assert line.split(" ", 2)[2] == "tests/test_some.py::test_by_chance[a b - c]"
+    assert (tmp_path / "runs").read_text() == "x"
+
+
+@pytest.mark.parametrize("types", ["Success: no issues", "Found 1 error in 1 file"])
+def test_what_fails_twice_fails(tmp_path: Path, types: str) -> None:
+    result = run(tmp_path, TESTS + BROKEN, types)
+    assert result.returncode != 0
+    assert ("repeating" in result.stdout) == types.startswith("Success")
+    assert not (tmp_path / "tests" / "failed_once.txt").exists()
+
+
+def test_types_that_are_wrong_are_not_hidden_by_the_repeat(tmp_path: Path) -> None:
+    assert run(tmp_path, TESTS, "Found 1 error in 1 file").returncode != 0
