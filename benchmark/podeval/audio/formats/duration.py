@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from podeval.audio.formats.container import Container, identify, open_regular
+from podeval.audio.formats.container import identify, open_regular
+from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader
 from podeval.errors import BadAudio
 
 _TIMED = ("ogg", "matroska", "mp4")
@@ -25,23 +26,21 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     with open_regular(path) as file:
         container = identify(file, path)
         size = file.seek(0, os.SEEK_END)
-        if container.stated_bytes is not None and container.stated_bytes > size:
-            raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {container.stated_bytes} bytes are there.")
-        file.seek(0)
+        parts = [PartReader(file, part) for part in container.parts]
         try:
-            seconds = (
-                container.stated_seconds
-                or _measure_with_sndfile(file, container)
-                or _measure_by_packets(file, container)
+            seconds = container.stated_seconds or sum(
+                _measure_with_sndfile(part, container) or _measure_by_packets(part, container) for part in parts
             )
         except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
             raise BadAudio(f"{str(path)!r} looks like {container.name}, but cannot be read ({error}).") from None
+    if container.estimate_missing(seconds, size) > NOTED_SHORTFALL:
+        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {container.stated_bytes} bytes are there.")
     if not seconds:
         raise BadAudio(f"{str(path)!r} is {container.name}, but holds no audio.")
     return container.name, seconds
 
 
-def _measure_with_sndfile(file: BinaryIO, container: Container) -> float | None:
+def _measure_with_sndfile(file: PartReader, container: Container) -> float | None:
     if container.reader != "soundfile":
         return None
     import soundfile
@@ -49,7 +48,7 @@ def _measure_with_sndfile(file: BinaryIO, container: Container) -> float | None:
     return float(soundfile.info(file).duration)
 
 
-def _measure_by_packets(file: BinaryIO, container: Container) -> float:
+def _measure_by_packets(file: PartReader, container: Container) -> float:
     """Return the duration that the container states, or the time from first to last packet; opens no other file."""
     import av
 

@@ -1,0 +1,195 @@
+"""What is known of an audio file before it is decoded: its container, and the parts that are decoded one by one.
+
+A file has several parts if audio files were joined, or if its sound is in several chunks.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+from podeval.audio.formats.mpeg import is_adts, read_mpeg_frame, skip_id3
+from podeval.errors import BadAudio
+
+MOST_PARTS = 100_000
+
+NOTED_SHORTFALL = 0.05
+"""Seconds that a file may lack of its stated length: it is read, and the shortfall is noted."""
+
+MARKS = {
+    "wav": (rb"RIFF.{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
+    "aiff": (rb"FORM.{4}AIF[FC]",),
+    "flac": (rb"fLaC[\x00\x80]\x00\x00\x22",),
+    "ogg": (rb"OggS\x00\x02",),
+    "matroska": (rb"\x1aE\xdf\xa3.{1,64}?B\x82.(?:webm|matroska)",),
+    "mp4": (rb"\x00\x00\x00.ftyp(?:M4A|M4V|iso|mp4|qt  |dash|avc1|MSNV|3gp)",),
+}
+"""Patterns by which the beginning of an audio file is known within other bytes; each begins with fixed ones."""
+
+_BLOCK_BYTES = 4 * 2**20
+_LONGEST_MARK = 96
+_MOST_PADDING = 65_536
+
+
+@dataclass(frozen=True)
+class Part:
+    """Bytes that a decoder can open as a file.
+
+    Attributes:
+        start: the offset of its first byte in the file.
+        end: the offset behind its last byte.
+        head: the header that precedes these bytes for the decoder, with the right lengths.
+    """
+
+    start: int
+    end: int
+    head: bytes = b""
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes in the file."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Container:
+    """The format of a file: how to open it, and what it states about itself.
+
+    Attributes:
+        name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
+        reader: the library that decodes it.
+        demuxer: its name in FFmpeg's libraries.
+        parts: the stretches of the file that contain its sound, in order.
+        joined: number of files of this format that were joined.
+        stated_bytes: where the file should end according to its own structure; None if it does not say.
+        stated_seconds: how long the audio should be according to its header; None if it does not say.
+        tolerance: by how many seconds complete audio may fall short of the stated length (encoder delay and padding).
+        layout: the channel layout by FFmpeg's name, if the header names one.
+        surplus: bytes of sound in the parts that are behind the ends which the headers state.
+        unread: bytes outside the parts that are neither metadata nor padding.
+        note: what a reader of a score should know about the file.
+    """
+
+    name: str
+    reader: Literal["soundfile", "av"]
+    demuxer: str
+    parts: tuple[Part, ...]
+    joined: int = 1
+    stated_bytes: int | None = None
+    stated_seconds: float | None = None
+    tolerance: float = 0.0
+    layout: str | None = None
+    surplus: int = 0
+    unread: int = 0
+    note: str | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the parts."""
+        return sum(part.nbytes for part in self.parts)
+
+    def estimate_missing(self, seconds: float, size: int) -> float:
+        """Estimate how many seconds are missing at the end of a file that was cut off.
+
+        Args:
+            seconds: the length of the sound that is there.
+            size: of the file in bytes.
+        """
+        return seconds * max(0, (self.stated_bytes or 0) - size) / max(1, self.nbytes)
+
+
+class PartReader:
+    """A part as a file of its own, without a name; impossible seeks of a damaged header are ignored."""
+
+    def __init__(self, file: BinaryIO, part: Part) -> None:
+        self._file, self._part, self._at = file, part, 0
+        self._size = len(part.head) + part.nbytes
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes; fewer at the end only."""
+        left = max(0, self._size - self._at)
+        size = left if size < 0 else min(size, left)
+        content = self._part.head[self._at : self._at + size]
+        if len(content) < size:
+            self._file.seek(self._part.start + self._at + len(content) - len(self._part.head))
+            content += self._file.read(size - len(content))
+        self._at += len(content)
+        return content
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to an offset, unless there can be none, and return the offset."""
+        at = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence] + offset
+        self._at = at if 0 <= at < 2**62 else self._at
+        return self._at
+
+    def tell(self) -> int:
+        """Return the offset of the next byte to read."""
+        return self._at
+
+
+def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> Iterator[int]:
+    """Yield the offsets at which audio files of these kinds begin, in order."""
+    patterns = [re.compile(pattern, re.DOTALL) for kind in kinds for pattern in MARKS[kind]]
+    for at in range(start, end, _BLOCK_BYTES):
+        file.seek(at)
+        block = file.read(min(_BLOCK_BYTES + _LONGEST_MARK, end - at))
+        offsets = (match.start() for pattern in patterns for match in pattern.finditer(block))
+        yield from sorted(at + offset for offset in offsets if offset < _BLOCK_BYTES)
+
+
+def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]:
+    """Return the container that begins at an offset by its magic bytes, and where it begins behind an ID3 tag.
+
+    Args:
+        file: an open, seekable file.
+        at: the offset.
+        size: of the file.
+    """
+    file.seek(at)
+    head = file.read(64)
+    # Containers with magic bytes at their start.
+    if head[:4] in (b"RIFF", b"RF64", b"BW64") and head[8:12] == b"WAVE":
+        return "wav", at
+    if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
+        return "aiff", at
+    if head[:4] == b"OggS":
+        return "ogg", at
+    if head[:4] == b"\x1aE\xdf\xa3":
+        return "matroska", at
+    if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide"):
+        return "mp4", at
+    # Streams that may follow an ID3 tag: FLAC, raw AAC, MP3.
+    start = skip_id3(file, at)
+    file.seek(start)
+    if file.read(4) == b"fLaC":
+        return "flac", start
+    if is_adts(file, start, size):
+        return "aac", start
+    return ("mp3" if read_mpeg_frame(file, start, size) is not None else None), start
+
+
+def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object) -> int:
+    """Return the number of bytes behind the sound of a container that are neither tags nor padding.
+
+    Args:
+        file: an open, seekable file.
+        at: the offset at which the container ends.
+        end: the offset up to which the file is looked at.
+        container: the name of the container.
+        path: used in messages only.
+
+    Raises:
+        BadAudio: another audio file begins there.
+    """
+    if at >= end:
+        return 0
+    if (other := name_container(file, at, end)[0]) is not None:
+        raise BadAudio(
+            f"{str(path)!r} is two files joined, {container} and {other} behind it from byte {at} of {end}: "
+            "convert both to FLAC or WAV, join their sound, and give that file."
+        )
+    file.seek(at)
+    rest = file.read(min(_MOST_PADDING + 1, end - at))
+    tagged = rest.startswith((b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN"))
+    return 0 if tagged or (len(rest) <= _MOST_PADDING and not rest.strip(b"\0")) else end - at
