@@ -8,14 +8,14 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.audio.formats.container import identify, open_regular
-from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, measure_rest
+from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, open_with_ffmpeg
 from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadAudio
 
@@ -215,13 +215,15 @@ class _Sink:
         self._check_packets()
         if self.damage:
             raise self.refuse(f"is damaged after {self.seconds:.2f} s ({self.damage}): {_REMEDY}")
-        per_byte = self.seconds / max(1, container.nbytes)
-        if container.joined > 1:
-            self.notes.append(f"{container.joined} {container.name} files joined, all of which are read")
-        if container.surplus:
-            self.notes.append(f"{container.surplus * per_byte:.2f} s behind the end that a header states are read too")
-        if self.unread * per_byte >= 0.001:
-            self.notes.append(f"about {self.unread * per_byte:.3f} s behind the end of the audio cannot be read")
+        # What libsndfile left unread is part of the bytes, and the rest of them is what was read.
+        per_byte = self.seconds / max(1, container.nbytes - self.unread + container.unread)
+        remarks = {
+            f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
+            f"{container.surplus * per_byte:.2f} s behind the stated end are read too": container.surplus > 0,
+            f"about {self.unread * per_byte:.3f} s behind the end of the audio are left out": self.unread * per_byte
+            >= 0.001,
+        }
+        self.notes += [remark for remark, applies in remarks.items() if applies]
         return Decoded(
             samples=self._buffer.finish(),
             rate=self.rate,
@@ -257,7 +259,7 @@ class _Sink:
             )
         # Half a frame is below what any header can state.
         if stated - seconds > max(container.tolerance, 0.5 / self.rate, _NOTED_GAP * (source == "timestamps span")):
-            self.notes.append(f"{stated - seconds:.3f} s less audio than the {source}")
+            self.notes.append(f"{max(0.001, stated - seconds):.3f} s less audio than the {source}")
         elif seconds - stated > tolerance and container.stated_seconds is not None:
             self.notes.append(f"{seconds:.2f} s of audio, although the header states {stated:.2f} s")
 
@@ -300,7 +302,8 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
     if container == "flac":
         # libsndfile stops at the length that the header states.
         at = file.tell()
-        sink.unread += measure_rest(file, at, file.seek(0, os.SEEK_END), container, "")
+        if file.read(BLOCK_FRAMES).strip(b"\0"):
+            sink.unread += file.seek(0, os.SEEK_END) - at
     return True
 
 
@@ -308,27 +311,13 @@ def _read_av(file: PartReader, sink: _Sink) -> None:
     """Read a part's first audio stream with PyAV, which is kept from opening other files or using other codecs."""
     import av
 
-    options = {"protocol_whitelist": "none", "codec_whitelist": ",".join(sorted(_AV_CODECS))}
-    if sink.container.demuxer == "mov":
-        options |= {"enable_drefs": "0", "use_absolute_path": "0"}
     try:
-        with av.open(
-            file,
-            mode="r",
-            format=sink.container.demuxer,
-            container_options=options,
-            metadata_errors="replace",
-            io_open=_refuse_to_open,
-        ) as source:
+        with open_with_ffmpeg(file, sink.container, codec_whitelist=",".join(sorted(_AV_CODECS))) as source:
             stream = _choose_audio_stream(source, sink)
             if stream is not None:
                 _decode_stream(source, stream, sink)
     except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
         sink.damage = getattr(error, "strerror", None) or str(error)
-
-
-def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
-    raise PermissionError(f"an audio file tried to open {url!r}")
 
 
 def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":

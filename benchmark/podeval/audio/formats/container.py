@@ -20,6 +20,7 @@ from podeval.audio.formats.parts import (
     MOST_PARTS,
     Container,
     Part,
+    Reader,
     find_marks,
     measure_rest,
     name_container,
@@ -32,7 +33,7 @@ AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
 _FLAC_LAYOUTS = ("mono", "stereo", "3.0", "quad", "5.0", "5.1", "6.1", "7.1")
 _MP4_BOXES = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
 _MAX_BOXES = 100_000
-_MOST_JOINED = 10_000
+_LONGEST = 24 * 3600.0
 _UNSTATED = "the length is not stated in the file"
 
 
@@ -87,15 +88,17 @@ def identify(file: BinaryIO, path: Path) -> Container:
     if name in ("wav", "aiff"):
         from podeval.audio.formats.riff import read_riff
 
-        return read_riff(file, size, name, path)
-    readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": _read_mp4, "flac": _read_flac, "mp3": _read_mp3}
-    container = readers.get(name, _read_aac)(file, start, size)
-    if len(container.parts) > _MOST_JOINED:
-        raise BadAudio(f"{str(path)!r} is more than {_MOST_JOINED:,} {name} files joined: join their sound in one.")
-    # What is behind the end may be another file.
-    end = container.stated_bytes
-    rest = measure_rest(file, end, size, name, path) if end is not None else 0
-    return container if name == "ogg" else replace(container, unread=rest)
+        container = read_riff(file, size, name, path)
+    else:
+        readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": _read_mp4, "flac": _read_flac, "mp3": _read_mp3}
+        container = readers.get(name, _read_aac)(file, start, size)
+        # What is behind the end may be another file.
+        end = container.stated_bytes
+        rest = measure_rest(file, end, size, name, path) if end is not None else 0
+        container = container if name == "ogg" else replace(container, unread=rest)
+    if len(container.parts) > MOST_PARTS:
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound in one file.")
+    return container
 
 
 def _refuse_irregular(name: str, mode: int) -> None:
@@ -117,29 +120,24 @@ def _find_foreign(file: BinaryIO, start: int, size: int, name: str) -> int | Non
 
 def _read_aac(file: BinaryIO, start: int, size: int) -> Container:
     end = _find_foreign(file, start, size, "aac")
-    return Container("aac", "av", "aac", _cut([0], size), stated_bytes=end, note=_UNSTATED)
+    return Container("aac", "av", _cut([0], size), stated_bytes=end, note=_UNSTATED)
 
 
 def _read_flac(file: BinaryIO, start: int, size: int) -> Container:
     """Read STREAMINFO, the first metadata block: 20 bits of rate, 3 of channels, 5 of depth, 36 of frames."""
-    marks = list(islice(find_marks(file, start, size, ("flac",)), MOST_PARTS)) or [start]
-    seconds, layout, stated = 0.0, None, True
-    for mark in marks:
-        facts = int.from_bytes(read_at(file, mark + 18, 8).ljust(8, b"\0"), "big")
-        rate, channels, frames = facts >> 44, (facts >> 41 & 7) + 1, facts & (1 << 36) - 1
-        layout = layout or _FLAC_LAYOUTS[channels - 1]
-        seconds += frames / max(1, rate)
-        stated = stated and bool(rate and frames)
+    begins = [start, *islice(find_marks(file, start + 4, size, ("flac",)), MOST_PARTS)]
+    facts = [int.from_bytes(read_at(file, begin + 18, 8).ljust(8, b"\0"), "big") for begin in begins]
+    seconds = [(fact & (1 << 36) - 1) / max(1, fact >> 44) for fact in facts]
+    stated = all(0 < one <= _LONGEST for one in seconds)
     return Container(
         "flac",
-        # libsndfile fails at the end of a FLAC stream that does not state its length, and stops before a second file.
-        "soundfile" if stated and len(marks) == 1 else "av",
-        "flac",
-        _cut([0], size),
-        joined=len(marks),
+        # libsndfile fails at the end of a FLAC stream that does not state its length.
+        "soundfile" if stated else "av",
+        _cut([0, *begins[1:]], size),
+        joined=len(begins),
         stated_bytes=_find_foreign(file, start, size, "flac"),
-        stated_seconds=seconds if stated else None,
-        layout=layout,
+        stated_seconds=sum(seconds) if stated else None,
+        layout=_FLAC_LAYOUTS[facts[0] >> 41 & 7],
         note=None if stated else _UNSTATED,
     )
 
@@ -149,16 +147,9 @@ def _read_mp3(file: BinaryIO, start: int, size: int) -> Container:
 
     # Not libsndfile: without a Xing header it guesses the length from the first frame and stops there.
     seconds, tolerance = read_stated_seconds(file, start, size) or (None, 0.0)
-    return Container(
-        "mp3",
-        "av",
-        "mp3",
-        _cut([0], size),
-        stated_bytes=_find_foreign(file, start, size, "mp3"),
-        stated_seconds=seconds,
-        tolerance=tolerance,
-        note=None if seconds else _UNSTATED,
-    )
+    end = _find_foreign(file, start, size, "mp3")
+    note = None if seconds else _UNSTATED
+    return Container("mp3", "av", _cut([0], size), 1, end, seconds, tolerance, note=note)
 
 
 def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
@@ -171,38 +162,35 @@ def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
     elif not pages.ended:
         note = "the stream is not marked as ended: its end may be missing"
     parts = _cut(list(pages.links), size)
-    # FFmpeg mistakes the end of a Vorbis stream by some hundred samples; libsndfile drops all but the first of
-    # chained streams, keeps Vorbis' own order of more than two channels, and gives Opus another rate.
-    return Container(
-        "ogg", "soundfile" if pages.plain_vorbis else "av", "ogg", parts, len(parts), stated_bytes=pages.end, note=note
-    )
+    # FFmpeg mistakes the end of a Vorbis stream by some hundred samples; libsndfile keeps Vorbis' own order of more
+    # than two channels, and gives Opus another rate.
+    reader: Reader = "soundfile" if pages.plain_vorbis else "av"
+    return Container("ogg", reader, parts, len(parts), pages.end, note=note)
 
 
 def _read_mp4(file: BinaryIO, start: int, size: int) -> Container:
     """Walk the boxes: a movie ends before the next `ftyp` that follows its media."""
     at, cuts, kinds = 0, [0], set[bytes]()
     for _ in range(_MAX_BOXES):
-        header = read_at(file, at, 16)
+        header = read_at(file, min(at, size), 16)
         length, kind = int.from_bytes(header[:4], "big"), header[4:8]
         length = int.from_bytes(header[8:16], "big") if length == 1 else length or size - at
-        if len(header) < 8 or kind not in _MP4_BOXES or length < 8 or (kind == b"moov" and kind in kinds):
+        if kind not in _MP4_BOXES or length < 8 or (kind == b"moov" and kind in kinds):
             break
         if kind == b"ftyp" and kinds & {b"mdat", b"moof"}:
             cuts.append(at)
             kinds.clear()
         kinds.add(kind)
         at += length
-        if at >= size:
-            break
-    return Container("mp4", "av", "mov", _cut(cuts, size), len(cuts), stated_bytes=at or None)
+    return Container("mp4", "av", _cut(cuts, size), len(cuts), at or None)
 
 
 def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
     cuts, end = [0], _find_matroska_end(file, 0, size)
-    while end is not None and read_at(file, end, 4) == b"\x1aE\xdf\xa3" and len(cuts) <= _MOST_JOINED:
+    while end is not None and end < size and read_at(file, end, 4) == b"\x1aE\xdf\xa3" and len(cuts) <= MOST_PARTS:
         cuts.append(end)
         end = _find_matroska_end(file, end, size)
-    return Container("matroska", "av", "matroska", _cut(cuts, size), len(cuts), stated_bytes=end)
+    return Container("matroska", "av", _cut(cuts, size), len(cuts), end)
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:

@@ -2,10 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import BinaryIO
 
 from podeval.audio.formats.container import identify, open_regular
-from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader
+from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, open_with_ffmpeg
 from podeval.errors import BadAudio
 
 _TIMED = ("ogg", "matroska", "mp4")
@@ -52,16 +51,7 @@ def _measure_by_packets(file: PartReader, container: Container) -> float:
     """Return the duration that the container states, or the time from first to last packet; opens no other file."""
     import av
 
-    with av.open(
-        file,
-        mode="r",
-        format=container.demuxer,
-        container_options={"protocol_whitelist": "none", "enable_drefs": "0", "use_absolute_path": "0"}
-        if container.demuxer == "mov"
-        else {"protocol_whitelist": "none"},
-        metadata_errors="replace",
-        io_open=_refuse_to_open,
-    ) as source:
+    with open_with_ffmpeg(file, container) as source:
         if not source.streams.audio:
             return 0.0
         # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
@@ -75,7 +65,3 @@ def _measure_by_packets(file: PartReader, container: Container) -> float:
                 begin = packet.pts if begin is None else min(begin, packet.pts)
                 end = max(end, packet.pts + (packet.duration or 0))
         return float((end - begin) * stream.time_base) if begin is not None and stream.time_base else 0.0
-
-
-def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
-    raise PermissionError(f"an audio file tried to open {url!r}")

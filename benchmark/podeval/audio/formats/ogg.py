@@ -32,9 +32,9 @@ class OggPages:
 
     @property
     def plain_vorbis(self) -> bool:
-        """Whether this is a single Vorbis stream of one or two channels."""
+        """Whether this is Vorbis of one or two channels, one stream after another."""
         vorbis = self.first_packet[:7] == b"\x01vorbis" and self.first_packet[11:12] in (b"\x01", b"\x02")
-        return vorbis and self.streams == 1 and self.regular
+        return vorbis and self.streams == len(self.links) and self.regular
 
 
 def walk_pages(file: BinaryIO, size: int) -> OggPages:

@@ -7,12 +7,18 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from podeval.audio.formats.mpeg import is_adts, read_mpeg_frame, skip_id3
+from podeval.audio.formats.mpeg import is_adts, read_at, read_mpeg_frame, skip_id3
 from podeval.errors import BadAudio
 
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+Reader = Literal["soundfile", "av"]
+
 MOST_PARTS = 100_000
+"""Files that may be joined in one: 33 minutes of a stream that has a header every 20 ms."""
 
 NOTED_SHORTFALL = 0.05
 """Seconds that a file may lack of its stated length: it is read, and the shortfall is noted."""
@@ -27,6 +33,13 @@ MARKS = {
 }
 """Patterns by which the beginning of an audio file is known within other bytes; each begins with fixed ones."""
 
+_MAGIC = {
+    "wav": re.compile(rb"(?:RIFF|RF64|BW64).{4}WAVE", re.DOTALL),
+    "aiff": re.compile(rb"FORM.{4}AIF[FC]", re.DOTALL),
+    "ogg": re.compile(rb"OggS"),
+    "matroska": re.compile(rb"\x1aE\xdf\xa3"),
+    "mp4": re.compile(rb".{4}(?:ftyp|moov|mdat|wide)", re.DOTALL),
+}
 _BLOCK_BYTES = 4 * 2**20
 _LONGEST_MARK = 96
 _MOST_PADDING = 65_536
@@ -59,7 +72,6 @@ class Container:
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         reader: the library that decodes it.
-        demuxer: its name in FFmpeg's libraries.
         parts: the stretches of the file that contain its sound, in order.
         joined: number of files of this format that were joined.
         stated_bytes: where the file should end according to its own structure; None if it does not say.
@@ -72,8 +84,7 @@ class Container:
     """
 
     name: str
-    reader: Literal["soundfile", "av"]
-    demuxer: str
+    reader: Reader
     parts: tuple[Part, ...]
     joined: int = 1
     stated_bytes: int | None = None
@@ -108,12 +119,11 @@ class PartReader:
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes; fewer at the end only."""
-        left = max(0, self._size - self._at)
-        size = left if size < 0 else min(size, left)
+        size = max(0, min(size if size >= 0 else self._size, self._size - self._at))
         content = self._part.head[self._at : self._at + size]
         if len(content) < size:
-            self._file.seek(self._part.start + self._at + len(content) - len(self._part.head))
-            content += self._file.read(size - len(content))
+            at = self._part.start + self._at + len(content) - len(self._part.head)
+            content += read_at(self._file, at, size - len(content))
         self._at += len(content)
         return content
 
@@ -128,12 +138,37 @@ class PartReader:
         return self._at
 
 
+def open_with_ffmpeg(file: PartReader, container: Container, **options: str) -> "InputContainer":
+    """Open a part with PyAV, which is kept from opening other files.
+
+    Args:
+        file: the part.
+        container: the format of its file.
+        options: further options of FFmpeg's demuxer.
+    """
+    import av
+
+    if container.name == "mp4":
+        options |= {"enable_drefs": "0", "use_absolute_path": "0"}
+    return av.open(
+        file,
+        mode="r",
+        format="mov" if container.name == "mp4" else container.name,
+        container_options=options | {"protocol_whitelist": "none"},
+        metadata_errors="replace",
+        io_open=_refuse_to_open,
+    )
+
+
+def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
+    raise PermissionError(f"an audio file tried to open {url!r}")
+
+
 def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> Iterator[int]:
     """Yield the offsets at which audio files of these kinds begin, in order."""
     patterns = [re.compile(pattern, re.DOTALL) for kind in kinds for pattern in MARKS[kind]]
     for at in range(start, end, _BLOCK_BYTES):
-        file.seek(at)
-        block = file.read(min(_BLOCK_BYTES + _LONGEST_MARK, end - at))
+        block = read_at(file, at, min(_BLOCK_BYTES + _LONGEST_MARK, end - at))
         offsets = (match.start() for pattern in patterns for match in pattern.finditer(block))
         yield from sorted(at + offset for offset in offsets if offset < _BLOCK_BYTES)
 
@@ -146,23 +181,13 @@ def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]
         at: the offset.
         size: of the file.
     """
-    file.seek(at)
-    head = file.read(64)
-    # Containers with magic bytes at their start.
-    if head[:4] in (b"RIFF", b"RF64", b"BW64") and head[8:12] == b"WAVE":
-        return "wav", at
-    if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
-        return "aiff", at
-    if head[:4] == b"OggS":
-        return "ogg", at
-    if head[:4] == b"\x1aE\xdf\xa3":
-        return "matroska", at
-    if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide"):
-        return "mp4", at
+    head = read_at(file, at, 64)
+    for name, magic in _MAGIC.items():
+        if magic.match(head):
+            return name, at
     # Streams that may follow an ID3 tag: FLAC, raw AAC, MP3.
     start = skip_id3(file, at)
-    file.seek(start)
-    if file.read(4) == b"fLaC":
+    if read_at(file, start, 4) == b"fLaC":
         return "flac", start
     if is_adts(file, start, size):
         return "aac", start
@@ -189,7 +214,6 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
             f"{str(path)!r} is two files joined, {container} and {other} behind it from byte {at} of {end}: "
             "convert both to FLAC or WAV, join their sound, and give that file."
         )
-    file.seek(at)
-    rest = file.read(min(_MOST_PADDING + 1, end - at))
+    rest = read_at(file, at, min(_MOST_PADDING + 1, end - at))
     tagged = rest.startswith((b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN"))
     return 0 if tagged or (len(rest) <= _MOST_PADDING and not rest.strip(b"\0")) else end - at

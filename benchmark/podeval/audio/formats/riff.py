@@ -13,7 +13,6 @@ from typing import BinaryIO
 
 from podeval.audio.formats.mpeg import read_at
 from podeval.audio.formats.parts import MOST_PARTS, Container, Part, find_marks, measure_rest
-from podeval.errors import BadAudio
 
 _MAX_CHUNKS = 1_000_000
 _MOST_HEADER_BYTES = 4096
@@ -22,6 +21,7 @@ _PLACEHOLDERS = (0x7F000000, 2_000_000_000, 2**31, 2**32)
 _ROUND = (10**8, 2**24)
 _TAIL_BYTES = 65_536
 _TAG = re.compile(rb"[A-Za-z0-9_ ()]{4}")
+_NO_CHUNKS = (b"RIFF", b"FORM", b"OggS", b"fLaC")
 _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
@@ -69,13 +69,11 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
         path: used in messages only.
 
     Raises:
-        BadAudio: a file of another kind is joined to it, or it has too many parts.
+        BadAudio: a file of another kind is joined to it.
     """
     walker = _Walker(file, size, name, path)
-    marks = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
-    if len(marks) > MOST_PARTS:
-        raise BadAudio(f"{str(path)!r} is more than {MOST_PARTS:,} {name} files joined: join their sound in one.")
-    for begin, limit in pairwise([*marks, size]):
+    marks = islice(find_marks(file, 1, size, (name,)), MOST_PARTS)
+    for begin, limit in pairwise([0, *marks, size]):
         walker.walk(begin, limit)
     return walker.finish()
 
@@ -89,16 +87,16 @@ class _Walker:
         self._spans: list[_Span] = []
         self._stated_bytes: int | None = None
         self._unstated = False
-        self._joined = self._surplus = self._unread = self._steps = 0
+        self._joined = self._surplus = self._unread = 0
+        self._steps = iter(range(_MAX_CHUNKS))
 
     def walk(self, begin: int, limit: int) -> None:
         """Read one file, from its header to the next header or the end of the whole."""
         chunks = {b"": read_at(self._file, begin + 8, 4)}
         before, long_size, at = len(self._spans), None, begin + 12
-        while at + 8 <= limit and (len(self._spans) == before or self._is_chunk(at, limit)):
-            self._steps += 1
-            if self._steps > _MAX_CHUNKS:
-                raise BadAudio(f"{str(self._path)!r} has more than {_MAX_CHUNKS:,} chunks: convert it to FLAC.")
+        for _ in self._steps:
+            if at + 8 > limit or (len(self._spans) > before and not self._is_chunk(at, limit)):
+                break
             tag, length = self._read_chunk(at)
             end = at + 8 + length
             if tag == b"ds64":
@@ -129,7 +127,6 @@ class _Walker:
         return Container(
             self._name,
             "soundfile",
-            self._name,
             tuple(parts),
             joined=self._joined,
             stated_bytes=self._stated_bytes,
@@ -147,13 +144,13 @@ class _Walker:
         # Fewer than one of a thousand places within sound look like a name and a length that fits.
         tag, length = self._read_chunk(at)
         fits = tag == self._data or at + 8 + length <= limit + 1
-        return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
+        return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None and tag not in _NO_CHUNKS
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
         """Add the sound of a chunk and return where it ends."""
         end = min(start + length, limit)
-        if self._is_placeholder(start, length, limit):
-            self._unstated = True
+        unstated = self._is_placeholder(start, length, limit)
+        if unstated:
             end = self._find_tail(start, limit)
         else:
             self._stated_bytes = max(self._stated_bytes or 0, start + length)
@@ -162,6 +159,7 @@ class _Walker:
             start += 8 + int.from_bytes(read_at(self._file, start, 4), "big")
         if start < end:
             self._spans.append(_Span(chunks, start, end))
+            self._unstated = self._unstated or unstated
         return end
 
     def _is_placeholder(self, start: int, length: int, limit: int) -> bool:
