@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from av import AudioFrame, AudioStream
     from av.container import InputContainer
 
-_SNDFILE_FORMATS = {"wav": ("WAV", "WAVEX", "RF64"), "aiff": ("AIFF",), "flac": ("FLAC",), "ogg": ("OGG",)}
 _AV_CODECS = frozenset(
     {"aac", "ac3", "alac", "eac3", "flac", "libopus", "mp2", "mp2float", "mp3", "mp3float", "opus", "vorbis"}
     | {"adpcm_ima_wav", "adpcm_ms", "pcm_alaw", "pcm_mulaw", "pcm_s8", "pcm_u8"}
@@ -145,14 +144,12 @@ class _Sink:
         self._span: float | None = None
         self._expected = 0.0
         self.container = container
-        self.rate = 0
-        self.channels = 0
+        self.rate = self.channels = 0
         self.codec = ""
         self.layout: str | None = None
         self.notes: list[str] = [container.note] if container.note else []
         self.damage: str | None = None
-        self.packets = self.packet_bytes = 0
-        self.lost_packets = self.lost_bytes = 0
+        self.packets = self.packet_bytes = self.lost_packets = self.lost_bytes = 0
         self.unread = container.unread
 
     @property
@@ -217,11 +214,11 @@ class _Sink:
             raise self.refuse(f"is damaged after {self.seconds:.2f} s ({self.damage}): {_REMEDY}")
         # What libsndfile left unread is part of the bytes, and the rest of them is what was read.
         per_byte = self.seconds / max(1, container.nbytes - self.unread + container.unread)
+        surplus, left_out = container.surplus * per_byte, self.unread * per_byte
         remarks = {
             f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
-            f"{container.surplus * per_byte:.2f} s behind the stated end are read too": container.surplus > 0,
-            f"about {self.unread * per_byte:.3f} s behind the end of the audio are left out": self.unread * per_byte
-            >= 0.001,
+            f"{surplus:.2f} s behind the stated end are read too": surplus > 0,
+            f"about {left_out:.3f} s behind the end of the audio are left out": left_out >= 0.001,
         }
         self.notes += [remark for remark, applies in remarks.items() if applies]
         return Decoded(
@@ -242,25 +239,24 @@ class _Sink:
 
     def _check_whole(self, size: int) -> None:
         container, seconds = self.container, self.seconds
-        stated, tolerance = container.stated_seconds, container.tolerance or NOTED_SHORTFALL
-        missing = container.estimate_missing(seconds, size)
-        source = "header states"
+        stated, tolerance, least = container.stated_seconds, container.tolerance or NOTED_SHORTFALL, 0.5 / self.rate
+        missing, source = container.estimate_missing(seconds, size), "header states"
         if stated is None and missing:
             # Estimated from the bytes that are missing, unless the timestamps say more.
             stated = max(seconds + missing, self._span or 0.0)
         elif stated is None and self._span is not None:
             # Clocks of live recordings drift from their sample count by some hundred ppm.
-            stated, tolerance, source = self._span, 0.1 + self._span / 1000, "timestamps span"
-        if stated is None:
-            return
-        if stated - seconds > tolerance:
+            stated, tolerance, least = self._span, 0.1 + self._span / 1000, _NOTED_GAP
+            source = "timestamps span"
+        short = 0.0 if stated is None else stated - seconds
+        if short > tolerance:
             raise self.refuse(
                 f"is cut off or damaged: only {seconds:.2f} of about {stated:.2f} s could be read: {_REMEDY}"
             )
         # Half a frame is below what any header can state.
-        if stated - seconds > max(container.tolerance, 0.5 / self.rate, _NOTED_GAP * (source == "timestamps span")):
-            self.notes.append(f"{max(0.001, stated - seconds):.3f} s less audio than the {source}")
-        elif seconds - stated > tolerance and container.stated_seconds is not None:
+        if short > max(container.tolerance, least):
+            self.notes.append(f"{max(0.001, short):.3f} s less audio than the {source}")
+        elif -short > tolerance and container.stated_seconds is not None:
             self.notes.append(f"{seconds:.2f} s of audio, although the header states {stated:.2f} s")
 
     def _check_packets(self) -> None:
@@ -285,8 +281,6 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
     except (soundfile.LibsndfileError, OSError, ValueError, TypeError):
         return False
     with sound:
-        if sound.format not in _SNDFILE_FORMATS[container]:
-            raise sink.refuse(f"looks like {container}, but is {sound.format}: {_REMEDY}")
         seconds = sound.frames / sound.samplerate
         sink.open(sound.samplerate, sound.channels, seconds)
         sink.codec = "flac" if container == "flac" else sound.subtype.lower()
@@ -343,7 +337,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
 
     expected = source.duration / av.time_base if source.duration else 0.0
     packer = av.AudioResampler(format="flt")
-    clock, kind = _Clock(), (0, 0)
+    kind, begin, span = (0, 0), None, 0.0
     for packet in source.demux(stream):
         sink.packets += 1
         sink.packet_bytes += packet.size
@@ -358,30 +352,18 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
                 kind = (frame.sample_rate, frame.layout.nb_channels)
                 sink.open(*kind, expected)
                 sink.layout = None if frame.layout.name.endswith("channels") else frame.layout.name
-            clock.tick(frame)
+            if frame.pts is not None and frame.time_base is not None:
+                at = float(frame.pts * frame.time_base)
+                begin = at if begin is None else begin
+                span = max(span, at - begin + frame.samples / frame.sample_rate)
             # PyAV 18 crashes when it makes an array of more than seven planes; a packed frame has one.
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
     if sink.container.name in _TIMED:
-        stated = stream.duration * stream.time_base if stream.duration and stream.time_base else 0
-        sink.span(max(clock.seconds, float(stated) if sink.container.name == "mp4" else 0.0))
-
-
-class _Clock:
-    """Measures the time that the timestamps of the decoded frames span."""
-
-    def __init__(self) -> None:
-        self._start: float | None = None
-        self.seconds = 0.0
-
-    def tick(self, frame: "AudioFrame") -> None:
-        if frame.pts is None or frame.time_base is None:
-            return
-        at = float(frame.pts * frame.time_base)
-        if self._start is None:
-            self._start = at
-        self.seconds = max(self.seconds, at - self._start + frame.samples / frame.sample_rate)
+        # Fragments state when they end, which is not their length if earlier ones are in another part.
+        ticks = (stream.duration or 0) - max(0, stream.start_time or 0) if sink.container.name == "mp4" else 0
+        sink.span(max(span, float(ticks * (stream.time_base or 0))))
 
 
 def _to_floats(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:

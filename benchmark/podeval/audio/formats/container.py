@@ -186,10 +186,8 @@ def _read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
-    cuts, end = [0], _find_matroska_end(file, 0, size)
-    while end is not None and end < size and read_at(file, end, 4) == b"\x1aE\xdf\xa3" and len(cuts) <= MOST_PARTS:
-        cuts.append(end)
-        end = _find_matroska_end(file, end, size)
+    cuts = [0, *islice(find_marks(file, 1, size, ("matroska",)), MOST_PARTS)]
+    end = _find_matroska_end(file, cuts[-1], size)
     return Container("matroska", "av", _cut(cuts, size), len(cuts), end)
 
 

@@ -25,11 +25,9 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     with open_regular(path) as file:
         container = identify(file, path)
         size = file.seek(0, os.SEEK_END)
-        parts = [PartReader(file, part) for part in container.parts]
+        parts = (PartReader(file, part) for part in container.parts)
         try:
-            seconds = container.stated_seconds or sum(
-                _measure_with_sndfile(part, container) or _measure_by_packets(part, container) for part in parts
-            )
+            seconds = container.stated_seconds or sum(_measure(part, container) for part in parts)
         except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
             raise BadAudio(f"{str(path)!r} looks like {container.name}, but cannot be read ({error}).") from None
     if container.estimate_missing(seconds, size) > NOTED_SHORTFALL:
@@ -39,24 +37,20 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     return container.name, seconds
 
 
-def _measure_with_sndfile(file: PartReader, container: Container) -> float | None:
-    if container.reader != "soundfile":
-        return None
+def _measure(file: PartReader, container: Container) -> float:
+    """Return the duration that a part states, or the time from its first to its last packet; opens no other file."""
+    import av
     import soundfile
 
-    return float(soundfile.info(file).duration)
-
-
-def _measure_by_packets(file: PartReader, container: Container) -> float:
-    """Return the duration that the container states, or the time from first to last packet; opens no other file."""
-    import av
-
+    if container.reader == "soundfile":
+        return float(soundfile.info(file).duration)
     with open_with_ffmpeg(file, container) as source:
         if not source.streams.audio:
             return 0.0
         # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
         if container.name in _TIMED and source.duration:
-            return float(source.duration / av.time_base)
+            before = max(0, source.start_time or 0) if container.name == "mp4" else 0
+            return float((source.duration - before) / av.time_base)
         stream = source.streams.audio[0]
         begin, end = None, 0
         # In integer ticks: hours have hundreds of thousands of packets, and fractions are slow.

@@ -3,9 +3,10 @@
 Sources: RFC 3533 (pages), Vorbis I specification 4.2.2 (identification header), RFC 7845 (Opus).
 """
 
-import os
 from dataclasses import dataclass
 from typing import BinaryIO
+
+from podeval.audio.formats.mpeg import read_at
 
 _MAX_PAGES = 2_000_000
 
@@ -41,8 +42,7 @@ def walk_pages(file: BinaryIO, size: int) -> OggPages:
     """Read all page headers in order, up to the end of the file or the first bytes that are not a page."""
     at, streams, flags, first_packet, links = 0, 0, 0, b"", [0]
     for _ in range(_MAX_PAGES):
-        file.seek(at, os.SEEK_SET)
-        header = file.read(27 + 255 + 16)
+        header = read_at(file, at, 27 + 255 + 16)
         if header[:4] != b"OggS"[: len(header)]:
             return OggPages(at, streams, first_packet, ended=bool(flags & 4), regular=False, links=tuple(links))
         if len(header) < 27:

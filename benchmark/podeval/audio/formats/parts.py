@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Reader = Literal["soundfile", "av"]
 
+# Files that may be joined in one: 33 minutes of a stream that has a header every 20 ms.
 MOST_PARTS = 100_000
-"""Files that may be joined in one: 33 minutes of a stream that has a header every 20 ms."""
-
+# Seconds that a file may lack of its stated length: it is read, and the shortfall is noted.
 NOTED_SHORTFALL = 0.05
-"""Seconds that a file may lack of its stated length: it is read, and the shortfall is noted."""
 
+# Patterns by which the beginning of an audio file is known within other bytes; each begins with fixed ones.
 MARKS = {
     "wav": (rb"RIFF.{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
     "aiff": (rb"FORM.{4}AIF[FC]",),
@@ -31,7 +31,6 @@ MARKS = {
     "matroska": (rb"\x1aE\xdf\xa3.{1,64}?B\x82.(?:webm|matroska)",),
     "mp4": (rb"\x00\x00\x00.ftyp(?:M4A|M4V|iso|mp4|qt  |dash|avc1|MSNV|3gp)",),
 }
-"""Patterns by which the beginning of an audio file is known within other bytes; each begins with fixed ones."""
 
 _MAGIC = {
     "wav": re.compile(rb"(?:RIFF|RF64|BW64).{4}WAVE", re.DOTALL),

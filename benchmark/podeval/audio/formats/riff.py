@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from podeval.audio.formats.mpeg import read_at
 from podeval.audio.formats.parts import MOST_PARTS, Container, Part, find_marks, measure_rest
+from podeval.errors import BadAudio
 
 _MAX_CHUNKS = 1_000_000
 _MOST_HEADER_BYTES = 4096
@@ -20,15 +21,14 @@ _LARGEST_PART = 2**31
 _PLACEHOLDERS = (0x7F000000, 2_000_000_000, 2**31, 2**32)
 _ROUND = (10**8, 2**24)
 _TAIL_BYTES = 65_536
-_TAG = re.compile(rb"[A-Za-z0-9_ ()]{4}")
-_NO_CHUNKS = (b"RIFF", b"FORM", b"OggS", b"fLaC")
+_TAG = re.compile(rb"(?!RIFF|FORM|OggS|fLaC)[A-Za-z0-9_ ()]{4}")
 _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
 )
 _LEAST_RAW = 2048
+# Format tags whose samples need no blocks: PCM, float, A-law, µ-law, extensible.
 _WAV_RAW = (1, 3, 6, 7, 0xFFFE)
-"""Format tags whose samples need no blocks: PCM, float, A-law, µ-law, extensible."""
 _AIFC_RAW = frozenset(b"NONE sowt twos raw  in24 in32 fl32 fl64 FL32 FL64 ulaw alaw ULAW ALAW".split())
 
 _DESCRIPTIONS = (b"FVER", b"COMM", b"fmt ", b"fact")
@@ -72,8 +72,10 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
         BadAudio: a file of another kind is joined to it.
     """
     walker = _Walker(file, size, name, path)
-    marks = islice(find_marks(file, 1, size, (name,)), MOST_PARTS)
-    for begin, limit in pairwise([0, *marks, size]):
+    begins = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
+    if len(begins) > MOST_PARTS:
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound in one file.")
+    for begin, limit in pairwise([*begins, size]):
         walker.walk(begin, limit)
     return walker.finish()
 
@@ -85,9 +87,8 @@ class _Walker:
         self._file, self._size, self._name, self._path = file, size, name, path
         self._order, self._data = ("<", b"data") if name == "wav" else (">", b"SSND")
         self._spans: list[_Span] = []
-        self._stated_bytes: int | None = None
         self._unstated = False
-        self._joined = self._surplus = self._unread = 0
+        self._stated_bytes = self._joined = self._surplus = self._unread = 0
         self._steps = iter(range(_MAX_CHUNKS))
 
     def walk(self, begin: int, limit: int) -> None:
@@ -119,8 +120,7 @@ class _Walker:
         for span in self._spans:
             block = max(1, int.from_bytes(span.chunks.get(b"fmt ", b"")[12:14], "little"))
             largest = _LARGEST_PART // block * block
-            for start in range(span.start, span.end, largest):
-                end = min(start + largest, span.end)
+            for start, end in pairwise([*range(span.start, span.end, largest), span.end]):
                 parts.append(Part(start, end, self._write_header(span.chunks, end - start)))
         fmt = self._spans[0].chunks.get(b"fmt ", b"") if self._spans else b""
         extensible = len(fmt) >= 24 and fmt[:2] == b"\xfe\xff"
@@ -144,16 +144,13 @@ class _Walker:
         # Fewer than one of a thousand places within sound look like a name and a length that fits.
         tag, length = self._read_chunk(at)
         fits = tag == self._data or at + 8 + length <= limit + 1
-        return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None and tag not in _NO_CHUNKS
+        return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
         """Add the sound of a chunk and return where it ends."""
-        end = min(start + length, limit)
         unstated = self._is_placeholder(start, length, limit)
-        if unstated:
-            end = self._find_tail(start, limit)
-        else:
-            self._stated_bytes = max(self._stated_bytes or 0, start + length)
+        end = self._find_tail(start, limit) if unstated else min(start + length, limit)
+        self._stated_bytes = max(self._stated_bytes, 0 if unstated else start + length)
         # The sound of AIFF begins behind an offset and a block size.
         if self._name == "aiff":
             start += 8 + int.from_bytes(read_at(self._file, start, 4), "big")
@@ -186,7 +183,7 @@ class _Walker:
     def _read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
         """Take what is behind the last chunk for sound if it can be sound."""
         rest = measure_rest(self._file, at, limit, self._name, self._path)
-        head = read_at(self._file, at, _LEAST_RAW)
+        head = read_at(self._file, at, min(_TAIL_BYTES, rest))
         if not rest or _METADATA.match(head):
             return
         raw = (
@@ -196,19 +193,16 @@ class _Walker:
         )
         if not raw or not self._spans or rest < _LEAST_RAW or head.isascii():
             self._unread += rest
-            return
-        self._surplus += rest
-        if at - self._spans[-1].end <= 1:
-            self._spans[-1].end = limit
+        elif at - self._spans[-1].end <= 1:
+            self._spans[-1].end, self._surplus = limit, self._surplus + rest
         else:
             self._spans.append(_Span(chunks, at, limit))
+            self._surplus += rest
 
     def _write_header(self, chunks: dict[bytes, bytes], length: int) -> bytes:
         pack = struct.Struct(f"{self._order}4sI").pack
         offsets = bytes(8) if self._name == "aiff" else b""
-        body = chunks[b""]
-        for tag in _DESCRIPTIONS:
-            if tag in chunks:
-                body += pack(tag, len(chunks[tag])) + chunks[tag] + bytes(len(chunks[tag]) % 2)
+        described = ((tag, chunks[tag]) for tag in _DESCRIPTIONS if tag in chunks)
+        body = chunks[b""] + b"".join(pack(tag, len(one)) + one + bytes(len(one) % 2) for tag, one in described)
         body += pack(self._data, length + len(offsets)) + offsets
         return pack(b"RIFF" if self._name == "wav" else b"FORM", len(body) + length) + body
