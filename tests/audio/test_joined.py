@@ -367,6 +367,20 @@ def test_what_stays_unread_is_noted_with_its_seconds(read: Read, content: Callab
     assert note.endswith("s behind the end of the audio are left out")
 
 
+@pytest.mark.skipif(shutil.which("flac") is None, reason="flac is not installed")
+@pytest.mark.parametrize("form", ["WAV", "AIFF"])
+def test_a_flac_that_keeps_the_header_of_its_source_is_one_file(read: Read, tmp_path: Path, form: str) -> None:
+    source = tmp_path / f"source.{form.lower()}"
+    source.write_bytes(snd(form) if form == "AIFF" else wav(tail=LIST))
+    subprocess.run(["flac", "-s", "--keep-foreign-metadata", source], check=True)
+    content = source.with_suffix(".flac").read_bytes()
+    assert (b"RIFF" if form == "WAV" else b"FORM") in content
+    for times in (1, 2):
+        samples, note = read(content * times)
+        assert len(samples) == times * 2 * RATE
+        assert note == ("" if times == 1 else "2 flac files joined, all of which are read")
+
+
 def test_frames_behind_the_stated_end_of_a_flac_are_noted_with_their_seconds(read: Read) -> None:
     content = io.BytesIO()
     soundfile.write(content, 0.2 * np.random.default_rng(0).standard_normal(4 * RATE), RATE, format="FLAC")

@@ -32,7 +32,7 @@ AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
 
 _FLAC_LAYOUTS = ("mono", "stereo", "3.0", "quad", "5.0", "5.1", "6.1", "7.1")
 _MP4_BOXES = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
-_MAX_BOXES = 100_000
+_MAX_BOXES = 2_000_000
 _LONGEST = 24 * 3600.0
 _UNSTATED = "the length is not stated in the file"
 
@@ -175,7 +175,8 @@ def _read_mp4(file: BinaryIO, start: int, size: int) -> Container:
         header = read_at(file, min(at, size), 16)
         length, kind = int.from_bytes(header[:4], "big"), header[4:8]
         length = int.from_bytes(header[8:16], "big") if length == 1 else length or size - at
-        if kind not in _MP4_BOXES or length < 8 or (kind == b"moov" and kind in kinds):
+        known = kind in _MP4_BOXES or (kind.isalnum() and at + length <= size)
+        if not known or length < 8 or (kind == b"moov" and kind in kinds):
             break
         if kind == b"ftyp" and kinds & {b"mdat", b"moof"}:
             cuts.append(at)

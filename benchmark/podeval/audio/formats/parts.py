@@ -24,8 +24,9 @@ NOTED_SHORTFALL = 0.05
 
 # Patterns by which the beginning of an audio file is known within other bytes; each begins with fixed ones.
 MARKS = {
-    "wav": (rb"RIFF.{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
-    "aiff": (rb"FORM.{4}AIF[FC]",),
+    # Not the header that FLAC keeps of the file that it was made from.
+    "wav": (rb"RIFF(?<!riffRIFF).{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
+    "aiff": (rb"FORM(?<!aiffFORM).{4}AIF[FC]",),
     "flac": (rb"fLaC[\x00\x80]\x00\x00\x22",),
     "ogg": (rb"OggS\x00\x02",),
     "matroska": (rb"\x1aE\xdf\xa3.{1,64}?B\x82.(?:webm|matroska)",),
