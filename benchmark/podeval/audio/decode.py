@@ -337,7 +337,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
 
     expected = source.duration / av.time_base if source.duration else 0.0
     packer = av.AudioResampler(format="flt")
-    kind, begin, span = (0, 0), None, 0.0
+    before, kind, begin, span = sink.seconds, (0, 0), None, 0.0
     for packet in source.demux(stream):
         sink.packets += 1
         sink.packet_bytes += packet.size
@@ -361,9 +361,11 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
     if sink.container.name in _TIMED:
-        # Fragments state when they end, which is not their length if earlier ones are in another part.
-        ticks = (stream.duration or 0) - max(0, stream.start_time or 0) if sink.container.name == "mp4" else 0
-        sink.span(max(span, float(ticks * (stream.time_base or 0))))
+        stated, start = (
+            float((ticks or 0) * (stream.time_base or 0)) for ticks in (stream.duration, stream.start_time)
+        )
+        # Fragments state when they end; what is before them may be in an earlier part.
+        sink.span(max(span, stated - max(0.0, min(before, start)) if sink.container.name == "mp4" else 0.0))
 
 
 def _to_floats(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:

@@ -25,9 +25,10 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     with open_regular(path) as file:
         container = identify(file, path)
         size = file.seek(0, os.SEEK_END)
-        parts = (PartReader(file, part) for part in container.parts)
+        seconds = container.stated_seconds or 0.0
         try:
-            seconds = container.stated_seconds or sum(_measure(part, container) for part in parts)
+            for part in container.parts if not seconds else ():
+                seconds += _measure(PartReader(file, part), container, seconds)
         except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
             raise BadAudio(f"{str(path)!r} looks like {container.name}, but cannot be read ({error}).") from None
     if container.estimate_missing(seconds, size) > NOTED_SHORTFALL:
@@ -37,8 +38,14 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     return container.name, seconds
 
 
-def _measure(file: PartReader, container: Container) -> float:
-    """Return the duration that a part states, or the time from its first to its last packet; opens no other file."""
+def _measure(file: PartReader, container: Container, before: float) -> float:
+    """Return the duration that a part states, or the time from its first to its last packet; opens no other file.
+
+    Args:
+        file: the part.
+        container: the format of its file.
+        before: the duration of the parts before it.
+    """
     import av
     import soundfile
 
@@ -49,8 +56,9 @@ def _measure(file: PartReader, container: Container) -> float:
             return 0.0
         # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
         if container.name in _TIMED and source.duration:
-            before = max(0, source.start_time or 0) if container.name == "mp4" else 0
-            return float((source.duration - before) / av.time_base)
+            # Fragments state when they end; what is before them may be in an earlier part.
+            start = max(0.0, min(before, (source.start_time or 0) / av.time_base))
+            return max(0.0, float(source.duration / av.time_base - start))
         stream = source.streams.audio[0]
         begin, end = None, 0
         # In integer ticks: hours have hundreds of thousands of packets, and fractions are slow.
