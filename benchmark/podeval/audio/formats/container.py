@@ -175,8 +175,8 @@ def _read_mp4(file: BinaryIO, start: int, size: int) -> Container:
         header = read_at(file, min(at, size), 16)
         length, kind = int.from_bytes(header[:4], "big"), header[4:8]
         length = int.from_bytes(header[8:16], "big") if length == 1 else length or size - at
-        known = kind in _MP4_BOXES or (kind.isalnum() and at + length <= size)
-        if not known or length < 8 or (kind == b"moov" and kind in kinds):
+        is_box = kind in _MP4_BOXES or (kind.isalnum() and at + length <= size)
+        if not is_box or length < 8 or (kind == b"moov" and kind in kinds):
             break
         if kind == b"ftyp" and kinds & {b"mdat", b"moof"}:
             cuts.append(at)

@@ -25,16 +25,17 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     with open_regular(path) as file:
         container = identify(file, path)
         size = file.seek(0, os.SEEK_END)
-        seconds = container.stated_seconds or 0.0
+        seconds, problem = container.stated_seconds or 0.0, f"is {container.name}, but holds no audio"
         try:
-            for part in container.parts if not seconds else ():
+            for part in () if seconds else container.parts:
                 seconds += _measure(PartReader(file, part), container, seconds)
         except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
-            raise BadAudio(f"{str(path)!r} looks like {container.name}, but cannot be read ({error}).") from None
-    if container.estimate_missing(seconds, size) > NOTED_SHORTFALL:
-        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {container.stated_bytes} bytes are there.")
+            seconds, problem = 0.0, f"looks like {container.name}, but cannot be read ({error})"
+    end = container.stated_bytes or 0
+    if end > size and not 0 < container.estimate_missing(seconds, size) <= NOTED_SHORTFALL:
+        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {end} bytes are there.")
     if not seconds:
-        raise BadAudio(f"{str(path)!r} is {container.name}, but holds no audio.")
+        raise BadAudio(f"{str(path)!r} {problem}.")
     return container.name, seconds
 
 

@@ -161,14 +161,14 @@ class _Walker:
 
     def _is_placeholder(self, start: int, length: int, limit: int) -> bool:
         """Return whether a length is zero before sound, or a known or round number far beyond the end of the file."""
-        there = self._size - start
+        left = self._size - start
         if length == 0:
             return not self._is_chunk(start, limit)
-        if length <= there:
+        if length <= left:
             return False
-        known = any(abs(length - placeholder) <= 0x1000 for placeholder in _PLACEHOLDERS)
-        is_round = any(min(length % unit, -length % unit) <= 0x4000 for unit in _ROUND)
-        return known or (length >= 10 * there and is_round) or length >= max(1000 * there, 2**30)
+        is_common = any(abs(length - placeholder) <= 0x1000 for placeholder in _PLACEHOLDERS)
+        is_round = length > 2**23 and any(min(length % unit, -length % unit) <= 0x4000 for unit in _ROUND)
+        return is_common or (length >= 10 * left and is_round) or length >= max(1000 * left, 2**30)
 
     def _find_tail(self, start: int, limit: int) -> int:
         """Return where sound of unknown length ends: before the chunks that end with the file."""
