@@ -31,6 +31,7 @@ _AV_CODECS = frozenset(
 _TIMED = ("ogg", "matroska", "mp4")
 _NOTED_GAP = 0.03
 _LONG = 60.0
+_READ_AHEAD = 8192
 _REMEDY = "export or download the file again"
 
 
@@ -256,7 +257,7 @@ class _Sink:
         # Half a frame is below what any header can state.
         if short > max(container.tolerance, least):
             self.notes.append(f"{max(0.001, short):.3f} s less audio than the {source}")
-        elif -short > tolerance and container.stated_seconds is not None:
+        elif -short > max(tolerance, NOTED_SHORTFALL) and container.stated_seconds is not None:
             self.notes.append(f"{seconds:.2f} s of audio, although the header states {stated:.2f} s")
 
     def _check_packets(self) -> None:
@@ -294,9 +295,11 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
         except (soundfile.LibsndfileError, soundfile.SoundFileRuntimeError) as error:
             sink.damage = str(error).strip() or "the decoder lost track"
     if container == "flac":
-        # libsndfile stops at the length that the header states.
+        # libsndfile stops at the length that the header states, some blocks before the end of what it took in.
         at = file.tell()
-        if file.read(BLOCK_FRAMES).strip(b"\0"):
+        file.seek(max(0, at - _READ_AHEAD))
+        near, rest = file.read(min(at, _READ_AHEAD)), file.read(BLOCK_FRAMES)
+        if rest.strip(b"\0") and b"ID3" not in near and b"APETAGEX" not in near:
             sink.unread += file.seek(0, os.SEEK_END) - at
     return True
 
@@ -344,8 +347,10 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
         try:
             frames = packet.decode()
         except av.FFmpegError:
-            sink.lost_packets += 1
-            sink.lost_bytes += packet.size
+            # A tag between joined files is not sound.
+            if bytes(packet)[:3] != b"ID3":
+                sink.lost_packets += 1
+                sink.lost_bytes += packet.size
             continue
         for frame in frames:
             if kind != (frame.sample_rate, frame.layout.nb_channels):
