@@ -118,7 +118,7 @@ def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
             if container.reader == "av" or not _read_sndfile(PartReader(file, part), sink):
                 _read_av(PartReader(file, part), sink)
             if before and sink.frames == before:
-                sink.damage = sink.damage or f"no audio behind byte {part.start}"
+                sink.damage = sink.damage or f"no audio after byte {part.start}"
             if sink.damage:
                 break
         size = file.seek(0, os.SEEK_END)
@@ -168,9 +168,9 @@ class _Sink:
         """Begin a part.
 
         Args:
-            rate: its sample rate, Hz.
-            channels: its number of channels.
-            expected: its duration in seconds; 0 if unknown.
+            rate: the sample rate of the part, Hz.
+            channels: the number of its channels.
+            expected: the duration of the part in seconds; 0 if unknown.
         """
         limits = self._limits
         self._expected = self.seconds + expected
@@ -213,13 +213,13 @@ class _Sink:
         self._check_packets()
         if self.damage:
             raise self.refuse(f"is damaged after {self.seconds:.2f} s ({self.damage}): {_REMEDY}")
-        # What libsndfile left unread is part of the bytes, and the rest of them is what was read.
+        # The bytes of the parts include those that libsndfile did not read.
         per_byte = self.seconds / max(1, container.nbytes - self.unread + container.unread)
         surplus, left_out = container.surplus * per_byte, self.unread * per_byte
         remarks = {
             f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
-            f"{surplus:.2f} s behind the stated end are read too": surplus > 0,
-            f"about {left_out:.3f} s behind the end of the audio are left out": left_out >= 0.001,
+            f"{surplus:.2f} s after the stated end are read too": surplus > 0,
+            f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
         }
         self.notes += [remark for remark, applies in remarks.items() if applies]
         return Decoded(
@@ -295,7 +295,7 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
         except (soundfile.LibsndfileError, soundfile.SoundFileRuntimeError) as error:
             sink.damage = str(error).strip() or "the decoder lost track"
     if container == "flac":
-        # libsndfile stops at the length that the header states, some blocks before the end of what it took in.
+        # libsndfile stops at the length that the header states; what it read ahead may be a tag.
         at = file.tell()
         file.seek(max(0, at - _READ_AHEAD))
         near, rest = file.read(min(at, _READ_AHEAD)), file.read(BLOCK_FRAMES)
@@ -369,7 +369,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
         stated, start = (
             float((ticks or 0) * (stream.time_base or 0)) for ticks in (stream.duration, stream.start_time)
         )
-        # Fragments state when they end; what is before them may be in an earlier part.
+        # Fragments state when they end, and an earlier part may contain the time before them.
         sink.span(max(span, stated - max(0.0, min(before, start)) if sink.container.name == "mp4" else 0.0))
 
 

@@ -92,7 +92,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
     else:
         readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": _read_mp4, "flac": _read_flac, "mp3": _read_mp3}
         container = readers.get(name, _read_aac)(file, start, size)
-        # What is behind the end may be another file.
+        # Another file may follow the end.
         end = container.stated_bytes
         rest = measure_rest(file, end, size, name, path) if end is not None else 0
         container = container if name == "ogg" else replace(container, unread=rest)
@@ -193,7 +193,7 @@ def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
-    """Return the offset at which the first Segment element behind `at` or an overlong head ends.
+    """Return the offset at which the first Segment element after `at` or an overlong head ends.
 
     None for a live stream, which states no size.
     """

@@ -45,7 +45,7 @@ def _measure(file: PartReader, container: Container, before: float) -> float:
     Args:
         file: the part.
         container: the format of its file.
-        before: the duration of the parts before it.
+        before: the duration of the earlier parts in seconds.
     """
     import av
     import soundfile
@@ -57,7 +57,7 @@ def _measure(file: PartReader, container: Container, before: float) -> float:
             return 0.0
         # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
         if container.name in _TIMED and source.duration:
-            # Fragments state when they end; what is before them may be in an earlier part.
+            # Fragments state when they end, and an earlier part may contain the time before them.
             start = max(0.0, min(before, (source.start_time or 0) / av.time_base))
             return max(0.0, float(source.duration / av.time_base - start))
         stream = source.streams.audio[0]

@@ -1,4 +1,4 @@
-"""What is known of an audio file before it is decoded: its container, and the parts that are decoded one by one.
+"""The container of an audio file, and the parts of the file that are decoded one after another.
 
 A file has several parts if audio files were joined, or if its sound is in several chunks.
 """
@@ -51,7 +51,7 @@ class Part:
 
     Attributes:
         start: the offset of its first byte in the file.
-        end: the offset behind its last byte.
+        end: the offset after its last byte.
         head: the header that precedes these bytes for the decoder, with the right lengths.
     """
 
@@ -73,13 +73,13 @@ class Container:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         reader: the library that decodes it.
         parts: the stretches of the file that contain its sound, in order.
-        joined: number of files of this format that were joined.
+        joined: the number of files of this format that were joined.
         stated_bytes: where the file should end according to its own structure; None if it does not say.
         stated_seconds: how long the audio should be according to its header; None if it does not say.
         tolerance: by how many seconds complete audio may fall short of the stated length (encoder delay and padding).
         layout: the channel layout by FFmpeg's name, if the header names one.
-        surplus: bytes of sound in the parts that are behind the ends which the headers state.
-        unread: bytes outside the parts that are neither metadata nor padding.
+        surplus: the bytes of sound in the parts that come after the ends which the headers state.
+        unread: the bytes outside the parts that are neither metadata nor padding.
         note: what a reader of a score should know about the file.
     """
 
@@ -105,7 +105,7 @@ class Container:
 
         Args:
             seconds: the length of the sound that is there.
-            size: of the file in bytes.
+            size: the size of the file in bytes.
         """
         return seconds * max(0, (self.stated_bytes or 0) - size) / max(1, self.nbytes)
 
@@ -174,12 +174,12 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
 
 
 def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]:
-    """Return the container that begins at an offset by its magic bytes, and where it begins behind an ID3 tag.
+    """Return the container that begins at an offset by its magic bytes, and where it begins after an ID3 tag.
 
     Args:
         file: an open, seekable file.
         at: the offset.
-        size: of the file.
+        size: the size of the file in bytes.
     """
     head = read_at(file, at, 64)
     for name, magic in _MAGIC.items():
@@ -195,7 +195,7 @@ def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]
 
 
 def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object) -> int:
-    """Return the number of bytes behind the sound of a container that are neither tags nor padding.
+    """Return the number of bytes after the end of a container, 0 if they are tags or padding.
 
     Args:
         file: an open, seekable file.
@@ -211,7 +211,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
         return 0
     if (other := name_container(file, at, end)[0]) is not None:
         raise BadAudio(
-            f"{str(path)!r} is two files joined, {container} and {other} behind it from byte {at} of {end}: "
+            f"{str(path)!r} is two files joined, {container} up to byte {at} and then {other}: "
             "convert both to FLAC or WAV, join their sound, and give that file."
         )
     rest = read_at(file, at, min(_MOST_PADDING + 1, end - at))

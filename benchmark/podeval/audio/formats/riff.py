@@ -1,7 +1,7 @@
 """The sound in WAV and AIFF files: where it is, however many headers and chunks there are and whatever they state.
 
-Headers are repeated where files were joined and where a stream has one in every chunk; sound is behind the stated end
-where a header was written before the sound was finished. Each stretch of sound becomes a part with a right header.
+Headers are repeated in joined files and in streams that have one in every chunk; sound continues after the stated end
+if a header was written before the sound was finished. Each stretch of sound becomes a part with a right header.
 Sources: Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C.
 """
 
@@ -64,7 +64,7 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
 
     Args:
         file: an open, seekable file that begins with such a header.
-        size: of the file in bytes.
+        size: the size of the file in bytes.
         name: wav or aiff.
         path: used in messages only.
 
@@ -151,7 +151,7 @@ class _Walker:
         unstated = self._is_placeholder(start, length, limit)
         end = self._find_tail(start, limit) if unstated else min(start + length, limit)
         self._stated_bytes = max(self._stated_bytes, 0 if unstated else start + length)
-        # The sound of AIFF begins behind an offset and a block size.
+        # The sound of AIFF begins after an offset and a block size.
         if self._name == "aiff":
             start += 8 + int.from_bytes(read_at(self._file, start, 4), "big")
         if start < end:
@@ -181,7 +181,7 @@ class _Walker:
         return end
 
     def _read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
-        """Take what is behind the last chunk for sound if it can be sound."""
+        """Add the bytes after the last chunk to the sound if they can be sound."""
         rest = measure_rest(self._file, at, limit, self._name, self._path)
         head = read_at(self._file, at, min(_TAIL_BYTES, rest))
         if not rest or _METADATA.match(head):
