@@ -430,6 +430,22 @@ def test_a_wav_of_headers_alone_is_refused(read: Read, content: bytes) -> None:
         read(content)
 
 
+@pytest.mark.parametrize("kind", [b"raw ", b"NONE", b"twos"])
+def test_samples_after_the_stated_end_of_an_aifc_are_read_and_noted(read: Read, kind: bytes) -> None:
+    content = bytearray(snd("AIFF", "FLOAT"))
+    samples, _ = read(bytes(content))
+    at = content.index(b"fl32" if b"fl32" in content else b"FL32")
+    assert at == content.index(b"COMM") + 26
+    plain = np.frombuffer(PCM, "<i2").astype(">i2").tobytes()
+    begin = content.index(b"SSND") + 16
+    content[at : at + 4], content[at - 12 : at - 10] = kind, struct.pack(">H", 8 if kind == b"raw " else 16)
+    content[begin - 12 : begin - 8] = struct.pack(">I", 8 + RATE)
+    content[begin:] = plain
+    samples, note = read(bytes(content))
+    assert len(samples) == 2 * RATE * (2 if kind == b"raw " else 1)
+    assert "s after the stated end are read too" in note
+
+
 def test_aiff_of_unstated_length_is_read_and_noted(read: Read) -> None:
     for length in (0, 0x7F000008):
         content = bytearray(snd("AIFF"))

@@ -18,6 +18,7 @@ from podeval.errors import BadAudio
 _MAX_CHUNKS = 1_000_000
 _MOST_HEADER_BYTES = 4096
 _LARGEST_PART = 2**31
+# Lengths that streams state, or a little less: by SoX, Pocket TTS, eSpeak NG and FFmpeg.
 _PLACEHOLDERS = (0x7F000000, 2_000_000_000, 2**31, 2**32)
 _ROUND = (10**8, 2**24)
 _TAIL_BYTES = 65_536
@@ -26,10 +27,11 @@ _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
 )
+# Bytes after the stated end that may be sound; fewer are left out.
 _LEAST_RAW = 2048
 # Format tags whose samples need no blocks: PCM, float, A-law, µ-law, extensible.
 _WAV_RAW = (1, 3, 6, 7, 0xFFFE)
-_AIFC_RAW = frozenset(b"NONE sowt twos raw  in24 in32 fl32 fl64 FL32 FL64 ulaw alaw ULAW ALAW".split())
+_AIFC_RAW = frozenset(b"NONE sowt twos raw in24 in32 fl32 fl64 FL32 FL64 ulaw alaw ULAW ALAW".split())
 
 _DESCRIPTIONS = (b"FVER", b"COMM", b"fmt ", b"fact")
 _WAV_LAYOUTS = {
@@ -69,7 +71,7 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
         path: used in messages only.
 
     Raises:
-        BadAudio: a file of another kind is joined to it.
+        BadAudio: a file of another kind is joined to it, or more files than can be counted.
     """
     walker = _Walker(file, size, name, path)
     begins = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
@@ -189,7 +191,7 @@ class _Walker:
         raw = (
             int.from_bytes(chunks.get(b"fmt ", b"")[:2], "little") in _WAV_RAW
             if self._name == "wav"
-            else chunks[b""] == b"AIFF" or chunks.get(b"COMM", b"")[18:22] in _AIFC_RAW
+            else chunks[b""] == b"AIFF" or chunks.get(b"COMM", b"")[18:22].strip() in _AIFC_RAW
         )
         if not raw or not self._spans or rest < _LEAST_RAW or head.isascii():
             self._unread += rest
