@@ -1,6 +1,7 @@
 """Decoding real encodings: right rate, channels, duration and samples."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -183,12 +184,22 @@ def test_chained_ogg_streams_are_read_to_the_last(tmp_path: Path) -> None:
     assert decode(tmp_path / "b.ogg").seconds == pytest.approx(2.0, abs=0.1)
 
 
-def test_joined_mp3_files_are_read_to_the_last_and_damage_at_the_seam_is_noted(tmp_path: Path) -> None:
+def test_joined_mp3_files_are_read_to_the_last_and_noted(tmp_path: Path) -> None:
     once = encode(tmp_path / "a.mp3", "mp3", "libmp3lame", tones(44_100, 2), 44_100, "stereo").read_bytes()
     (tmp_path / "b.mp3").write_bytes(once + once)
     decoded = decode(tmp_path / "b.mp3")
     assert decoded.seconds == pytest.approx(2.0, abs=0.1)
-    assert decoded.note == "1 of 82 packets could not be decoded and were left out"
+    assert decoded.note == "2.06 s of audio, although the header states 1.00 s"
+
+
+def test_packets_that_cannot_be_decoded_are_noted_with_their_seconds(tmp_path: Path) -> None:
+    once = encode(tmp_path / "a.mp3", "mp3", "libmp3lame", tones(44_100, 2, 4.0), 44_100, "stereo").read_bytes()
+    (tmp_path / "b.mp3").write_bytes(once + b"<html>error</html>" * 1_000)
+    decoded = decode(tmp_path / "b.mp3")
+    assert decoded.note is not None
+    left_out = re.search(r"1 of \d+ packets, about (\S+) s, could not be decoded and were left out", decoded.note)
+    assert left_out is not None
+    assert float(left_out[1]) == pytest.approx(18_000 / len(once) * 4.0, rel=0.3)
 
 
 def test_the_first_of_several_audio_streams_is_used_and_noted(tmp_path: Path) -> None:

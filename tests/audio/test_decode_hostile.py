@@ -249,8 +249,12 @@ def test_a_truncated_file_says_how_much_of_it_was_readable(tmp_path: Path, encod
         decode(tmp_path / "a")
 
 
-def test_one_missing_frame_of_a_wav_is_enough_to_refuse_it(tmp_path: Path, encodings: dict[str, bytes]) -> None:
-    (tmp_path / "a").write_bytes(encodings["wav"][:-2])
+def test_50_ms_missing_are_noted_and_more_are_refused(tmp_path: Path, encodings: dict[str, bytes]) -> None:
+    frames = RATE // 20
+    for missing, noted in ((1, "0.001"), (frames - 1, "0.050")):
+        (tmp_path / "a").write_bytes(encodings["wav"][: -2 * missing])
+        assert decode(tmp_path / "a").note == f"{noted} s less audio than the header states"
+    (tmp_path / "a").write_bytes(encodings["wav"][: -2 * (frames + 1)])
     with pytest.raises(BadAudio, match="cut off"):
         decode(tmp_path / "a")
 

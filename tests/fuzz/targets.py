@@ -225,7 +225,10 @@ def _sounds() -> list[bytes]:
         out = io.BytesIO()
         sf.write(out, tone, 48_000 if subtype == "OPUS" else 16_000, format=form, subtype=subtype)
         found.append(out.getvalue())
-    return [*found, _movie(tone)]
+    found.append(_movie(tone))
+    # Joined, and with lengths that are not stated.
+    twice = [sound * 2 for sound in found if len(sound) < 8_000]
+    return [*found, *twice, found[0][:40] + b"\xff" * 4 + found[0][44:], found[0][:40] + bytes(4) + found[0][44:]]
 
 
 def _movie(tone: np.ndarray) -> bytes:

@@ -234,7 +234,8 @@ def test_silence_is_unscored_with_its_cause(silence: Path) -> None:
 
 def test_scores_as_json_have_the_shape_of_the_command_line(voice: Path) -> None:
     data = json.loads(json.dumps(podeval.score(voice, metrics="loudness").to_json()))
-    assert list(data) == ["file", "scores", "unscored", "notes", "defects", "protocols"]
+    assert list(data) == ["file", "duration", "scores", "unscored", "notes", "defects", "protocols"]
+    assert data["duration"] == round(soundfile.info(voice).duration, 3)
     assert set(data["scores"]["loudness"]) == {key.name for key in catalogue.get("loudness").keys}
     assert data["protocols"]["loudness"]["id"].startswith("loudness@")
 

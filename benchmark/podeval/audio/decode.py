@@ -8,13 +8,14 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.audio.formats.container import Container, identify, open_regular
+from podeval.audio.formats.container import identify, open_regular
+from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, open_with_ffmpeg
 from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadAudio
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from av import AudioFrame, AudioStream
     from av.container import InputContainer
 
-_SNDFILE_FORMATS = {"wav": ("WAV", "WAVEX", "RF64"), "aiff": ("AIFF",), "flac": ("FLAC",), "ogg": ("OGG",)}
 _AV_CODECS = frozenset(
     {"aac", "ac3", "alac", "eac3", "flac", "libopus", "mp2", "mp2float", "mp3", "mp3float", "opus", "vorbis"}
     | {"adpcm_ima_wav", "adpcm_ms", "pcm_alaw", "pcm_mulaw", "pcm_s8", "pcm_u8"}
@@ -31,7 +31,7 @@ _AV_CODECS = frozenset(
 _TIMED = ("ogg", "matroska", "mp4")
 _NOTED_GAP = 0.03
 _LONG = 60.0
-_UNKNOWN = 2**50
+_READ_AHEAD = 8192
 _REMEDY = "export or download the file again"
 
 
@@ -112,13 +112,17 @@ def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
     path = Path(path)
     with open_regular(path) as file:
         container = identify(file, path)
-        file.seek(0)
-        sink = _Sink(path, limits)
-        if container.reader == "av" or not _read_sndfile(file, container, sink):
-            file.seek(0)
-            _read_av(file, container, sink)
+        sink = _Sink(path, limits, container)
+        for part in container.parts:
+            before = sink.frames
+            if container.reader == "av" or not _read_sndfile(PartReader(file, part), sink):
+                _read_av(PartReader(file, part), sink)
+            if before and sink.frames == before:
+                sink.damage = sink.damage or f"no audio after byte {part.start}"
+            if sink.damage:
+                break
         size = file.seek(0, os.SEEK_END)
-    return sink.finish(container, size)
+    return sink.finish(size)
 
 
 def hash_file(path: Path) -> str:
@@ -134,161 +138,183 @@ def hash_file(path: Path) -> str:
 class _Sink:
     """Collects decoded blocks, enforces the limits, and finally checks that the file was complete."""
 
-    def __init__(self, path: Path, limits: DecodeLimits) -> None:
+    def __init__(self, path: Path, limits: DecodeLimits, container: Container) -> None:
         self._name = repr(str(path))
         self._limits = limits
         self._buffer: SampleBuffer | None = None
-        self.rate = 0
-        self.channels = 0
+        self._span: float | None = None
+        self._expected = 0.0
+        self.container = container
+        self.rate = self.channels = 0
         self.codec = ""
         self.layout: str | None = None
-        self.notes: list[str] = []
+        self.notes: list[str] = [container.note] if container.note else []
         self.damage: str | None = None
-        self.expected = 0.0
-        """Expected duration in seconds, 0 if unknown."""
-        self._span: float | None = None
+        self.packets = self.packet_bytes = self.lost_packets = self.lost_bytes = 0
+        self.unread = container.unread
 
     @property
     def frames(self) -> int:
         return self._buffer.frames if self._buffer is not None else 0
 
+    @property
+    def seconds(self) -> float:
+        return self.frames / max(1, self.rate)
+
     def refuse(self, what: str) -> BadAudio:
         return BadAudio(f"{self._name} {what}.")
 
-    def open(self, rate: int, channels: int) -> None:
+    def open(self, rate: int, channels: int, expected: float) -> None:
+        """Begin a part.
+
+        Args:
+            rate: the sample rate of the part, Hz.
+            channels: the number of its channels.
+            expected: the duration of the part in seconds; 0 if unknown.
+        """
         limits = self._limits
+        self._expected = self.seconds + expected
+        if self._buffer is not None and (rate, channels) != (self.rate, self.channels):
+            joined = f"is {self.container.joined} {self.container.name} files joined and " * (self.container.joined > 1)
+            raise self.refuse(
+                f"{joined}changes from {self.rate} Hz, {self.channels} channels to {rate} Hz, {channels} channels "
+                f"at {self.seconds:.2f} s: make it uniform"
+            )
         if not limits.min_rate <= rate <= limits.max_rate:
             raise self.refuse(
                 f"has a sampling rate of {rate} Hz, outside {limits.min_rate} to {limits.max_rate} Hz: {_REMEDY}"
             )
         if not 1 <= channels <= limits.channels:
             raise self.refuse(f"has {channels} channels, outside 1 to {limits.channels}: {_REMEDY}")
-        self.rate, self.channels = rate, channels
-        self._buffer = SampleBuffer(channels, memory_bytes=limits.memory_bytes)
+        if self._buffer is None:
+            self.rate, self.channels = rate, channels
+            self._buffer = SampleBuffer(channels, memory_bytes=limits.memory_bytes)
 
     def append(self, block: NDArray[np.float32]) -> None:
         if self._buffer is None:
             raise RuntimeError("append() before open()")
         self._buffer.append(block)
-        if self.expected > _LONG:
-            progress.report("decoding", min(self.frames / self.rate, self.expected), self.expected)
+        if self._expected > _LONG:
+            progress.report("decoding", min(self.seconds, self._expected), self._expected)
         if self.frames > self._limits.seconds * self.rate:
             raise self.refuse(f"is longer than {self._limits.seconds / 3600:g} hours: split it")
         if self._buffer.nbytes > self._limits.total_bytes:
             raise self.refuse(f"decodes to more than {self._limits.total_bytes / 2**30:g} GiB: split it")
 
     def span(self, seconds: float) -> None:
-        """Record the time that the stream's timestamps cover, gaps included."""
-        self._span = seconds
+        """Add the time that the timestamps of a part cover, gaps included."""
+        self._span = seconds + (self._span or 0.0)
 
-    def finish(self, container: Container, size: int) -> Decoded:
+    def finish(self, size: int) -> Decoded:
+        container = self.container
         if self._buffer is None or not self.frames:
-            raise self.refuse(f"{self._describe_no_audio(container, size)}: {_REMEDY}")
-        seconds = self.frames / self.rate
-        self._check_whole(container, seconds, size)
+            raise self.refuse(f"{self._describe_no_audio(size)}: {_REMEDY}")
+        self._check_whole(size)
+        self._check_packets()
         if self.damage:
-            raise self.refuse(f"is damaged after {seconds:.2f} s ({self.damage}): {_REMEDY}")
-        notes = [*([container.note] if container.note else []), *self.notes]
+            raise self.refuse(f"is damaged after {self.seconds:.2f} s ({self.damage}): {_REMEDY}")
+        # The bytes of the parts include those that libsndfile did not read.
+        per_byte = self.seconds / max(1, container.nbytes - self.unread + container.unread)
+        surplus, left_out = container.surplus * per_byte, self.unread * per_byte
+        remarks = {
+            f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
+            f"{surplus:.2f} s after the stated end are read too": surplus > 0,
+            f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
+        }
+        self.notes += [remark for remark, applies in remarks.items() if applies]
         return Decoded(
             samples=self._buffer.finish(),
             rate=self.rate,
             layout=self.layout or container.layout or {1: "mono", 2: "stereo"}.get(self.channels),
             container=container.name,
             codec=self.codec,
-            note="; ".join(notes) or None,
+            note="; ".join(dict.fromkeys(self.notes)) or None,
         )
 
-    def _describe_no_audio(self, container: Container, size: int) -> str:
-        if container.stated_bytes is not None and container.stated_bytes > size:
-            return f"is cut off ({size} of at least {container.stated_bytes} bytes) and nothing in it can be decoded"
+    def _describe_no_audio(self, size: int) -> str:
+        stated = self.container.stated_bytes
+        if stated is not None and stated > size:
+            return f"is cut off ({size} of at least {stated} bytes) and nothing in it can be decoded"
         cause = f" ({self.damage})" if self.damage else ""
-        return f"is {container.name} by its header, but holds no readable audio{cause}"
+        return f"is {self.container.name} by its header, but holds no readable audio{cause}"
 
-    def _check_whole(self, container: Container, seconds: float, size: int) -> None:
-        end = container.stated_bytes
-        stated, tolerance = container.stated_seconds, container.tolerance
-        if stated is None and end is not None and end > size:
-            # Estimated from the share of bytes that exist, unless the timestamps say more.
-            stated = max(seconds * end / size, self._span or 0.0)
+    def _check_whole(self, size: int) -> None:
+        container, seconds = self.container, self.seconds
+        stated, tolerance, least = container.stated_seconds, container.tolerance or NOTED_SHORTFALL, 0.5 / self.rate
+        missing, source = container.estimate_missing(seconds, size), "header states"
+        if stated is None and missing:
+            # Estimated from the bytes that are missing, unless the timestamps say more.
+            stated = max(seconds + missing, self._span or 0.0)
         elif stated is None and self._span is not None:
             # Clocks of live recordings drift from their sample count by some hundred ppm.
-            stated, tolerance = self._span, 0.1 + self._span / 1000
-            if tolerance >= stated - seconds > _NOTED_GAP:
-                self.notes.append(f"{stated - seconds:.2f} s less audio than the timestamps span")
-        # Half a frame is below what any header can state.
-        if stated is not None and stated - seconds > max(tolerance, 0.5 / self.rate):
+            stated, tolerance, least = self._span, 0.1 + self._span / 1000, _NOTED_GAP
+            source = "timestamps span"
+        short = 0.0 if stated is None else stated - seconds
+        if short > tolerance:
             raise self.refuse(
                 f"is cut off or damaged: only {seconds:.2f} of about {stated:.2f} s could be read: {_REMEDY}"
             )
+        # Half a frame is below what any header can state.
+        if short > max(container.tolerance, least):
+            self.notes.append(f"{max(0.001, short):.3f} s less audio than the {source}")
+        elif -short > max(tolerance, NOTED_SHORTFALL) and container.stated_seconds is not None:
+            self.notes.append(f"{seconds:.2f} s of audio, although the header states {stated:.2f} s")
+
+    def _check_packets(self) -> None:
+        # One or two are normal if streams were joined or the end was cut inside a packet.
+        if self.lost_packets > max(2, self.packets // 100):
+            self.damage = self.damage or f"{self.lost_packets} of {self.packets} packets cannot be decoded"
+        elif self.lost_packets:
+            seconds = self.seconds * self.lost_bytes / max(1, self.packet_bytes)
+            self.notes.append(
+                f"{self.lost_packets} of {self.packets} packets, about {seconds:.2f} s, could not be decoded and were "
+                "left out"
+            )
 
 
-def _read_sndfile(file: BinaryIO, container: Container, sink: _Sink) -> bool:
-    """Read the file with libsndfile; return False if libsndfile does not support the codec."""
+def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
+    """Read a part with libsndfile; return False if libsndfile does not support the codec."""
     import soundfile
 
+    container = sink.container.name
     try:
-        sound = soundfile.SoundFile(_SeekingSafely(file))
+        sound = soundfile.SoundFile(file)
     except (soundfile.LibsndfileError, OSError, ValueError, TypeError):
         return False
     with sound:
-        if sound.format not in _SNDFILE_FORMATS[container.name]:
-            raise sink.refuse(f"looks like {container.name}, but is {sound.format}: {_REMEDY}")
-        sink.open(sound.samplerate, sound.channels)
-        sink.codec = "flac" if container.name == "flac" else sound.subtype.lower()
-        # If a FLAC file does not state its length, libsndfile returns an impossible number.
-        sink.expected = sound.frames / sound.samplerate if sound.frames < _UNKNOWN else 0.0
-        if container.name == "ogg":
-            sink.span(sound.frames / sound.samplerate)
+        seconds = sound.frames / sound.samplerate
+        sink.open(sound.samplerate, sound.channels, seconds)
+        sink.codec = "flac" if container == "flac" else sound.subtype.lower()
+        if container == "ogg":
+            sink.span(seconds)
         # libsndfile loses the whole block in which a FLAC stream breaks off.
-        frames = 4_096 if container.name == "flac" else BLOCK_FRAMES
+        frames = 4_096 if container == "flac" else BLOCK_FRAMES
         try:
             while len(block := sound.read(frames, dtype="float32", always_2d=True)):
                 sink.append(block)
         except (soundfile.LibsndfileError, soundfile.SoundFileRuntimeError) as error:
             sink.damage = str(error).strip() or "the decoder lost track"
+    if container == "flac":
+        # libsndfile stops at the length that the header states; what it read ahead may be a tag.
+        at = file.tell()
+        file.seek(max(0, at - _READ_AHEAD))
+        near, rest = file.read(min(at, _READ_AHEAD)), file.read(BLOCK_FRAMES)
+        if rest.strip(b"\0") and b"ID3" not in near and b"APETAGEX" not in near:
+            sink.unread += file.seek(0, os.SEEK_END) - at
     return True
 
 
-class _SeekingSafely:
-    """An unnamed file that ignores the impossible seeks of a damaged header instead of raising inside libsndfile."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.read = file.read
-        self.tell = file.tell
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        try:
-            return self._file.seek(offset, whence)
-        except (OSError, ValueError, OverflowError):
-            return self._file.tell()
-
-
-def _read_av(file: BinaryIO, container: Container, sink: _Sink) -> None:
-    """Read the first audio stream with PyAV, which is kept from opening other files or using other codecs."""
+def _read_av(file: PartReader, sink: _Sink) -> None:
+    """Read a part's first audio stream with PyAV, which is kept from opening other files or using other codecs."""
     import av
 
-    options = {"protocol_whitelist": "none", "codec_whitelist": ",".join(sorted(_AV_CODECS))}
-    if container.demuxer == "mov":
-        options |= {"enable_drefs": "0", "use_absolute_path": "0"}
     try:
-        with av.open(
-            file,
-            mode="r",
-            format=container.demuxer,
-            container_options=options,
-            metadata_errors="replace",
-            io_open=_refuse_to_open,
-        ) as source:
+        with open_with_ffmpeg(file, sink.container, codec_whitelist=",".join(sorted(_AV_CODECS))) as source:
             stream = _choose_audio_stream(source, sink)
             if stream is not None:
-                _decode_stream(source, stream, container, sink)
+                _decode_stream(source, stream, sink)
     except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
         sink.damage = getattr(error, "strerror", None) or str(error)
-
-
-def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
-    raise PermissionError(f"an audio file tried to open {url!r}")
 
 
 def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":
@@ -309,58 +335,42 @@ def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream 
     return stream
 
 
-def _decode_stream(source: "InputContainer", stream: "AudioStream", container: Container, sink: _Sink) -> None:
+def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink) -> None:
     import av
 
-    sink.expected = source.duration / av.time_base if source.duration else 0.0
+    expected = source.duration / av.time_base if source.duration else 0.0
     packer = av.AudioResampler(format="flt")
-    packets = damaged = 0
-    clock = _Clock()
+    before, kind, begin, span = sink.seconds, (0, 0), None, 0.0
     for packet in source.demux(stream):
-        packets += 1
+        sink.packets += 1
+        sink.packet_bytes += packet.size
         try:
             frames = packet.decode()
         except av.FFmpegError:
-            damaged += 1
+            # A tag between joined files is not sound.
+            if bytes(packet)[:3] != b"ID3":
+                sink.lost_packets += 1
+                sink.lost_bytes += packet.size
             continue
         for frame in frames:
-            if not sink.rate:
-                sink.open(frame.sample_rate, frame.layout.nb_channels)
+            if kind != (frame.sample_rate, frame.layout.nb_channels):
+                kind = (frame.sample_rate, frame.layout.nb_channels)
+                sink.open(*kind, expected)
                 sink.layout = None if frame.layout.name.endswith("channels") else frame.layout.name
-            elif (frame.sample_rate, frame.layout.nb_channels) != (sink.rate, sink.channels):
-                raise sink.refuse(
-                    f"changes from {sink.rate} Hz, {sink.channels} channels to {frame.sample_rate} Hz, "
-                    f"{frame.layout.nb_channels} channels at {sink.frames / sink.rate:.2f} s: make it uniform"
-                )
-            clock.tick(frame)
+            if frame.pts is not None and frame.time_base is not None:
+                at = float(frame.pts * frame.time_base)
+                begin = at if begin is None else begin
+                span = max(span, at - begin + frame.samples / frame.sample_rate)
             # PyAV 18 crashes when it makes an array of more than seven planes; a packed frame has one.
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
-    # One or two are normal if streams were joined or the end was cut inside a packet.
-    if damaged > max(2, packets // 100):
-        sink.damage = f"{damaged} of {packets} packets cannot be decoded"
-    elif damaged:
-        sink.notes.append(f"{damaged} of {packets} packets could not be decoded and were left out")
-    if container.name in _TIMED:
-        stated = stream.duration * stream.time_base if stream.duration and stream.time_base else 0
-        sink.span(max(clock.seconds, float(stated) if container.name == "mp4" else 0.0))
-
-
-class _Clock:
-    """Measures the time that the timestamps of the decoded frames span."""
-
-    def __init__(self) -> None:
-        self._start: float | None = None
-        self.seconds = 0.0
-
-    def tick(self, frame: "AudioFrame") -> None:
-        if frame.pts is None or frame.time_base is None:
-            return
-        at = float(frame.pts * frame.time_base)
-        if self._start is None:
-            self._start = at
-        self.seconds = max(self.seconds, at - self._start + frame.samples / frame.sample_rate)
+    if sink.container.name in _TIMED:
+        stated, start = (
+            float((ticks or 0) * (stream.time_base or 0)) for ticks in (stream.duration, stream.start_time)
+        )
+        # Fragments state when they end, and an earlier part may contain the time before them.
+        sink.span(max(span, stated - max(0.0, min(before, start)) if sink.container.name == "mp4" else 0.0))
 
 
 def _to_floats(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:

@@ -185,9 +185,13 @@ class RecordingResults:
         return len(self.values)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, as `podeval score --json` prints it."""
+        """Return plain data, as `podeval score --json` prints it.
+
+        `duration` is the length of the sound that was heard in seconds, null if there was none.
+        """
         return {
             "file": self.name,
+            "duration": round(self.facts.seconds, 3) or None,
             "scores": {name: dict(one.values) for name, one in self.results.items() if isinstance(one, Score)},
             "unscored": self.unscored,
             "notes": self.notes,

@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import BinaryIO
 
-from podeval.audio.formats.container import Container, identify, open_regular
+from podeval.audio.formats.container import identify, open_regular
+from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, open_with_ffmpeg
 from podeval.errors import BadAudio
 
 _TIMED = ("ogg", "matroska", "mp4")
@@ -25,49 +25,41 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     with open_regular(path) as file:
         container = identify(file, path)
         size = file.seek(0, os.SEEK_END)
-        if container.stated_bytes is not None and container.stated_bytes > size:
-            raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {container.stated_bytes} bytes are there.")
-        file.seek(0)
+        seconds, problem = container.stated_seconds or 0.0, f"is {container.name}, but holds no audio"
         try:
-            seconds = (
-                container.stated_seconds
-                or _measure_with_sndfile(file, container)
-                or _measure_by_packets(file, container)
-            )
+            for part in () if seconds else container.parts:
+                seconds += _measure(PartReader(file, part), container, seconds)
         except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
-            raise BadAudio(f"{str(path)!r} looks like {container.name}, but cannot be read ({error}).") from None
+            seconds, problem = 0.0, f"looks like {container.name}, but cannot be read ({error})"
+    end = container.stated_bytes or 0
+    if end > size and not 0 < container.estimate_missing(seconds, size) <= NOTED_SHORTFALL:
+        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {end} bytes are there.")
     if not seconds:
-        raise BadAudio(f"{str(path)!r} is {container.name}, but holds no audio.")
+        raise BadAudio(f"{str(path)!r} {problem}.")
     return container.name, seconds
 
 
-def _measure_with_sndfile(file: BinaryIO, container: Container) -> float | None:
-    if container.reader != "soundfile":
-        return None
+def _measure(file: PartReader, container: Container, before: float) -> float:
+    """Return the duration that a part states, or the time from its first to its last packet; opens no other file.
+
+    Args:
+        file: the part.
+        container: the format of its file.
+        before: the duration of the earlier parts in seconds.
+    """
+    import av
     import soundfile
 
-    return float(soundfile.info(file).duration)
-
-
-def _measure_by_packets(file: BinaryIO, container: Container) -> float:
-    """Return the duration that the container states, or the time from first to last packet; opens no other file."""
-    import av
-
-    with av.open(
-        file,
-        mode="r",
-        format=container.demuxer,
-        container_options={"protocol_whitelist": "none", "enable_drefs": "0", "use_absolute_path": "0"}
-        if container.demuxer == "mov"
-        else {"protocol_whitelist": "none"},
-        metadata_errors="replace",
-        io_open=_refuse_to_open,
-    ) as source:
+    if container.reader == "soundfile":
+        return float(soundfile.info(file).duration)
+    with open_with_ffmpeg(file, container) as source:
         if not source.streams.audio:
             return 0.0
         # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
         if container.name in _TIMED and source.duration:
-            return float(source.duration / av.time_base)
+            # Fragments state when they end, and an earlier part may contain the time before them.
+            start = max(0.0, min(before, (source.start_time or 0) / av.time_base))
+            return max(0.0, float(source.duration / av.time_base - start))
         stream = source.streams.audio[0]
         begin, end = None, 0
         # In integer ticks: hours have hundreds of thousands of packets, and fractions are slow.
@@ -76,7 +68,3 @@ def _measure_by_packets(file: BinaryIO, container: Container) -> float:
                 begin = packet.pts if begin is None else min(begin, packet.pts)
                 end = max(end, packet.pts + (packet.duration or 0))
         return float((end - begin) * stream.time_base) if begin is not None and stream.time_base else 0.0
-
-
-def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
-    raise PermissionError(f"an audio file tried to open {url!r}")

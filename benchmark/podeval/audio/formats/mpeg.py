@@ -26,29 +26,29 @@ class MpegFrame:
     kind: tuple[int, int, int]
 
 
-def skip_id3(file: BinaryIO) -> int:
-    """Return the offset of the audio behind any ID3v2 tags and their zero padding; 0 without a tag."""
-    at = 0
+def skip_id3(file: BinaryIO, start: int = 0) -> int:
+    """Return the offset of the audio behind any ID3v2 tags at `start` and their zero padding."""
+    at = start
     for _ in range(_MAX_TAGS):
-        header = _read_at(file, at, 10)
+        header = read_at(file, at, 10)
         if header[:3] != b"ID3" or len(header) < 10 or max(header[6:10]) > 0x7F:
             break
         length = 0
         for byte in header[6:10]:
             length = length << 7 | byte
         at += 10 + length + (10 if header[5] & 0x10 else 0)
-    if at:
-        padding = _read_at(file, at, _MAX_PADDING)
+    if at > start:
+        padding = read_at(file, at, _MAX_PADDING)
         at += len(padding) - len(padding.lstrip(b"\0"))
     return at
 
 
 def is_adts(file: BinaryIO, at: int, size: int) -> bool:
     """Return whether `at` is the start of two consecutive ADTS frames (raw AAC), or of one that ends the file."""
-    length = _parse_adts_length(_read_at(file, at, 7))
+    length = _parse_adts_length(read_at(file, at, 7))
     if length is None:
         return False
-    following = _read_at(file, at + length, 7)
+    following = read_at(file, at + length, 7)
     return at + length + 7 > size or _parse_adts_length(following) is not None
 
 
@@ -57,10 +57,10 @@ def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
 
     None unless another frame of its kind follows or the file ends before one could.
     """
-    frame = _parse_mpeg_header(_read_at(file, at, 4))
+    frame = _parse_mpeg_header(read_at(file, at, 4))
     if frame is None:
         return None
-    following = _parse_mpeg_header(_read_at(file, at + frame.length, 4))
+    following = _parse_mpeg_header(read_at(file, at + frame.length, 4))
     if at + frame.length + 4 > size or (following is not None and following.kind == frame.kind):
         return frame
     return None
@@ -75,7 +75,7 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     frame = read_mpeg_frame(file, at, size)
     if frame is None:
         return None
-    xing = _read_at(file, at + frame.side_info_end, 160)
+    xing = read_at(file, at + frame.side_info_end, 160)
     if xing[:4] not in (b"Xing", b"Info") or len(xing) < 12 or not xing[7] & 1:
         return None
     samples = int.from_bytes(xing[8:12], "big") * frame.samples
@@ -113,6 +113,7 @@ def _parse_mpeg_header(header: bytes) -> MpegFrame | None:
     return MpegFrame(rate, length, samples, 4 + side_info, (version, layer, rate_index))
 
 
-def _read_at(file: BinaryIO, at: int, length: int) -> bytes:
+def read_at(file: BinaryIO, at: int, length: int) -> bytes:
+    """Return the bytes at an offset; fewer if the file ends there."""
     file.seek(at, os.SEEK_SET)
     return file.read(length)
