@@ -325,18 +325,19 @@ def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterato
         part = tasks[start : start + _JUDGED_AT_ONCE]
         all_inputs = [_read_inputs(task) for task in part]
         ready = [inputs.select(metric) for inputs in all_inputs if not isinstance(inputs, Unscored)]
-        results: Iterator[Result | PodevalError]
+        results: Iterator[Result | Exception]
         try:
             results = iter(list(score_judged(metric, ready, chosen, judging)))
-        except PodevalError as error:
+        except Exception as error:
             results = repeat(error)
         for task, inputs in zip(part, all_inputs, strict=True):
             result = inputs if isinstance(inputs, Unscored) else next(results)
-            yield task, _describe_judge_failure(result) if isinstance(result, PodevalError) else result
+            yield task, _describe_judge_failure(result) if isinstance(result, Exception) else result
 
 
-def _describe_judge_failure(error: PodevalError) -> Unscored:
-    return Unscored(f"judging failed: {error}", "ours")
+def _describe_judge_failure(error: Exception) -> Unscored:
+    kind = "" if isinstance(error, PodevalError) else f"{type(error).__name__}: "
+    return Unscored(f"judging failed: {kind}{error}", "ours")
 
 
 def _is_final(result: Result | None, output: Output) -> bool:
