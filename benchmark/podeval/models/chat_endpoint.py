@@ -131,9 +131,8 @@ class EndpointChat:
 
     def _explain(self, error: HttpError) -> Exception:
         """Return the exception that an error means for the caller."""
-        message = self._hide_key(error.message)
-        reason = f"{self._endpoint} answered {error.status}" + (f": {message}" if message else "")
-        if error.status in PASSING or error.status >= 500:
+        reason = self._hide_key(error.describe(self._endpoint))
+        if error.status in PASSING or error.is_theirs:
             return ChatBusy(reason, retry_after=error.retry_after)
         if error.status in (401, 403):
             return ChatRefused(f"{reason}; set PODEVAL_JUDGE_KEY to a key that may use {self._model}", for_all=True)

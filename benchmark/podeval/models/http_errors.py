@@ -35,7 +35,7 @@ class HttpError:
     """An error as an endpoint describes it.
 
     Attributes:
-        status: HTTP status, or the one that an error inside a response with another status states.
+        status: HTTP status; of an error inside a response with a good one, the status that it states, or 0.
         message: the endpoint's words in one line; empty if there are none.
         fields: names that the error gives apart from its words, such as the refused parameter's.
         retry_after: seconds for which the endpoint asks to be left alone; None if it does not.
@@ -45,6 +45,16 @@ class HttpError:
     message: str = ""
     fields: frozenset[str] = frozenset()
     retry_after: float | None = None
+
+    @property
+    def is_theirs(self) -> bool:
+        """Whether the endpoint says that it is broken, or nothing about whose fault it is."""
+        return self.status >= 500 or not self.status
+
+    def describe(self, endpoint: str) -> str:
+        """Return the error as the beginning of a sentence."""
+        verb = f"answered {self.status}" if self.status else "answered with an error"
+        return f"{endpoint} {verb}" + (f": {self.message}" if self.message else "")
 
     def names(self, fields: Collection[str]) -> bool:
         """Return whether the error is about one of these fields of the request."""
@@ -73,7 +83,7 @@ def find_error(data: Any) -> HttpError | None:
     for one in data if isinstance(data, list) else [data]:
         if isinstance(one, dict) and (error := one.get("error")):
             codes = [code for code in _find(error, ("code", "status")) if str(code).isdecimal()]
-            status = next((int(code) for code in codes if 400 <= int(code) < 600), 500)
+            status = next((int(code) for code in codes if 400 <= int(code) < 600), 0)
             return read_http_error(status, json.dumps(one).encode(), {})
     return None
 

@@ -290,6 +290,8 @@ def _explain_nothing(task: Task) -> Unscored | None:
         "write": (output.script and output.failed is None, "script"),
         "respond": (output.answers, "answers"),
     }[task.track]
+    if not content and output.failed_by == "ours":
+        return Unscored(f"the system was not asked as it can be: {output.failed}", "ours")
     return None if content else Unscored(f"{_NOTHING}{name}: {output.failed}", "system")
 
 

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, parse_result
+from podeval.metrics.score import Cause, Result, parse_result
 from podeval.store.files import append_lines, read_lines, write_json, write_whole
 from podeval.systems.speech import SpokenTurn
 
@@ -85,6 +85,8 @@ class Output(_Document):
     item: str
     audio: str | None = None
     failed: str | None = None
+    failed_by: Cause = "system"
+    """Whose fault it is that there is nothing; what failed by ours is tried again by the next run."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
