@@ -287,7 +287,8 @@ class RunFolder:
         return contents
 
     def write_summary(self, summary: RunSummary) -> None:
-        """Keep the aggregates."""
+        """Keep the aggregates, and how the outputs came about now that all are known."""
+        write_json(self.path / summary.profile / "protocols.json", self.protocols(summary.profile) | summary.protocols)
         write_json(self.path / summary.profile / "summary.json", summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:
