@@ -1,8 +1,8 @@
 """Errors of OpenAI-compatible endpoints, in whatever shape they come, and the fields of requests that they refuse.
 
 An error is judged by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, a page
-of HTML, plain text, in any encoding, cut off or empty: the endpoint's own words are taken from it if there are some,
-and nothing that it contains raises an exception.
+of HTML, plain text, cut off, empty or no text at all: the endpoint's own words are taken from it if there are some, and
+nothing that it contains raises an exception.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ class HttpError:
 
 def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> HttpError:
     """Read the body of a response whose status is that of an error."""
-    text = _decode(body, headers)
+    text = body.decode("utf-8-sig", "replace")
     fields: set[str] = set()
     delay = ""
     with contextlib.suppress(ValueError, RecursionError):
@@ -139,15 +139,6 @@ class RefusedFields:
 def leave_out(value: Any) -> Fields:
     """Send nothing in the place of a refused field."""
     return {}
-
-
-def _decode(body: bytes, headers: Mapping[str, str]) -> str:
-    """Decode a body as its header says if that is right, else as UTF-8; what fits neither is replaced."""
-    match = re.search(r"charset=[\"']?([\w.:-]+)", headers.get("content-type", ""))
-    for encoding in (match[1] if match else "utf-8-sig", "utf-8-sig"):
-        with contextlib.suppress(LookupError, UnicodeError):
-            return body.decode(encoding)
-    return body.decode("utf-8", "replace")
 
 
 def _list_words(data: Any) -> Iterator[str]:

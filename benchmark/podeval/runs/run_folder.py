@@ -288,7 +288,9 @@ class RunFolder:
 
     def write_summary(self, summary: RunSummary) -> None:
         """Keep the aggregates, and how the outputs came about now that all are known."""
-        write_json(self.path / summary.profile / "protocols.json", self.protocols(summary.profile) | summary.protocols)
+        contents = self.protocols(summary.profile)
+        if (final := contents | json.loads(json.dumps(summary.protocols))) != contents:
+            write_json(self.path / summary.profile / "protocols.json", final)
         write_json(self.path / summary.profile / "summary.json", summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:

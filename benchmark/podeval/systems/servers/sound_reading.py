@@ -6,8 +6,6 @@ like those of a sound. The sampling rate is that of the file, or the one that a 
 """
 
 import base64
-import codecs
-import contextlib
 import json
 import re
 import tempfile
@@ -36,10 +34,9 @@ _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1
 """What files of sound begin with, which samples practically never do."""
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _PCM = ("pcm", "l16", "raw", "s16")
-_RATE = re.compile(r"rate=(\d{4,6})")
-_RATE_HEADERS = ("x-sample-rate", "x-audio-sample-rate")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
+"""Bytes that samples contain and text does not."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
         ServerError: it contains an error instead.
     """
     kind = _media_type(response.headers)
-    is_text = _is_text(response.body[:4096])
+    is_text = not _CONTROLS.intersection(response.body[:4096])
     if kind == "text/event-stream" or (is_text and response.body.lstrip()[:5] in (b"data:", b"event")):
         parts = _unpack_events(response, what)
     elif is_text or not (kind.startswith("audio/") or kind in (*_UNLABELLED, "application/ogg", "video/mp4")):
@@ -140,16 +137,6 @@ def _read_samples(response: ServerResponse, *, big_endian: bool) -> tuple[Sample
     return _to_mono(samples.reshape(-1, channels)), stated or PCM_RATE, 0, note
 
 
-def _is_text(head: bytes) -> bool:
-    """Return whether a body begins with text in UTF-8, or is empty; samples contain the bytes of control characters."""
-    if _CONTROLS.intersection(head):
-        return False
-    with contextlib.suppress(UnicodeDecodeError):
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-        return True
-    return False
-
-
 def _is_like_samples(body: bytes) -> bool:
     """Return whether bytes are like 16-bit samples of a sound: neighbours differ less than samples at large do."""
     samples = np.frombuffer(body[: len(body) // 2 * 2], "<i2").astype(np.float64)
@@ -171,19 +158,18 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
         if is_done := is_done or text == "[DONE]":
             break
         try:
-            event = json.loads(text, strict=False)
+            event = dict(json.loads(text, strict=False))
             sound = base64.b64decode(_find_base64(event), validate=True)
-        except (ValueError, RecursionError):
+        except (ValueError, TypeError, RecursionError):
             raise ServerBroke(
                 f"the server sent an event that cannot be read for {what[:60]!r}: {text[:80]!r}"
             ) from None
-        kind = str(event.get("type") or name) if isinstance(event, dict) else name
+        kind = str(event.get("type") or name)
         if error := find_error(event) or (find_error({"error": event}) if kind.endswith("error") else None):
             raise ServerError(error)
         is_done = kind.endswith("done")
-        if isinstance(event, dict) and event.get("sample_rate"):
-            headers["x-sample-rate"] = str(event["sample_rate"])
-        if isinstance(event, dict) and event.get("response_format"):
+        headers["x-sample-rate"] = str(event.get("sample_rate") or headers.get("x-sample-rate", ""))
+        if event.get("response_format"):
             headers["content-type"] = f"audio/{event['response_format']}"
         if sound:
             if not files or _FILE.match(sound):
@@ -219,9 +205,9 @@ def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
             name, lines = "", []
 
 
-def _find_base64(event: Any) -> str:
+def _find_base64(event: Mapping[str, Any]) -> str:
     """Return the base64 that an event carries, without its white space; empty if it carries none."""
-    values = [event.get(name) for name in ("audio", "delta")] if isinstance(event, dict) else []
+    values = [event.get(name) for name in ("audio", "delta")]
     values = [value.get("data") if isinstance(value, dict) else value for value in values]
     return "".join(next((value for value in values if isinstance(value, str)), "").rpartition("base64,")[2].split())
 
@@ -236,11 +222,9 @@ def _to_mono(samples: Samples) -> Samples:
 
 def _stated_rate(headers: Mapping[str, str]) -> int | None:
     """Return the sampling rate that headers state; None if they do not."""
-    if match := _RATE.search(headers.get("content-type", "")):
-        return int(match[1])
-    with contextlib.suppress(ValueError, StopIteration):
-        return int(next(headers[name] for name in _RATE_HEADERS if name in headers))
-    return None
+    separate = headers.get("x-sample-rate") or headers.get("x-audio-sample-rate")
+    match = re.search(r"rate=(\d{4,6})", f"{headers.get('content-type')};rate={separate}")
+    return int(match[1]) if match else None
 
 
 def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequence[StreamedChunk]:
