@@ -114,7 +114,7 @@ def test_googles_wait_is_kept(serve: Any, scripted: Any, judging: Make, small_pr
 REFUSALS: dict[str, tuple[str, Sampling, str, int, tuple[str, ...]]] = {
     # By endpoint: its words, the sampling, the field that it refuses, the status, what is no longer sent.
     "Gemini": (google_error(400, 'Unknown name "seed": Cannot find field.'), Sampling(), "seed", 400, ("seed",)),
-    "Mistral": (
+    "FastAPI": (
         '{"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}',
         Sampling(),
         "seed",

@@ -58,7 +58,7 @@ class HttpError:
 
     def names(self, fields: Collection[str]) -> bool:
         """Return whether the error is about one of these fields of the request."""
-        words = self.fields or frozenset(re.findall(r"\w+", self.message))
+        words = self.fields or frozenset(re.findall(r"\w+", self.message.lower().replace("streaming", "stream")))
         return not words.isdisjoint(fields)
 
 

@@ -181,6 +181,16 @@ def describe_streaming(folder: RunFolder) -> str | None:
     )
 
 
+def list_notes(folder: RunFolder) -> list[str]:
+    """List what a server's answers are noted for: a rate that it states nowhere, fields of ours that it refuses."""
+    details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
+    notes = [note for one in details for note in one.get("notes", ())]
+    for one in details:
+        for name, words in one.get("refused_fields", {}).items():
+            notes.append(f"the server refuses {name!r}, which is replaced or left out ({words})")
+    return list(dict.fromkeys(notes))
+
+
 def keep_failure(folder: RunFolder, item: Item, reason: str, cause: Cause = "system") -> None:
     """Keep that nothing was made of an item, why, and by whose fault."""
     script = tuple(item.script.to_json()) if item.script is not None else ()

@@ -20,6 +20,7 @@ from loopback_speech import (
     SpeechServer,
     encode_deltas,
     open_wav,
+    refuse,
     send_events,
     speak_openai,
     speak_sglang_omni,
@@ -29,7 +30,7 @@ from loopback_speech import (
 
 from podeval.models.http_errors import RefusedFields
 from podeval.systems.ask import Ask
-from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection
+from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.servers.sound_reading import ServedSound, read_sound
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import SpeechFailed
@@ -130,6 +131,7 @@ def forms(text: str) -> dict[str, bytes]:
         "CRLF": "".join(f"event: {kind}\r\ndata: {line}\r\n\r\n" for line in lines).encode()
         + f"data: {done}\r\n\r\n".encode(),
         "CR": "".join(f"data: {line}\r\r" for line in [*lines, done]).encode(),
+        "an empty event": b"data:\n\n" + "".join(f"data: {line}\n\n" for line in [*lines, done]).encode(),
         "comments": ": ping\n\n".join(f"data: {line}\n\n: keep-alive\n\n" for line in [*lines, done]).encode(),
         "a byte order mark": b"\xef\xbb\xbf" + "".join(f"data: {line}\n\n" for line in [*lines, done]).encode(),
         "no space after the colon": "".join(f"data:{line}\n\n" for line in [*lines, done]).encode(),
@@ -253,7 +255,7 @@ def label(kind: str, body: bytes | None = None) -> Reply:
 
 
 @pytest.mark.parametrize(
-    "kind", ["application/octet-stream", "binary/octet-stream", "", "audio/basic+pcm", "audio/L16"]
+    "kind", ["application/octet-stream", "binary/octet-stream", "", "AUDIO/PCM; Rate=24000", "audio/L16"]
 )
 def test_samples_whose_label_says_little_are_read_if_they_are_like_samples(kind: str) -> None:
     sound, _ = hear(lambda request: label(kind), TEXTS[0])
@@ -272,6 +274,12 @@ def test_big_endian_samples_are_told_from_little_endian_ones() -> None:
     body = voice_of(TEXTS[0]).astype(">i2").tobytes()
     sound, _ = hear(lambda request: label("audio/L16;rate=24000;channels=1", body), TEXTS[0])
     assert_same(sound, TEXTS[0])
+
+
+def test_noise_is_read_in_the_usual_order() -> None:
+    noise = np.random.default_rng(3).integers(-9_000, 9_000, 4_000).astype("<i2")
+    sound, _ = hear(lambda request: label("audio/L16;rate=24000", noise.tobytes()), TEXTS[0])
+    assert np.array_equal(np.rint(sound.samples * 2**15), noise)
 
 
 def test_samples_of_two_channels_are_mixed() -> None:
@@ -295,6 +303,8 @@ NO_SOUND: dict[str, tuple[Reply, str]] = {
         label("application/octet-stream", np.random.default_rng(1).bytes(9_000)),
         "cannot be decoded",
     ),
+    "samples of 32 bits by their type": (label("audio/pcm;encoding=pcm_f32le"), "16 bits"),
+    "samples of µ-law": (label("audio/PCMU;rate=8000"), "16 bits"),
     "samples of 24 bits": (replace(label("audio/pcm"), headers={"X-Bit-Depth": "24"}), "24 bits"),
 }
 
@@ -328,10 +338,30 @@ def test_what_the_user_adds_is_never_left_out_and_its_refusal_is_not_the_systems
         speak(speak_openai, extra={"seed": 1})
 
 
+def test_a_server_that_cannot_stream_is_asked_for_the_whole() -> None:
+    def plan(request: dict[str, Any]) -> Reply:
+        return refuse("Streaming is not supported") if "stream" in request else speak_vllm_omni(request)
+
+    speech, _ = speak(plan, stream=True)
+    assert speech.details["refused_fields"] == {"stream": "Streaming is not supported"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        refuse("Voice 'a' not found. Available voices: af_heart, am_adam"),
+        refuse("Invalid speaker 'a'. Supported: vivian, ryan"),
+        refuse("Invalid value: 'a'.", "voice"),
+        refuse("The model `tts` does not exist", None, 404),
+    ],
+)
+def test_a_voice_or_model_that_the_server_does_not_have_ends_the_run(reply: Reply) -> None:
+    with pytest.raises(ServerRefused, match="--model"):
+        speak(lambda request: reply)
+
+
 def test_a_format_that_is_refused_in_every_form_is_not_the_systems_fault() -> None:
     def plan(request: dict[str, Any]) -> Reply:
-        from loopback_speech import refuse
-
         return refuse(f"response_format {request['response_format']} is not supported", "response_format")
 
     with pytest.raises(RequestRefused, match="response_format"):

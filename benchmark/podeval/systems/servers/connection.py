@@ -7,6 +7,7 @@ asks for by `Retry-After` is waited for up to a minute. The key comes from the e
 import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,12 @@ Answer = TypeVar("Answer")
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 _CONTENT = ("model", "input", "voice", "messages")
 """Fields of a request that are not podeval's own choice."""
+_UNKNOWN_NAME = re.compile(
+    r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
+    r"|\b(voice|speaker|model)\b.{0,80}(not found|unknown|invalid|not supported|not available|does not exist)",
+    re.IGNORECASE,
+)
+"""What servers say of a voice or a model that they do not have."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
 
 
@@ -211,7 +218,7 @@ class ServerConnection:
         try:
             response = self._client.get(f"{self.url.rstrip('/')}/{path}", headers=self._headers(), timeout=10.0)
             return response.json() if response.status_code == 200 else None
-        except (httpx.HTTPError, ValueError):
+        except (httpx.HTTPError, ValueError, RecursionError):
             return None
 
     def hide_key(self, text: str) -> str:
@@ -294,7 +301,7 @@ class ServerConnection:
             return ServerRefused(f"{reason}; set {KEY} in the environment to a key that may use the model")
         if status in (402, 404, 405) or status < 400:
             return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
-        if error.fields & {"model", "voice", "speaker"}:
+        if error.fields & {"model", "voice", "speaker"} or _UNKNOWN_NAME.search(error.message):
             return ServerRefused(f"{reason}; check --model and --voice")
         # Its words may say "audio" of the person's recording and "stream" of its own.
         ours = {"input_audio", *sent} - {*_CONTENT, *(() if error.fields else ("audio", "stream"))}

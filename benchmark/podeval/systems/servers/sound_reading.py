@@ -34,6 +34,10 @@ _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1
 """What files of sound begin with, which samples practically never do."""
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _PCM = ("pcm", "l16", "raw", "s16")
+_OTHER_SAMPLES = re.compile(
+    r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
+)
+"""What names samples of another kind than 16-bit integers."""
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
 """Bytes that samples contain and text does not."""
@@ -107,7 +111,9 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
     if not _FILE.match(body) and (
         any(name in kind for name in _PCM) or (kind in _UNLABELLED and _is_like_samples(body))
     ):
-        return _read_samples(response, big_endian=kind == "audio/l16" and not _is_like_samples(body))
+        # RFC 3551 has the first byte of `L16` first, some servers the last one: the order that is like a sound counts.
+        is_swapped = kind == "audio/l16" and not _is_like_samples(body) and _is_like_samples(body[::-1])
+        return _read_samples(response, big_endian=is_swapped)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "response")
         path.write_bytes(body)
@@ -123,18 +129,20 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
 def _read_samples(response: ServerResponse, *, big_endian: bool) -> tuple[Samples, int, int, str | None]:
     """Read samples without a header: 16 bits, one channel and 24 kHz unless the headers say otherwise."""
     headers = response.headers
-    match = re.search(r"channels=(\d+)", f"{headers.get('content-type')};channels={headers.get('x-channels', '1')}")
+    match = re.search(r"(?i)channels=(\d+)", f"{headers.get('content-type')};channels={headers.get('x-channels', '1')}")
     channels = int(match[1]) if match else 0
-    if headers.get("x-bit-depth", "16") != "16" or not 1 <= channels <= _LIMITS.channels:
-        raise SpeechFailed(f"the server says that its sound has {headers.get('x-bit-depth')} bits, {channels} channels")
+    depth = headers.get("x-bit-depth", "16")
+    if depth != "16" or not 1 <= channels <= _LIMITS.channels or _OTHER_SAMPLES.search(headers.get("content-type", "")):
+        stated = f"{headers.get('content-type')} of {depth} bits and {channels} channels"
+        raise SpeechFailed(f"the server sent {stated}; samples without a header are read if they have 16 bits")
     if len(response.body) % (2 * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples, which ends within one")
-    stated = _stated_rate(headers)
-    if stated is not None and not _LIMITS.min_rate <= stated <= _LIMITS.max_rate:
-        raise SpeechFailed(f"the server says that its sound is of {stated} Hz")
+    rate = _stated_rate(headers)
+    if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
+        raise SpeechFailed(f"the server says that its sound is of {rate} Hz")
     samples = np.frombuffer(response.body, ">i2" if big_endian else "<i2").astype(np.float32) / np.float32(2**15)
-    note = None if stated else f"the server sent samples without their rate, which is taken for {PCM_RATE} Hz"
-    return _to_mono(samples.reshape(-1, channels)), stated or PCM_RATE, 0, note
+    note = None if rate else f"the server sent samples without their rate, which is taken for {PCM_RATE} Hz"
+    return _to_mono(samples.reshape(-1, channels)), rate or PCM_RATE, 0, note
 
 
 def _is_like_samples(body: bytes) -> bool:
@@ -200,7 +208,7 @@ def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
         elif field == b"event":
             name = value.strip().decode("utf-8", "replace")
         elif not line[1]:
-            if lines:
+            if any(lines):
                 yield name, "\n".join(lines).strip(), line.end()
             name, lines = "", []
 
@@ -223,7 +231,7 @@ def _to_mono(samples: Samples) -> Samples:
 def _stated_rate(headers: Mapping[str, str]) -> int | None:
     """Return the sampling rate that headers state; None if they do not."""
     separate = headers.get("x-sample-rate") or headers.get("x-audio-sample-rate")
-    match = re.search(r"rate=(\d{4,6})", f"{headers.get('content-type')};rate={separate}")
+    match = re.search(r"(?i)rate=(\d{4,6})", f"{headers.get('content-type')};rate={separate}")
     return int(match[1]) if match else None
 
 
