@@ -75,14 +75,14 @@ def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Htt
     if text.lstrip().startswith("<"):
         text = re.sub(r"(?is)<(script|style).*?</\1>|<[^>]*>", " ", text)
     retry_after = _read_seconds(headers.get("retry-after") or delay)
-    return HttpError(status, " ".join(text.split())[:_LONGEST], frozenset(fields), retry_after)
+    return HttpError(status, " ".join(text.split())[:_LONGEST], frozenset(fields - {"body"}), retry_after)
 
 
 def find_error(data: Any) -> HttpError | None:
     """Find the error that a response or an event states although its status is a good one; None if there is none."""
     for one in data if isinstance(data, list) else [data]:
-        if isinstance(one, dict) and (error := one.get("error")):
-            codes = [code for code in _find(error, ("code", "status")) if str(code).isdecimal()]
+        if isinstance(one, dict) and one.get("error"):
+            codes = [code for code in _find(one, ("code", "status")) if str(code).isdecimal()]
             status = next((int(code) for code in codes if 400 <= int(code) < 600), 0)
             return read_http_error(status, json.dumps(one).encode(), {})
     return None

@@ -191,8 +191,8 @@ def list_notes(folder: RunFolder) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def keep_failure(folder: RunFolder, item: Item, reason: str, cause: Cause = "system") -> None:
-    """Keep that nothing was made of an item, why, and by whose fault."""
+def keep_failure(folder: RunFolder, item: Item, reason: str, cause: Cause | None = None) -> None:
+    """Keep that nothing was made of an item, why, and by whose fault if it is not the system's."""
     script = tuple(item.script.to_json()) if item.script is not None else ()
     folder.write_output(Output(item=item.id, failed=reason[:2_000], failed_by=cause, script=script))
 

@@ -85,8 +85,8 @@ class Output(_Document):
     item: str
     audio: str | None = None
     failed: str | None = None
-    failed_by: Cause = "system"
-    """Whose fault it is that there is nothing; what failed by ours is tried again by the next run."""
+    failed_by: Cause | None = None
+    """Whose fault it is that there is nothing, if it is not the system's; what failed by ours is tried again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None

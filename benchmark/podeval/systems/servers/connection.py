@@ -37,7 +37,7 @@ _CONTENT = ("model", "input", "voice", "messages")
 """Fields of a request that are not podeval's own choice."""
 _UNKNOWN_NAME = re.compile(
     r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
-    r"|\b(voice|speaker|model)\b.{0,80}(not found|unknown|invalid|not supported|not available|does not exist)",
+    r"|\b(voice|speaker|model)\b.{0,40}(not found|unknown|invalid|not supported|not available|does not exist)",
     re.IGNORECASE,
 )
 """What servers say of a voice or a model that they do not have."""
@@ -223,7 +223,7 @@ class ServerConnection:
 
     def hide_key(self, text: str) -> str:
         """Return a text without the key."""
-        key = os.environ.get(KEY)
+        key = os.environ.get(KEY, "").strip()
         return text.replace(key, "[key]") if key else text
 
     def _ask(
