@@ -117,8 +117,3 @@ class Form:
     name: str = "json_schema"
 
     LADDER = ("json_schema", "json_object", "text")
-
-    def below(self) -> str | None:
-        """Return the next simpler form, or None below the last."""
-        rank = self.LADDER.index(self.name) + 1
-        return self.LADDER[rank] if rank < len(self.LADDER) else None

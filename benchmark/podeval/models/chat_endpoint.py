@@ -55,23 +55,19 @@ class EndpointChat:
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
-        form = Form(self.form.name) if schema is not None else Form("text")
+        ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
-        while True:
-            form_name = form.name
+        for form in ladder:
             try:
-                answer = self._ask(messages, sampling, schema, form_name, timeout)
+                answer = self._ask(messages, sampling, schema, form, timeout)
             except _BadRequest as refused:
                 # The endpoint may reject the schema: ask in a simpler form, and report the first refusal.
                 refusal = refusal or refused
-                below = form.below()
-                if below is None:
-                    raise ChatRefused(str(refusal), for_all=False) from None
-                form = Form(below)
                 continue
             if schema is not None:
-                self.form = Form(form_name)
+                self.form = Form(form)
             return answer
+        raise ChatRefused(str(refusal), for_all=False)
 
     def _ask(
         self,

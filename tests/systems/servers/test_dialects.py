@@ -47,18 +47,14 @@ DIALECTS: dict[str, Plan] = {
 DONE = ("speech.audio.done", {"type": "speech.audio.done"})
 
 
-def hear(plan: Plan, text: str, stream: bool = True, **options: Any) -> tuple[ServedSound, SpeechServer]:
+def hear(plan: Plan, text: str, stream: bool = True) -> tuple[ServedSound, SpeechServer]:
     """What is read of the answer to one request."""
-    heard: list[ServedSound] = []
-    endpoint_options = {name: options.pop(name) for name in ("extra",) if name in options}
+    form = {"response_format": "wav", **({"stream": True, "stream_format": "audio"} if stream else {})}
+    body = {"model": "tts", "input": text, "voice": "a", **form, "seed": 3}
     with SpeechServer(plan) as server:
-        connection = ServerConnection(server.url, sleep=lambda seconds: None, tries=options.pop("tries", 1))
-        endpoint = SpeechEndpoint(connection, "tts", ("a", "b"), stream=stream, **endpoint_options)
-        form = {"response_format": "wav", **({"stream": True, "stream_format": "audio"} if stream else {})}
-        body = {"model": "tts", "input": text, "voice": "a", **form, "seed": 3}
-        sound, _ = connection.post("audio/speech", body, lambda response: read_sound(response, text), endpoint.refused)
-        heard.append(sound)
-    return heard[0], server
+        connection = ServerConnection(server.url, sleep=lambda seconds: None, tries=1)
+        sound, _ = connection.post("audio/speech", body, lambda response: read_sound(response, text))
+    return sound, server
 
 
 def assert_same(sound: ServedSound, text: str, rate: int = RATE) -> None:

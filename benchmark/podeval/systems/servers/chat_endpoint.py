@@ -10,7 +10,6 @@ from typing import Any
 
 from podeval.audio.decode import decode
 from podeval.errors import BadInput
-from podeval.models.http_errors import RefusedFields, leave_out
 from podeval.systems.adapters.script_writer import read_turns
 from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
@@ -28,7 +27,6 @@ class ChatEndpoint:
         model: its name there.
         voice: that answers are spoken in.
         extra: more fields of the request's body, which are sent even if the server refuses them.
-        refused: the fields that the server has refused so far.
     """
 
     connection: ServerConnection
@@ -36,10 +34,6 @@ class ChatEndpoint:
     voice: str = "alloy"
     extra: Mapping[str, Any] = field(default_factory=dict)
     at_once: int = 1
-    refused: RefusedFields = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.refused = RefusedFields({} if "seed" in self.extra else {"seed": (leave_out,)})
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -56,7 +50,7 @@ class ChatEndpoint:
         text = strip_reasoning(_words_of(completion.message))
         if not text:
             raise SpeechFailed("the server's answer holds no words beside its thoughts")
-        details = {"seed": seed, "requests": response.tries, **completion.about, **self._list_refused()}
+        details = {"seed": seed, "requests": response.tries, **completion.about, **self.connection.list_refused()}
         return WrittenScript(text, read_turns(text), response.seconds, details)
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
@@ -72,16 +66,13 @@ class ChatEndpoint:
             answers.append(answer)
             messages.append({"role": "assistant", "content": answer.text or ""})
         details = {"seed": seed, "requests": requests, **({"cost": round(sum(costs), 8)} if costs else {})}
-        return SpokenAnswers(tuple(answers), wall, {**details, **self._list_refused()})
-
-    def _list_refused(self) -> dict[str, Any]:
-        return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
+        return SpokenAnswers(tuple(answers), wall, {**details, **self.connection.list_refused()})
 
     def _ask(
         self, messages: Sequence[Mapping[str, Any]], seed: int, more: Mapping[str, Any]
     ) -> tuple[ServerResponse, "_Completion"]:
-        body = {"model": self.model, "messages": list(messages), "seed": seed, **more, **self.extra}
-        completion, response = self.connection.post("chat/completions", body, _read_completion, self.refused)
+        body = {"model": self.model, "messages": list(messages), "seed": seed, **more}
+        completion, response = self.connection.post("chat/completions", body, _read_completion, self.extra)
         return response, completion
 
 

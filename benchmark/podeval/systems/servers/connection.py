@@ -18,7 +18,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from podeval.errors import BadInput, PodevalError
-from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, read_http_error
+from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
 from podeval.systems.speech import SpeechFailed
 
 KEY = "PODEVAL_SERVER_KEY"
@@ -35,6 +35,13 @@ Answer = TypeVar("Answer")
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 _CONTENT = ("model", "input", "voice", "messages")
 """Fields of a request that are not podeval's own choice."""
+_REPLACED = {
+    "response_format": (lambda value: {"response_format": "pcm"}, lambda value: {"response_format": "flac"}),
+    "stream_format": (leave_out,),
+    "stream": (leave_out,),
+    "seed": (leave_out,),
+}
+"""What is sent in the place of refused fields: other forms without loss, and nothing for what need not be stated."""
 _UNKNOWN_NAME = re.compile(
     r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
     r"|\b(voice|speaker|model)\b.{0,40}(not found|unknown|invalid|not supported|not available|does not exist)",
@@ -145,6 +152,7 @@ class ServerConnection:
         pace: keeps requests apart.
         tries: how often a request is made at most.
         sleep: waits between tries.
+        refused: the fields that the server has refused so far.
     """
 
     url: str
@@ -152,6 +160,7 @@ class ServerConnection:
     pace: RequestPace = field(default_factory=lambda: RequestPace(0))
     tries: int = TRIES
     sleep: Callable[[float], None] = time.sleep
+    refused: RefusedFields = field(default_factory=lambda: RefusedFields(_REPLACED))
 
     def __post_init__(self) -> None:
         try:
@@ -182,15 +191,15 @@ class ServerConnection:
         path: str,
         body: Mapping[str, Any],
         read: Callable[[ServerResponse], Answer],
-        refused: RefusedFields | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> tuple[Answer, ServerResponse]:
         """Send a request as JSON and read what comes, again while the server is in trouble.
 
         Args:
             path: below the base URL.
-            body: of the request.
+            body: of the request; a field that the server refuses is replaced or left out.
             read: makes something of a whole response; raises `ServerBroke` where it is none.
-            refused: the fields that the server need not take, and what is sent instead of them.
+            fixed: more fields, which take the place of the body's and are sent in any case.
 
         Raises:
             ServerBusy: the server is down or overloaded, and stayed so.
@@ -210,7 +219,7 @@ class ServerConnection:
         for attempt in retrying:
             with attempt:
                 tries += 1
-                return self._ask(path, body, read, refused or RefusedFields({}), tries)
+                return self._ask(path, body, read, fixed or {}, tries)
         raise AssertionError("tenacity returns or raises")
 
     def get(self, path: str) -> Any:
@@ -220,6 +229,10 @@ class ServerConnection:
             return response.json() if response.status_code == 200 else None
         except (httpx.HTTPError, ValueError, RecursionError):
             return None
+
+    def list_refused(self) -> dict[str, Any]:
+        """Return what details of an output say of refused fields, with the words of the server; nothing without any."""
+        return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:
         """Return a text without the key."""
@@ -231,19 +244,20 @@ class ServerConnection:
         path: str,
         body: Mapping[str, Any],
         read: Callable[[ServerResponse], Answer],
-        refused: RefusedFields,
+        fixed: Mapping[str, Any],
         tries: int,
     ) -> tuple[Answer, ServerResponse]:
         """Ask once, and again without a field that is refused."""
+        body = {name: value for name, value in body.items() if name not in fixed}
         while True:
-            sent = refused.fit(body)
+            fitted = self.refused.fit(body)
             self.pace.wait()
             try:
-                response = self._post_once(path, sent, tries)
+                response = self._post_once(path, {**fitted, **fixed}, tries)
                 return read(response), response
             except ServerError as raised:
-                if not refused.learn(raised.error, body, sent):
-                    raise self._explain(raised.error, path, sent) from None
+                if not self.refused.learn(raised.error, body, fitted):
+                    raise self._explain(raised.error, path, {**fitted, **fixed}) from None
 
     def _post_once(self, path: str, body: Mapping[str, Any], tries: int) -> ServerResponse:
         address = f"{self.url.rstrip('/')}/{path}"

@@ -12,7 +12,6 @@ from typing import Any
 
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
-from podeval.models.http_errors import RefusedFields, leave_out
 from podeval.systems.ask import Ask
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
 from podeval.systems.servers.connection import ServerConnection, ServerResponse
@@ -20,14 +19,6 @@ from podeval.systems.servers.sound_reading import ServedSound, read_sound
 from podeval.systems.servers.streaming import summarise_playback
 from podeval.systems.speech import Speech, SpeechFailed
 from podeval.systems.text_cleaning import make_speakable
-
-_REPLACED = {
-    "response_format": (lambda value: {"response_format": "pcm"}, lambda value: {"response_format": "flac"}),
-    "stream_format": (leave_out,),
-    "stream": (leave_out,),
-    "seed": (leave_out,),
-}
-"""What is sent in the place of refused fields: other forms without loss, and nothing for what need not be stated."""
 
 
 @dataclass
@@ -41,7 +32,6 @@ class SpeechEndpoint:
         by_speaker: voices of speakers by name.
         stream: whether the sound is asked for in a stream.
         extra: more fields of the request's body, which are sent even if the server refuses them.
-        refused: the fields that the server has refused so far.
     """
 
     connection: ServerConnection
@@ -51,10 +41,6 @@ class SpeechEndpoint:
     stream: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     at_once: int = 1
-    refused: RefusedFields = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.refused = RefusedFields({name: ways for name, ways in _REPLACED.items() if name not in self.extra})
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -114,7 +100,7 @@ class SpeechEndpoint:
                 **({"cost": round(sum(costs), 8)} if costs else {}),
                 **({"headers_wrong": list(dict.fromkeys(lies))} if lies else {}),
                 **({"notes": list(dict.fromkeys(notes))} if notes else {}),
-                **({"refused_fields": dict(self.refused.words)} if self.refused.words else {}),
+                **self.connection.list_refused(),
             },
         )
 
@@ -132,5 +118,5 @@ class SpeechEndpoint:
 
     def _say(self, text: str, voice: str, seed: int) -> tuple[ServedSound, ServerResponse]:
         form = {"response_format": "wav", **({"stream": True, "stream_format": "audio"} if self.stream else {})}
-        body = {"model": self.model, "input": text, "voice": voice, **form, "seed": seed, **self.extra}
-        return self.connection.post("audio/speech", body, lambda response: read_sound(response, text), self.refused)
+        body = {"model": self.model, "input": text, "voice": voice, **form, "seed": seed}
+        return self.connection.post("audio/speech", body, lambda response: read_sound(response, text), self.extra)
