@@ -227,7 +227,7 @@ def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> boo
     run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     if (sentence := describe_streaming(run)) is not None:
         say(f"{system.title}: {sentence}")
-    for note in list_notes(run):
+    for note in list_notes(run)[:8]:
         say(f"{system.title}: {note}")
     return complete
 

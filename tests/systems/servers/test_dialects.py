@@ -461,3 +461,10 @@ def test_refused_fields_of_a_server_are_learnt_by_name_only() -> None:
     assert not refused.learn(HttpError(500, "seed"), body, body)
     assert refused.learn(HttpError(500, "speak() got an unexpected keyword argument 'seed'"), body, body)
     assert refused.fit(body) == {"input": "x"}
+
+
+def test_a_run_that_was_streamed_before_events_were_read_is_not_continued() -> None:
+    endpoint = SpeechEndpoint(ServerConnection("http://127.0.0.1:9/v1"), "tts", ("a", "b"), stream=True)
+    whole = SpeechEndpoint(ServerConnection("http://127.0.0.1:9/v1"), "tts", ("a", "b"))
+    assert endpoint.generation["stream_format"] == "audio"
+    assert "stream_format" not in whole.generation

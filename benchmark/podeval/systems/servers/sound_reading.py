@@ -123,7 +123,8 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
             reason = str(refusal).replace(repr(str(path)), "it")
             raise ServerBroke(f"the server sent sound that cannot be decoded: {reason}") from None
         offset = body.find(b"data", 12, 4096) + 8 if sound.container == "wav" else 0
-        return _to_mono(np.asarray(sound.samples)), sound.rate, offset, sound.note
+        note = f"{sound.container} of the server: {sound.note}" if sound.note else None
+        return _to_mono(np.asarray(sound.samples)), sound.rate, offset, note
 
 
 def _read_samples(response: ServerResponse, *, big_endian: bool) -> tuple[Samples, int, int, str | None]:

@@ -52,6 +52,8 @@ class SpeechEndpoint:
             "voices": list(self.voices),
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
+            # What was streamed before it was asked for may be events that were read as sound: that run is another one.
+            **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.extra),
             "strategy": "chunked",
             "chunk": "turn",
