@@ -27,9 +27,9 @@ from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Result, Unscored
 from podeval.metrics.score import Score as Measured
 from podeval.runs.asks import write_prompt
+from podeval.runs.conditions import CONDITIONS
 from podeval.runs.item_inputs import gather_inputs
 from podeval.runs.measure import make_protocols
-from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.text.script_format import read_script, strip_reasoning
 

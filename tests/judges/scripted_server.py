@@ -42,7 +42,8 @@ class Answer:
 
     text: str | None = None
     status: int = 200
-    body: str | None = None
+    body: str | bytes | None = None
+    kind: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
     wait: float = 0.0
     cut: bool = False
@@ -100,15 +101,15 @@ class ScriptedServer:
                 self._at_once -= 1
 
 
-def completion(answer: Answer) -> str:
+def completion(answer: Answer) -> bytes:
     if answer.body is not None:
-        return answer.body
+        return answer.body.encode() if isinstance(answer.body, str) else answer.body
     message = answer.message or {"role": "assistant", "content": answer.text}
     usage = answer.usage or {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     choice = {"index": 0, "message": message, "finish_reason": answer.finish}
     return json.dumps(
         {"id": "x", "object": "chat.completion", "created": 0, "model": "scripted", "choices": [choice], "usage": usage}
-    )
+    ).encode()
 
 
 def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
@@ -119,12 +120,12 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             answer = server.take(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(sent))
-            data = completion(answer).encode()
+            data = completion(answer)
             try:
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", answer.kind)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 if answer.cut:

@@ -7,7 +7,7 @@ import pytest
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
 
 # The endpoint reads it from errors of a library, which are made by hand here.
-from podeval.models.chat_endpoint import _read_retry_after
+from podeval.models.http_errors import read_http_error
 
 
 def test_a_crowded_round_halves_the_calls_once() -> None:
@@ -67,12 +67,12 @@ def test_waits_double_up_to_the_longest_and_half_of_each_is_chance() -> None:
 
 @pytest.mark.parametrize(("value", "seconds"), [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None), (None, None)])
 def test_a_wait_is_read_from_the_header(value: str | None, seconds: float | None) -> None:
-    assert _read_retry_after({"retry-after": value} if value else {}) == seconds
+    assert read_http_error(429, b"", {"retry-after": value} if value else {}).retry_after == seconds
 
 
 def test_a_wait_may_be_a_date() -> None:
     later = datetime.now(UTC) + timedelta(seconds=30)
-    waited = _read_retry_after({"retry-after": later.strftime("%a, %d %b %Y %H:%M:%S GMT")})
+    waited = read_http_error(429, b"", {"retry-after": later.strftime("%a, %d %b %Y %H:%M:%S GMT")}).retry_after
     assert waited is not None
     # A date has no parts of a second, and some time has passed since.
     assert (later - datetime.now(UTC)).total_seconds() - 1 <= waited <= 30

@@ -7,8 +7,8 @@ from pathlib import Path
 from podeval import benchmarks
 from podeval.metrics.score import Score, Timeline, Unscored
 from podeval.runs.aggregate import summarise
+from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
-from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 BENCHMARK = benchmarks.get("real_pod")
@@ -35,5 +35,5 @@ def write_run(runs: Path, system: str, kind: str, ovrl: float) -> Path:
             else:
                 result = Unscored("nothing to hear", "system")
             folder.append_results("embedded", item.id, [(protocol, result)])
-    folder.write_summary(summarise(folder, "embedded", BENCHMARK, ITEMS, CONDITIONS))
+    folder.write_summary(summarise(folder, "embedded", BENCHMARK, ITEMS))
     return folder.path

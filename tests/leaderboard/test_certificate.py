@@ -10,8 +10,8 @@ from podeval.errors import BadInput
 from podeval.leaderboard.certificate import Certificate, Flip, certify, explain
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
+from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
-from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.text.word_errors import count_word_errors
 
@@ -41,7 +41,7 @@ def write(runs: Path, system: str, heard: tuple[str, str] = HEARD, seed: int = 0
         notes = {"language": "en", "transcript": words}
         folder.append_results("embedded", item.id, [(wer, Score({"wer": errors.wer, "cer": errors.cer}, notes))])
     if not seed:
-        folder.write_summary(summarise(folder, "embedded", BENCHMARK, ITEMS, CONDITIONS))
+        folder.write_summary(summarise(folder, "embedded", BENCHMARK, ITEMS))
     return folder
 
 

@@ -26,7 +26,6 @@ from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Workers
 from podeval.runs.generate import Voicing
 from podeval.runs.measure import measure
-from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
@@ -86,8 +85,8 @@ def take(folder: RunFolder, benchmark: Benchmark, asked: tuple[Item, ...], worke
     own, theirs = time.process_time(), _seconds_of_children()
     began = time.perf_counter()
     with Workers(workers) as executor:
-        measure(folder, "embedded", benchmark, asked, executor, done, CONDITIONS)
-    summarise(folder, "embedded", benchmark, asked, CONDITIONS)
+        measure(folder, "embedded", benchmark, asked, executor, done)
+    summarise(folder, "embedded", benchmark, asked)
     took = time.perf_counter() - began
     print(file=sys.stderr)
     return took, time.process_time() - own, _seconds_of_children() - theirs

@@ -20,9 +20,10 @@ from podeval.leaderboard.report_runs import report_runs
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
+from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
 from podeval.runs.own_system import OwnSystem, run_own_system
-from podeval.runs.run import CONDITIONS, RunRequest
+from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import SCHEMA, RunFolder, RunPlan
 from podeval.store.files import append_lines, write_json
 from podeval.systems.own_outputs import OwnOutputs
@@ -119,5 +120,5 @@ def prepare_board(count: int, folder: Path) -> Callable[[], None]:
             for item, row in zip(items, values, strict=True)
         ]
         append_lines(run.path / "embedded" / "results.jsonl", lines)
-        run.write_summary(summarise(run, "embedded", benchmark, items, CONDITIONS))
+        run.write_summary(summarise(run, "embedded", benchmark, items))
     return lambda: build(folder / "runs")

@@ -24,8 +24,8 @@ from podeval.benchmarks.benchmark import Item
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
+from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
-from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 
@@ -84,9 +84,9 @@ def measure(folder: Path, count: int) -> dict[str, float]:
                 for name, protocol in wanted.items()
             ])  # fmt: skip
     with clocked.step("resumed with nothing to do"):
-        measured(run, "embedded", benchmark, items, InProcess(), lambda done: None, CONDITIONS)
+        measured(run, "embedded", benchmark, items, InProcess(), lambda done: None)
     with clocked.step("aggregated"):
-        run.write_summary(summarise(run, "embedded", benchmark, items, CONDITIONS))
+        run.write_summary(summarise(run, "embedded", benchmark, items))
     with clocked.step("board built"):
         build(folder)
     shown = RunsFolder(folder)

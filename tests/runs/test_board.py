@@ -22,8 +22,8 @@ from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, read_table
+from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
-from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 REAL_POD = benchmarks.get("real_pod")
@@ -40,7 +40,6 @@ def write_run(
     wer: float | None = 0.05,
     kind: str = "model",
     profile: str = "embedded",
-    conditions: Mapping[str, Any] = CONDITIONS,
     changes: Changes | None = None,
     benchmark: Benchmark = REAL_POD,
     split: str = "demo",
@@ -60,7 +59,7 @@ def write_run(
             seed=0,
         )
     )
-    wanted = make_protocols(benchmark, folder.plan(), profile, conditions)
+    wanted = make_protocols(benchmark, folder.plan(), profile, CONDITIONS)
     items = load_items(benchmark, split).items
     folder.write_items(items)
     for number, item in enumerate(items):
@@ -69,7 +68,7 @@ def write_run(
             name: (changes or {}).get((name, number)) or _result(name, quality + number / 100, wer) for name in wanted
         }
         folder.append_results(profile, item.id, [(wanted[name], result) for name, result in results.items()])
-    folder.write_summary(summarise(folder, profile, benchmark, items, conditions))
+    folder.write_summary(summarise(folder, profile, benchmark, items))
     return folder
 
 
@@ -219,11 +218,9 @@ def test_one_item_of_six_without_a_score_costs_the_rank(tmp_path: Path, cause: A
 
 def test_other_protocols_and_profiles_are_never_ranked_together(tmp_path: Path) -> None:
     write_run(tmp_path, "whole", 3.0)
-    write_run(tmp_path, "chunked", 4.0, conditions={**CONDITIONS, "strategy": "chunked"})
     write_run(tmp_path, "elsewhere", 2.0, profile="reference")
     rows = column(tmp_path)
     assert {rank(row) for row in rows.values()} == {None}, "each is alone in its column"
-    assert rows["whole"]["protocol"] != rows["chunked"]["protocol"]
     assert rows["whole"]["protocol"] != rows["elsewhere"]["protocol"], "the profiles separate music differently"
 
 
@@ -282,7 +279,7 @@ def test_results_of_an_older_protocol_do_not_count(tmp_path: Path) -> None:
     new = make_protocols(REAL_POD, folder.plan(), "embedded", CONDITIONS)["dnsmos"]
     old: Protocol = replace(new, version="0.9")
     folder.append_results("embedded", DEMO[0].id, [(old, Score({"ovrl": 1.0}))])
-    folder.write_summary(summarise(folder, "embedded", REAL_POD, DEMO, CONDITIONS))
+    folder.write_summary(summarise(folder, "embedded", REAL_POD, DEMO))
     assert column(tmp_path)["system"]["value"] == pytest.approx(3.025)
 
 

@@ -20,7 +20,7 @@ from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.ask import Ask
 from podeval.systems.own_outputs import OwnOutputs
-from podeval.systems.servers.connection import ServerBusy
+from podeval.systems.servers.connection import RequestRefused, ServerBusy
 from podeval.systems.speech import Speech, SpokenAnswer, SpokenAnswers, WrittenScript
 
 
@@ -260,3 +260,29 @@ def test_a_log_of_the_submitters_own_is_another_protocol(tmp_path: Path) -> None
     ours = make_protocols(lfs, plan, "embedded", {})
     theirs = make_protocols(lfs, plan.model_copy(update={"provenance": "outputs supplied"}), "embedded", {})
     assert {name for name in ours if ours[name].id != theirs[name].id} == {"rtf"}
+
+
+def test_what_we_asked_wrongly_is_our_fault_and_is_tried_again(tiny: Any, tmp_path: Path) -> None:
+    """A server that refuses a field of ours, and an error that nobody thought of, cost their items alone."""
+
+    class Served:
+        at_once = 1
+        generation: ClassVar[dict[str, Any]] = {"system": "server"}
+        refuses = True
+
+        def make(self, asks: Any, seed: int) -> list[Speech]:
+            if self.refuses and asks[0].id == "one":
+                raise RequestRefused("http://x answered 400: Unknown name seed")
+            if self.refuses and asks[0].id == "two":
+                raise AttributeError("'list' object has no attribute 'get'")
+            return [Speech(np.full((16_000, 1), 0.1, np.float32), 16_000, (), 1.0)]
+
+    maker = Served()
+    request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)
+    summary = run_own_system(OwnSystem(maker, "served", "Served"), request)
+    assert counts(summary) == (1, 0, 2, False)
+    reasons = " ".join(next(row for row in summary.metrics if row.metric == "loudness").reasons)
+    assert "answered 400: Unknown name seed" in reasons
+    assert "AttributeError" in reasons
+    maker.refuses = False
+    assert counts(run_own_system(OwnSystem(maker, "served", "Served"), request)) == (3, 0, 0, True)

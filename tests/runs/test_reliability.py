@@ -11,9 +11,10 @@ from podeval import benchmarks
 from podeval.leaderboard import build as board
 from podeval.leaderboard.columns import get_column
 from podeval.metrics.score import Score, Timeline, Unscored
+from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
 from podeval.runs.reliability import compute_reliability, declare, read_reliability, write_reliability
-from podeval.runs.run import RunRequest, list_conditions
+from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
 from podeval.store.files import write_json
 
@@ -41,7 +42,7 @@ def write_seeds(runs: Path, errors: list[list[Any]]) -> RunFolder:
         )
         folder.begin(plan)
         folder.write_items(ITEMS)
-        current = make_protocols(REAL_POD, plan, "embedded", list_conditions(REAL_POD.split("demo")))
+        current = make_protocols(REAL_POD, plan, "embedded", CONDITIONS)
         for item, value in zip(ITEMS, values, strict=True):
             result = value if isinstance(value, Unscored) else Score({"wer": value, "cer": value / 2})
             windows = Timeline([0.0, 2.0], 3.0, {"timbre_consistency": [0.9, 0.8 - seed / 10]})
@@ -107,7 +108,7 @@ def test_what_is_useless_is_counted_with_its_reason(tmp_path: Path) -> None:
 def test_another_number_of_speakers_is_useless_too(tmp_path: Path) -> None:
     run = write_seeds(tmp_path, [[0.1] * 6])
     plan = run.plan()
-    sptd = make_protocols(REAL_POD, plan, "embedded", list_conditions(REAL_POD.split("demo")))["sptd"]
+    sptd = make_protocols(REAL_POD, plan, "embedded", CONDITIONS)["sptd"]
     run.append_results("embedded", ITEMS[4].id, [(sptd, TOO_FEW)])
     summary = run.summaries()[0]
     row = summary.metrics[0].model_copy(update={"metric": "sptd", "protocol": sptd.id})

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from podeval import benchmarks
+from podeval.runs.conditions import list_conditions
 from podeval.runs.item_inputs import gather_inputs
 from podeval.runs.measure import make_protocols
-from podeval.runs.run import list_conditions
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.submissions.benchmark_entries import RunEntry, list_entries, list_possible_runs
 from podeval.submissions.job_items import ask_of, write_asks
@@ -51,18 +51,21 @@ def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> Non
 
 
 def test_protocols_tell_given_voices_from_own() -> None:
-    def told(split: str) -> Any:
+    def make(split: str, voice: str) -> Any:
         content = f"podeval/real_pod@{REAL_POD.split(split).content}"
         plan = RunPlan(
             benchmark="real_pod", split=split, dataset=content, track="voice", system="s", system_title="S",
             system_kind="model", generation={}, seed=0,
         )  # fmt: skip
-        return make_protocols(REAL_POD, plan, "embedded", list_conditions(REAL_POD.split(split)))
+        output = Output(item="x", details={"voices": {"Agnes": voice}})
+        return make_protocols(REAL_POD, plan, "embedded", list_conditions(plan, [output]))
 
-    demo, topics = told("demo"), told("topics")
+    demo, own, given = make("demo", "own"), make("topics", "own 0"), make("topics", "reference")
     assert demo["wer"].to_json()["generation"]["voices"] == "own"
-    assert topics["wer"].to_json()["generation"]["voices"] == "given"
-    assert {"sim", "wsim", "pace", "turn_taking"} == topics.keys() - demo.keys()
+    assert own["wer"].to_json()["generation"]["voices"] == "own"
+    assert given["wer"].to_json()["generation"]["voices"] == "given"
+    assert own["sim"].id == given["sim"].id, "both share a column, which the one with given voices should win"
+    assert {"sim", "wsim", "pace", "turn_taking"} == given.keys() - demo.keys()
 
 
 def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[..., dict[str, Any]]) -> None:

@@ -152,8 +152,9 @@ def _ask_for_voices(connection: "ServerConnection") -> tuple[str, ...]:
         BadInput: it does not say.
     """
     answer = connection.get("audio/voices")
-    entries = answer.get("voices") if isinstance(answer, dict) else None
-    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in entries or ()]
+    entries = answer.get("voices") if isinstance(answer, dict) else answer
+    listing = entries if isinstance(entries, list) else []
+    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in listing]
     voices = tuple(voice for voice in names if isinstance(voice, str) and voice)
     if not voices:
         raise BadInput(

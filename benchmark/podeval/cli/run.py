@@ -220,13 +220,15 @@ def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "
 
 def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> bool:
     """Run a system of the user's own; whether every item was scored, and if not, say why."""
-    from podeval.runs.own_system import describe_streaming, run_own_system
+    from podeval.runs.own_system import describe_streaming, list_notes, run_own_system
     from podeval.runs.run_folder import RunFolder
 
     complete = _repeat(system.title, request, seeds, partial(run_own_system, system), board=True)
     run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     if (sentence := describe_streaming(run)) is not None:
         say(f"{system.title}: {sentence}")
+    for note in list_notes(run)[:8]:
+        say(f"{system.title}: {note}")
     return complete
 
 

@@ -29,6 +29,7 @@ from podeval.judges.materials import AudioClip, strip_audio
 from podeval.judges.parsing import read_answer
 from podeval.judges.prompt import Prompt, break_control_words, hash_inputs
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
+from podeval.models.chat_completion import convert_library_errors
 
 _SHOWN_AGAIN = 6000
 """Maximum characters of an unusable answer that are shown to the judge again."""
@@ -159,12 +160,11 @@ class JudgeClient:
                 outcomes[key] = recorded
                 self.account.from_records += isinstance(recorded, UsableAnswer)
         # Answers that the judge has to give.
-        total = len(unique)
         what = f"asking {self.judge.model}"
-        progress.report(what, len(outcomes), total)
+        progress.report(what, len(outcomes), len(unique))
         for key, outcome in self._answers(unique, missing):
             outcomes[key] = outcome
-            progress.report(what, len(outcomes), total)
+            progress.report(what, len(outcomes), len(unique))
         return [outcomes[key] for key in keys]
 
     def key(self, request: JudgeRequest) -> str:
@@ -315,7 +315,8 @@ class JudgeClient:
                 started, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
                 answer: ChatAnswer | None = None
                 try:
-                    answer = backend.chat(messages, sampling, request.prompt.schema, judge.timeout)
+                    with convert_library_errors(judge.model):
+                        answer = backend.chat(messages, sampling, request.prompt.schema, judge.timeout)
                     self.pace.answered()
                     return answer
                 except ChatRefused as refusal:

@@ -77,7 +77,7 @@ class JudgeExchange:
         """Read an exchange from a line of the records."""
         fields = {name: line[name] for name in cls.__dataclass_fields__}
         answer = dict(fields["answer"])
-        answer["tools"] = tuple(answer["tools"])
+        answer |= {name: tuple(answer.get(name, ())) for name in ("tools", "unsent")}
         return cls(**fields | {"answer": ChatAnswer(**answer)})
 
 

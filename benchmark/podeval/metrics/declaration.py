@@ -70,6 +70,8 @@ class Key:
     """Whether systems are ranked by it; not so where it is easily won, and shown because a paper prints it."""
     unreached: str = ""
     """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
+    timing: bool = False
+    """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
 
     def about_in(self, language: str) -> str:
         """Return what the value is, in a language of the site."""
@@ -329,8 +331,7 @@ def metric(
         asks: what it asks of a judge, if it asks one.
         dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
         about_zh: what it measures, in a Chinese sentence.
-        only_for: what a recording has to have for the metric to say anything, such as music; without it, a recording
-            that is unscored is none that failed.
+        only_for: what a recording has to have for the metric to say anything, such as music.
         caution: what raises the value without being better, or what it must not be read as, in a sentence.
         needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
         intended_use: what it is for, and what not; on its card.
@@ -389,9 +390,8 @@ def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter
 def _read_arguments(docstring: str) -> dict[str, str]:
     """Read the descriptions in a docstring's `Args` section, by argument."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
-    if not section:
-        return {}
-    entries = re.findall(r"^ {4}(\w+): ((?:.*)(?:\n {8}.*)*)", section.group(1), flags=re.MULTILINE)
+    lines = section.group(1) if section else ""
+    entries = re.findall(r"^ {4}(\w+): ((?:.*)(?:\n {8}.*)*)", lines, flags=re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}
 
 

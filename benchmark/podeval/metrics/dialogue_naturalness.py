@@ -55,6 +55,7 @@ FEWEST_SILENCES = 4
             about="closeness of rhythm and melody to those of people",
             about_zh="节奏和语调与真人的接近程度",
             zh="对话自然度",
+            timing=True,
         ),
         Key(
             "gaps",
@@ -64,6 +65,7 @@ FEWEST_SILENCES = 4
             about="how close the median gap is to that of people",
             about_zh="间隔中位数与真人的接近程度",
             zh="对话自然度：间隔",
+            timing=True,
         ),
         Key(
             "overlaps",
@@ -73,6 +75,7 @@ FEWEST_SILENCES = 4
             about="amount of overlap, as a share of that of people",
             about_zh="语音重叠的多少，与真人相比",
             zh="对话自然度：重叠",
+            timing=True,
         ),
         Key(
             "pauses",
@@ -82,6 +85,7 @@ FEWEST_SILENCES = 4
             about="variation of silences, as a share of that of people",
             about_zh="静音长短的不均匀程度，与真人相比",
             zh="对话自然度：停顿",
+            timing=True,
         ),
         Key(
             "melody",

@@ -94,6 +94,7 @@ _LANGUAGES = ("en", "zh")
             about="syllables or characters, pauses included",
             about_zh="音节数或字数，停顿计算在内",
             zh="语速",
+            timing=True,
         ),
         Key(
             "pause_share",
@@ -104,6 +105,7 @@ _LANGUAGES = ("en", "zh")
             about="share of time without speech",
             about_zh="没有语音的时间所占比例",
             zh="停顿占比",
+            timing=True,
         ),
         Key(
             "rate_drift",

@@ -72,6 +72,8 @@ SENTENCES: Mapping[str, str] = {
     "what cancels is not scored ({0} of {1})",
     "not-ranked-repeated": "not ranked: most of what is said is said more than once, which makes any pace even "
     "({0} of {1})",
+    "not-ranked-joined": "not ranked: podeval joined its turns, so that the pauses between them are not the system's "
+    "({0} of {1})",
     "not-ranked-loudness": "not ranked: the loudness range of less than a minute is not that of a programme "
     "({0} of {1})",
 }

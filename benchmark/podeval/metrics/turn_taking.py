@@ -65,6 +65,7 @@ of conversation, than the same number of turns that are strung together with equ
             about_zh="间隔、重叠和附和与真人对话的距离",
             zh="话轮转换与真人的差距",
             reach=Reach(PEOPLE_STRETCHES, people=(0.20, 0.43)),
+            timing=True,
         ),
         Key(
             "gap_median",
@@ -75,6 +76,7 @@ of conversation, than the same number of turns that are strung together with equ
             about_zh="一轮结束到下一轮开始的时间的中位数，重叠记为负值",
             zh="话轮间隔中位数",
             reach=Reach(PEOPLE_TURNS, people=(-0.02, 0.12)),
+            timing=True,
         ),
         Key(
             "overlap_share",
@@ -86,6 +88,7 @@ of conversation, than the same number of turns that are strung together with equ
             about_zh="两人或多人同时说话的时间占语音的比例",
             zh="重叠占比",
             reach=Reach(PEOPLE_TURNS, people=(0.03, 0.14)),
+            timing=True,
         ),
         Key(
             "backchannels_per_minute",
@@ -96,6 +99,7 @@ of conversation, than the same number of turns that are strung together with equ
             about='short responses of a listener, such as "mm-hm"',
             about_zh="听者发出的简短附和",
             zh="附和次数",
+            timing=True,
         ),
     ),
     needs=(*speech_track.NEEDS, *NEEDS),

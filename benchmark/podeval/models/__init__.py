@@ -3,10 +3,12 @@
 __all__ = [
     "card",
     "chat",
+    "chat_completion",
     "chat_endpoint",
     "chat_gguf",
     "chat_transformers",
     "device",
+    "http_errors",
     "installing",
     "interfaces",
     "pretrained",

@@ -48,6 +48,7 @@ class ChatAnswer:
         model: the model and build that answered, if the backend names them.
         form: how the schema was requested: `json_schema`, `json_object` or `text`.
         raw: everything the backend sent.
+        unsent: parameters of the sampling that were not sent under their name, because the backend refuses them.
     """
 
     text: str | None
@@ -59,6 +60,7 @@ class ChatAnswer:
     model: str | None = None
     form: str = "text"
     raw: Any = None
+    unsent: tuple[str, ...] = ()
 
 
 class ChatBusy(PodevalError):
@@ -115,8 +117,3 @@ class Form:
     name: str = "json_schema"
 
     LADDER = ("json_schema", "json_object", "text")
-
-    def below(self) -> str | None:
-        """Return the next simpler form, or None below the last."""
-        rank = self.LADDER.index(self.name) + 1
-        return self.LADDER[rank] if rank < len(self.LADDER) else None

@@ -1,10 +1,12 @@
 """Chat completions of the OpenAI API: how a schema is requested and how an answer is parsed, for any transport."""
 
+import contextlib
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from podeval.errors import PodevalError
 from podeval.models.chat import ChatAnswer, ChatBusy
 
 _LONGEST_BODY = 20_000_000
@@ -34,6 +36,18 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
     return outcome[0]
 
 
+@contextlib.contextmanager
+def convert_library_errors(whom: str) -> Iterator[None]:
+    """Raise `ChatBusy` for whatever a library raises: one answer that fails is no reason to lose the others."""
+    try:
+        yield
+    except PodevalError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise ChatBusy(f"the call of {whom} failed ({reason})", crowded=False) from error
+
+
 def describe_lateness(whom: str, seconds: float) -> str:
     """Return a sentence that says that an answer did not come in time."""
     return f"{whom} did not answer within {seconds:g} s"
@@ -57,7 +71,7 @@ def read_completion(body: str, form: str) -> ChatAnswer:
         raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for a judgement", crowded=False)
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ChatBusy(f"the response is not JSON: {body[:80]!r}", crowded=False) from None
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):

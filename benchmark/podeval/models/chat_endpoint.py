@@ -1,22 +1,29 @@
-"""A chat model behind an OpenAI-compatible endpoint, through huggingface_hub's InferenceClient.
+"""A chat model behind an OpenAI-compatible endpoint.
 
-Three habits of the client are prevented here: sending this machine's Hugging Face token to any host when no key is
-given; turning a JSON schema into the dialect of one server; waiting for ever for an answer that arrives in drips.
+A response is judged by its status, whatever its body is. A parameter of ours that the endpoint refuses, such as `seed`
+or `max_tokens`, is left out or renamed once; that is remembered, and stands in the record of every answer as `unsent`.
+An answer that arrives in drips is not waited for longer than the timeout.
 """
 
-import contextlib
-import email.utils
-import importlib
-import json
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
 
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Form, Message, Sampling
 from podeval.models.chat_completion import call_within, describe_lateness, make_response_format, read_completion
+from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
 
-_NO_KEY = "no-key"
-"""Sent if there is no key: with an empty one the client would send the machine's Hugging Face token."""
+_REPLACED = {
+    "seed": (leave_out,),
+    "top_p": (leave_out,),
+    "max_tokens": (lambda value: {"max_completion_tokens": value}, leave_out),
+    "temperature": (leave_out,),
+}
+"""What is sent in the place of refused parameters: none of them changes the question, only how an answer is drawn."""
 
 
 class EndpointChat:
@@ -34,9 +41,12 @@ class EndpointChat:
     def __init__(self, model: str, endpoint: str, *, key: str | None = None, extra: Mapping[str, Any] | None = None):
         self._model = model
         self._endpoint = endpoint
+        # The address of a server alone is taken for that of its API, as clients of Hugging Face do.
+        self._url = f"{endpoint.rstrip('/')}{'' if urlsplit(endpoint).path.strip('/') else '/v1'}/chat/completions"
         self._key = key
         self._extra = dict(extra or {})
         self.form = Form()
+        self._refused = RefusedFields({name: ways for name, ways in _REPLACED.items() if name not in self._extra})
 
     def __repr__(self) -> str:
         return f"EndpointChat({self._model!r}, {self._endpoint!r})"
@@ -45,23 +55,19 @@ class EndpointChat:
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
-        form = Form(self.form.name) if schema is not None else Form("text")
+        ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
-        while True:
-            form_name = form.name
+        for form in ladder:
             try:
-                answer = self._ask(messages, sampling, schema, form_name, timeout)
+                answer = self._ask(messages, sampling, schema, form, timeout)
             except _BadRequest as refused:
                 # The endpoint may reject the schema: ask in a simpler form, and report the first refusal.
                 refusal = refusal or refused
-                below = form.below()
-                if below is None:
-                    raise ChatRefused(str(refusal), for_all=False) from None
-                form = Form(below)
                 continue
             if schema is not None:
-                self.form = Form(form_name)
+                self.form = Form(form)
             return answer
+        raise ChatRefused(str(refusal), for_all=False)
 
     def _ask(
         self,
@@ -71,54 +77,62 @@ class EndpointChat:
         form: str,
         timeout: float,
     ) -> ChatAnswer:
+        """Ask in one form, without the parameters that the endpoint refuses."""
         body = {
+            "model": self._model,
+            "messages": [dict(message) for message in messages],
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": sampling.seed,
             "max_tokens": sampling.max_tokens,
+            "response_format": make_response_format(form, schema),
             **self._extra,
         }
-        asked_format = make_response_format(form, schema)
-        raw = call_within(timeout, lambda: self._post(messages, body, asked_format, timeout), self._endpoint)
-        return read_completion(self._hide_key(raw.decode("utf-8", "replace")), form)
+        body = {name: value for name, value in body.items() if value is not None}
+        while True:
+            sent = self._refused.fit(body)
+            response = call_within(timeout, partial(self._post, sent, timeout), self._endpoint)
+            error = self._find_error(response)
+            if error is None:
+                answer = read_completion(self._hide_key(response.content.decode("utf-8", "replace")), form)
+                return replace(answer, unsent=tuple(name for name in body if name not in sent))
+            if not self._refused.learn(error, body, sent):
+                raise self._explain(error)
 
-    def _post(
-        self,
-        messages: Sequence[Message],
-        body: Mapping[str, Any],
-        response_format: Mapping[str, Any] | None,
-        timeout: float,
-    ) -> bytes:
-        """Send a request and return the complete body of the response."""
-        from huggingface_hub.errors import HfHubHTTPError, InferenceTimeoutError, OfflineModeIsEnabled
-
-        client = _make_client(self._endpoint, self._key or _NO_KEY, timeout, response_format)
+    def _post(self, body: Mapping[str, Any], timeout: float) -> httpx.Response:
+        """Send a request and return the complete response, whatever its status is."""
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         try:
-            client.chat_completion([dict(message) for message in messages], model=self._model, extra_body=dict(body))
-        except InferenceTimeoutError:
+            return self._client.post(self._url, json=dict(body), headers=headers, timeout=timeout)
+        except httpx.TimeoutException:
             raise ChatBusy(describe_lateness(self._endpoint, timeout)) from None
-        except HfHubHTTPError as error:
-            raise self._explain_failure(error.response) from None
-        except OfflineModeIsEnabled:
-            raise ChatRefused(
-                f"{self._endpoint} is not asked while HF_HUB_OFFLINE is set; unset it", for_all=True
-            ) from None
-        except _list_transport_errors() as error:
+        except httpx.HTTPError as error:
             reason = self._hide_key(str(error)) or type(error).__name__
             raise ChatBusy(f"the connection to {self._endpoint} failed ({reason})") from None
-        body_received: bytes = client.body
-        return body_received
 
-    def _explain_failure(self, response: Any) -> Exception:
-        """Return the error that an HTTP status means for the caller."""
-        status = int(response.status_code)
-        message = self._hide_key(_read_error_message(response))
-        reason = f"{self._endpoint} answered {status}" + (f": {message}" if message else "")
-        if status == 429 or status in (408, 409, 425) or status >= 500:
-            return ChatBusy(reason, retry_after=_read_retry_after(response.headers))
-        if status in (401, 403):
+    @cached_property
+    def _client(self) -> httpx.Client:
+        """One client for all calls, which several threads may use."""
+        return httpx.Client(follow_redirects=True, limits=httpx.Limits(max_connections=None))
+
+    def _find_error(self, response: httpx.Response) -> HttpError | None:
+        """Return the error of a response, by its status, or with a good status by what it says; None for an answer."""
+        if not response.is_success:
+            return read_http_error(response.status_code, response.content, response.headers)
+        try:
+            data = response.json()
+        except (ValueError, RecursionError):
+            return None
+        return None if isinstance(data, dict) and data.get("choices") else find_error(data)
+
+    def _explain(self, error: HttpError) -> Exception:
+        """Return the exception that an error means for the caller."""
+        reason = self._hide_key(error.describe(self._endpoint))
+        if error.status in PASSING or error.is_theirs:
+            return ChatBusy(reason, retry_after=error.retry_after)
+        if error.status in (401, 403):
             return ChatRefused(f"{reason}; set PODEVAL_JUDGE_KEY to a key that may use {self._model}", for_all=True)
-        if status in (402, 404, 405):
+        if error.status in (402, 404, 405) or error.status < 400:
             return ChatRefused(
                 f"{reason}; check the endpoint's address, the model's name {self._model!r}", for_all=True
             )
@@ -130,59 +144,3 @@ class EndpointChat:
 
 class _BadRequest(ChatRefused):
     """The endpoint rejects this request, but may accept a simpler one."""
-
-
-def _make_client(endpoint: str, key: str, timeout: float, response_format: Mapping[str, Any] | None) -> Any:
-    from huggingface_hub import InferenceClient
-
-    class Client(InferenceClient):
-        """Requests a schema as OpenAI's API does, and keeps the response body unchanged."""
-
-        body = b""
-
-        def _inner_post(self, request_parameters: Any, *, stream: bool = False) -> Any:
-            if response_format is not None:
-                request_parameters.json["response_format"] = dict(response_format)
-            self.body = super()._inner_post(request_parameters, stream=False)
-            # The client would convert the body to objects; here it is kept as it came.
-            return b"{}"
-
-    return Client(base_url=endpoint, api_key=key, timeout=timeout)
-
-
-def _list_transport_errors() -> tuple[type[Exception], ...]:
-    """Return the connection errors of the client's HTTP library: httpx2, or httpx before huggingface_hub 2."""
-    errors: list[type[Exception]] = []
-    for name in ("httpx2", "httpx"):
-        with contextlib.suppress(ImportError):
-            errors.append(importlib.import_module(name).TransportError)
-    return tuple(errors)
-
-
-def _read_error_message(response: Any) -> str:
-    """Return the message of an error response in one line."""
-    try:
-        text = str(response.text)
-    except Exception:
-        return ""
-    try:
-        error = json.loads(text)["error"]
-        text = str(error["message"] if isinstance(error, dict) else error)
-    except (ValueError, KeyError, TypeError):
-        pass
-    return " ".join(text.split())[:300]
-
-
-def _read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait, from a number or a date."""
-    value = headers.get("retry-after")
-    if not value:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None

@@ -6,6 +6,7 @@ __all__ = [
     "board_tables",
     "compare",
     "composite_scores",
+    "conditions",
     "estimate",
     "executor",
     "generate",

@@ -1,8 +1,7 @@
 """A run's summary is made of finished measurements: means with intervals, over all items and over each slice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.metrics import catalogue
@@ -13,6 +12,7 @@ from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs import composite_scores
+from podeval.runs.conditions import list_conditions
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
 
@@ -24,12 +24,12 @@ def summarise(
     profile: str,
     benchmark: Benchmark,
     items: Sequence[Item],
-    conditions: Mapping[str, Any],
     bench: JudgeConfig = NOBODY,
 ) -> RunSummary:
     """Summarise a run under a profile; only results of the present protocols count."""
     plan = folder.plan()
-    current = make_protocols(benchmark, plan, profile, conditions, bench)
+    outputs = [output for item in items if (output := folder.output(item.id)) is not None]
+    current = make_protocols(benchmark, plan, profile, list_conditions(plan, outputs), bench)
     metrics = collect_metrics(benchmark, plan.track)
     finished = folder.results(profile)
     rows: list[MetricSummary] = []

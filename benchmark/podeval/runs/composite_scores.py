@@ -88,6 +88,7 @@ def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol])
         models={name: parts[name].id for name in sorted(metrics)},
         dataset=first.dataset,
         generation=first.generation,
+        task=first.task,
     )
 
 

@@ -27,6 +27,7 @@ from podeval.models import registry
 from podeval.models.device import free_memory, is_gpu_used, is_out_of_memory
 from podeval.models.threads import SharedThreads, share_threads
 from podeval.runs import composite_scores
+from podeval.runs.conditions import list_conditions, list_task_conditions, mark_joined_timing
 from podeval.runs.executor import Executor, MemoryRanOut
 from podeval.runs.item_inputs import GIVEN, gather_inputs
 from podeval.runs.next_item import NextItem
@@ -90,8 +91,17 @@ class Task:
 def make_protocols(
     benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
-    """Return the protocol of each metric of a plan's track, and of each figure made of them, by name."""
+    """Return the protocol of each metric of a plan's track, and of each figure made of them, by name.
+
+    Args:
+        benchmark: what is measured.
+        plan: of the run.
+        profile: whose models.
+        conditions: how outputs came about, of `podeval.runs.conditions.list_conditions`.
+        bench: who judges.
+    """
     by_name = {}
+    task = list_task_conditions(benchmark.split(plan.split))
     for use in benchmark.metrics(plan.track, plan.split, profile):
         metric = catalogue.get(use.name)
         models = registry.describe_identities(metric.jobs(use.parameters), profile, metric.where_available)
@@ -102,6 +112,7 @@ def make_protocols(
             {**models, **bench.identity(metric.asks, metric.read_parameters(use.parameters))},
             dataset=plan.dataset,
             generation={"track": plan.track, **conditions, **_describe_log(metric, plan)},
+            task={"track": plan.track, **task, **_describe_log(metric, plan)},
         )
     for composite in composite_scores.list_composites(benchmark, plan.track):
         by_name[composite.name] = composite_scores.make_composite_protocol(composite, by_name)
@@ -121,7 +132,6 @@ def measure(
     items: Iterable[Item],
     executor: Executor,
     done: Callable[[int], None],
-    conditions: Mapping[str, Any],
     bench: JudgeConfig = NOBODY,
 ) -> None:
     """Measure what has no result yet under the present protocols.
@@ -133,11 +143,11 @@ def measure(
         items: whose outputs are in the folder, as they come.
         executor: where the work is done; this process alone writes.
         done: is told how many items are finished.
-        conditions: of generation, for the protocol.
         bench: who judges.
     """
     plan = folder.plan()
-    current = make_protocols(benchmark, plan, profile, conditions, bench)
+    protocols = _read_protocols(benchmark, plan, profile, bench)
+    protocols()  # What cannot be measured is refused before anything is made.
     uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split, profile)}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
     before = folder.results(profile)
@@ -145,10 +155,11 @@ def measure(
     seen: list[Task] = []
 
     def missing(item: Item, output: Output, names: Iterable[str]) -> tuple[MetricUse, ...]:
-        return tuple(uses[n] for n in names if not _is_final(before.get((item.id, current[n].id)), output))
+        of_item = protocols(output)
+        return tuple(uses[n] for n in names if not _is_final(before.get((item.id, of_item[n].id)), output))
 
-    def keep(item: Item, results: Mapping[str, Result]) -> None:
-        pairs = [(current[name], result) for name, result in results.items()]
+    def keep(item: Item, of_item: Mapping[str, Protocol], results: Mapping[str, Result]) -> None:
+        pairs = [(of_item[name], result) for name, result in results.items()]
         if new := [(one, result) for one, result in pairs if before.get((item.id, one.id)) != result]:
             folder.append_results(profile, item.id, new)
 
@@ -167,20 +178,31 @@ def measure(
 
     # What models measure, wherever the executor does it.
     for task, results in executor.map(measure_item, tasks(), choose_preparation(profile)):
-        keep(task.item, results or dict.fromkeys((use.name for use in task.uses), DIED))
+        results = results or dict.fromkeys((use.name for use in task.uses), DIED)
+        keep(task.item, protocols(task.output), mark_joined_timing(plan, task.output, results))
         done(next(finished))
     # What judges say; they are asked from here, about many items at a time.
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench):
-                keep(task.item, {name: result})
-    # Figures that are made of the others.
-    after = folder.results(profile)
-    for composite in composite_scores.list_composites(benchmark, plan.track):
-        for task in seen:
-            parts = {name: after.get((task.item.id, current[name].id)) for name in uses}
-            keep(task.item, {composite.name: composite_scores.compose(composite, parts)})
+                keep(task.item, protocols(task.output), {name: result})
+    # A run whose outputs came about in different ways has one protocol; then the figures that are made of the others.
+    after, current = folder.results(profile), protocols(*(task.output for task in seen))
+    for task in seen:
+        of_item = protocols(task.output)
+        parts = {name: after.get((task.item.id, of_item[name].id)) for name in uses}
+        keep(task.item, current, {n: part for n, part in parts.items() if part and of_item[n].id != current[n].id})
+        for composite in composite_scores.list_composites(benchmark, plan.track):
+            keep(task.item, current, {composite.name: composite_scores.compose(composite, parts)})
+
+
+def _read_protocols(
+    benchmark: Benchmark, plan: RunPlan, profile: str, bench: JudgeConfig
+) -> Callable[..., dict[str, Protocol]]:
+    """Return a function that gives the protocols of outputs: of one, or of all of a run together."""
+    make = cache(lambda *conditions: make_protocols(benchmark, plan, profile, dict(conditions), bench))
+    return lambda *outputs: make(*list_conditions(plan, outputs).items())
 
 
 def measure_item(task: Task) -> dict[str, Result]:
@@ -290,6 +312,8 @@ def _explain_nothing(task: Task) -> Unscored | None:
         "write": (output.script and output.failed is None, "script"),
         "respond": (output.answers, "answers"),
     }[task.track]
+    if not content and output.failed_by == "ours":
+        return Unscored(f"the system was not asked as it can be: {output.failed}", "ours")
     return None if content else Unscored(f"{_NOTHING}{name}: {output.failed}", "system")
 
 
@@ -325,18 +349,19 @@ def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterato
         part = tasks[start : start + _JUDGED_AT_ONCE]
         all_inputs = [_read_inputs(task) for task in part]
         ready = [inputs.select(metric) for inputs in all_inputs if not isinstance(inputs, Unscored)]
-        results: Iterator[Result | PodevalError]
+        results: Iterator[Result | Exception]
         try:
             results = iter(list(score_judged(metric, ready, chosen, judging)))
-        except PodevalError as error:
+        except Exception as error:
             results = repeat(error)
         for task, inputs in zip(part, all_inputs, strict=True):
             result = inputs if isinstance(inputs, Unscored) else next(results)
-            yield task, _describe_judge_failure(result) if isinstance(result, PodevalError) else result
+            yield task, _describe_judge_failure(result) if isinstance(result, Exception) else result
 
 
-def _describe_judge_failure(error: PodevalError) -> Unscored:
-    return Unscored(f"judging failed: {error}", "ours")
+def _describe_judge_failure(error: Exception) -> Unscored:
+    kind = "" if isinstance(error, PodevalError) else f"{type(error).__name__}: "
+    return Unscored(f"judging failed: {kind}{error}", "ours")
 
 
 def _is_final(result: Result | None, output: Output) -> bool:

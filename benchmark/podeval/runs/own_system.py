@@ -12,12 +12,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from podeval.benchmarks.benchmark import Item
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
+from podeval.metrics.score import Cause
 from podeval.runs.asks import ask_of
 from podeval.runs.run import Quiet, RunProgress, RunRequest, measure_run, read_items
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.systems.ask import Ask
-from podeval.systems.servers.connection import ServerBusy, ServerRefused
+from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerRefused
 from podeval.systems.speech import (
     OutputMaker,
     Product,
@@ -121,12 +122,17 @@ def _make_missing(
             if left == 1:
                 system.say(f"{system.title}: {item.id} is left for the next run: {busy}")
             continue
-        except SpeechFailed as failure:
-            keep_failure(folder, item, str(failure))
         except ServerRefused:
             raise
-        except BadInput as refusal:
-            keep_failure(folder, item, str(refusal))
+        except (SpeechFailed, BadInput) as failure:
+            keep_failure(folder, item, str(failure))
+        except RequestRefused as refusal:
+            keep_failure(folder, item, str(refusal), "ours")
+        except PodevalError:
+            raise
+        except Exception as error:
+            # What nobody thought of costs this item alone, and is no fault of the system.
+            keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
         yield item
     done(len(items))
     if left > 1:
@@ -140,7 +146,7 @@ def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool
         BadInput: the file it was read from has changed since.
     """
     output = folder.output(ask.id)
-    if output is None:
+    if output is None or output.failed_by == "ours":
         return False
     if not hasattr(maker, "fingerprint"):
         return True
@@ -175,10 +181,20 @@ def describe_streaming(folder: RunFolder) -> str | None:
     )
 
 
-def keep_failure(folder: RunFolder, item: Item, reason: str) -> None:
-    """Keep that a system made nothing of an item, and why."""
+def list_notes(folder: RunFolder) -> list[str]:
+    """List what a server's answers are noted for: a rate that it states nowhere, fields of ours that it refuses."""
+    details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
+    notes = [note for one in details for note in one.get("notes", ())]
+    for one in details:
+        for name, words in one.get("refused_fields", {}).items():
+            notes.append(f"the server refuses {name!r}, which is replaced or left out ({words})")
+    return list(dict.fromkeys(notes))
+
+
+def keep_failure(folder: RunFolder, item: Item, reason: str, cause: Cause | None = None) -> None:
+    """Keep that nothing was made of an item, why, and by whose fault if it is not the system's."""
     script = tuple(item.script.to_json()) if item.script is not None else ()
-    folder.write_output(Output(item=item.id, failed=reason[:2_000], script=script))
+    folder.write_output(Output(item=item.id, failed=reason[:2_000], failed_by=cause, script=script))
 
 
 def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: str | None = None) -> None:

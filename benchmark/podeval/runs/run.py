@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol as Interface
 
-from podeval.benchmarks.benchmark import Benchmark, Item, Split
+from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.datasets.items import Items, load_items
 from podeval.errors import BadInput
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
@@ -21,15 +21,6 @@ from podeval.runs.measure import measure
 from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.store.files import lock_folder
 from podeval.systems.speech import SpeakingSystem
-
-CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
-"""Conditions of generation that the task imposes on every system alike."""
-
-
-def list_conditions(split: Split) -> dict[str, str]:
-    """Return the conditions of a split: whoever can take them is given its reference voices, where it has some."""
-    return CONDITIONS | ({"voices": "given"} if split.voices else {})
-
 
 _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech"}
 """What tracks ask for that no system that reads scripts aloud can give."""
@@ -184,7 +175,6 @@ def _measure_outputs(
 ) -> RunSummary:
     """Measure outputs as they come, then aggregate; the folder is ours alone."""
     total = len(items)
-    conditions = list_conditions(request.benchmark.split(request.split))
     folder.write_items(items)
     measure(
         folder,
@@ -193,9 +183,8 @@ def _measure_outputs(
         outputs,
         request.executor,
         lambda done: progress.step("measure", done, total),
-        conditions,
         request.bench,
     )
-    summary = summarise(folder, request.profile, request.benchmark, items, conditions, request.bench)
+    summary = summarise(folder, request.profile, request.benchmark, items, request.bench)
     folder.write_summary(summary)
     return summary

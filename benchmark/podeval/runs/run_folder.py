@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, parse_result
+from podeval.metrics.score import Cause, Result, parse_result
 from podeval.store.files import append_lines, read_lines, write_json, write_whole
 from podeval.systems.speech import SpokenTurn
 
@@ -85,6 +85,8 @@ class Output(_Document):
     item: str
     audio: str | None = None
     failed: str | None = None
+    failed_by: Cause | None = None
+    """Whose fault it is that there is nothing, if it is not the system's; what failed by ours is tried again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -285,7 +287,10 @@ class RunFolder:
         return contents
 
     def write_summary(self, summary: RunSummary) -> None:
-        """Keep the aggregates."""
+        """Keep the aggregates, and how the outputs came about now that all are known."""
+        contents = self.protocols(summary.profile)
+        if (final := contents | json.loads(json.dumps(summary.protocols))) != contents:
+            write_json(self.path / summary.profile / "protocols.json", final)
         write_json(self.path / summary.profile / "summary.json", summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:

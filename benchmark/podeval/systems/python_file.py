@@ -90,7 +90,9 @@ class PythonSystem:
             begin = time.perf_counter()
             result = self._call(seed, list(script.turns), voices, ask.language)
             samples, rate = self._read_sound(result)
-            return Speech(samples, rate, turns=(), wall_seconds=time.perf_counter() - begin, details={"seed": seed})
+            used = {speaker: "reference" if path else "own" for speaker, path in voices.items()}
+            wall = time.perf_counter() - begin
+            return Speech(samples, rate, turns=(), wall_seconds=wall, details={"seed": seed, "voices": used})
         if ask.prompt is not None:
             begin = time.perf_counter()
             text, turns = self._read_script(self._call(seed, ask.prompt, ask.language))

@@ -65,7 +65,7 @@ def measured(
     )
     for one, answer in zip(items, answers or [OutputAnswer(words="It is two miles.")] * len(items), strict=True):
         run.write_output(Output(item=one.id, answers=(answer,)))
-    measure.measure(run, "embedded", benchmark, items, InProcess(), lambda _: None, {}, bench)
+    measure.measure(run, "embedded", benchmark, items, InProcess(), lambda _: None, bench)
     names = {one: content["metric"] for one, content in run.protocols("embedded").items()}
     return {(name, names[protocol]): result for (name, protocol), result in run.results("embedded").items()}
 

@@ -1,15 +1,18 @@
 """Scripts in words and answers in sound from a server on loopback."""
 
 import base64
+import io
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback_speech import Reply, SpeechServer, spoken_completion, wav, written_completion
+import soundfile
+from loopback_speech import Reply, SpeechServer, refuse, spoken_completion, tone, wav, written_completion
 
 from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.chat_endpoint import ChatEndpoint
-from podeval.systems.servers.connection import ServerConnection
+from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.speech import SpeechFailed, SpokenAnswers, WrittenScript
 
 WRITE = Ask(id="w", prompt="Write about tea.")
@@ -57,7 +60,79 @@ def test_a_person_is_answered_turn_by_turn_in_sound(tmp_path: Path) -> None:
     assert last["audio"] == {"voice": "onyx", "format": "wav"}
     assert [message["role"] for message in last["messages"]] == ["user", "assistant", "user"]
     heard = last["messages"][0]["content"][0]["input_audio"]
-    assert (heard["format"], base64.b64decode(heard["data"])) == ("wav", wav(0.2))
+    assert heard["format"] == "wav"
+    samples, rate = soundfile.read(io.BytesIO(base64.b64decode(heard["data"])), dtype="int16")
+    assert (samples.tolist(), rate) == (soundfile.read(io.BytesIO(wav(0.2)), dtype="int16")[0].tolist(), 24_000)
+
+
+@pytest.mark.parametrize("kind", ["ogg", "flac", "mp3", "wav"])
+def test_a_persons_recording_is_sent_as_wav_of_16_bits_whatever_it_is(tmp_path: Path, kind: str) -> None:
+    """OpenAI's endpoint takes wav and mp3 alone, and calls every other format an invalid value."""
+
+    def plan(request: dict[str, Any]) -> Reply:
+        sent = request["messages"][0]["content"][0]["input_audio"]
+        if sent["format"] not in ("wav", "mp3") or not base64.b64decode(sent["data"]).startswith(b"RIFF"):
+            param = "messages[0].content[0].input_audio.format"
+            return refuse(f"Invalid value: '{sent['format']}'. Supported values are: 'wav' and 'mp3'.", param)
+        return json_reply(spoken_completion(wav(0.4), "yes"))
+
+    subtype = "FLOAT" if kind == "wav" else None
+    soundfile.write(tmp_path / f"t1.{kind}", tone(0.5, 22_050), 22_050, subtype=subtype)
+    answers, server = served(plan, Ask(id="d", user=(RecordedUserTurn(id="t1", audio=str(tmp_path / f"t1.{kind}")),)))
+    assert answers.answers[0].speech.duration == pytest.approx(0.4)
+    data = base64.b64decode(server.requests[0]["messages"][0]["content"][0]["input_audio"]["data"])
+    with soundfile.SoundFile(io.BytesIO(data)) as file:
+        assert (file.samplerate, file.subtype, file.frames / file.samplerate) == (
+            22_050,
+            "PCM_16",
+            pytest.approx(0.5, abs=0.06),
+        )
+
+
+GEMINI = json.dumps([{"error": {"code": 400, "message": 'Unknown name "seed": Cannot find field.', "status": "X"}}])
+
+
+def test_a_server_that_knows_no_seed_is_asked_without_and_that_is_noted() -> None:
+    def plan(request: dict[str, Any]) -> Reply:
+        if "seed" in request:
+            return Reply(((0.0, GEMINI.encode()),), status=400, kind="application/json", length=len(GEMINI))
+        return json_reply(written_completion("Host 1: Tea."))
+
+    script, server = served(plan, WRITE)
+    assert script.text == "Host 1: Tea."
+    assert len(server.requests) == 2
+    assert script.details["refused_fields"] == {"seed": 'Unknown name "seed": Cannot find field.'}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "words"),
+    [
+        (400, json.loads(GEMINI), RequestRefused, "Unknown name"),
+        (400, {"error": {"message": "the prompt is refused", "param": "messages"}}, SpeechFailed, "prompt is refused"),
+        (400, {"error": {"message": "the audio is too long"}}, SpeechFailed, "audio is too long"),
+        (400, {"error": {"message": "no such model", "param": "model"}}, ServerRefused, "check --model"),
+        (422, {"detail": [{"loc": ["body", "audio", "voice"], "msg": "unknown"}]}, ServerRefused, "--voice"),
+        (429, [{"error": {"code": 429, "message": "quota"}}], ServerBusy, "429: quota"),
+        (429, None, ServerBusy, "429"),
+        (503, "<html><title>Down</title></html>", ServerBusy, "Down"),
+        (529, {"type": "error", "error": {"message": "Overloaded"}}, ServerBusy, "529: Overloaded"),
+        (500, [], SpeechFailed, "answered 500"),
+        (307, {}, ServerRefused, "307"),
+        (200, {"error": {"code": 429, "message": "slow down"}}, ServerBusy, "429: slow down"),
+        (200, {"error": {"message": "no GPU"}}, SpeechFailed, "answered with an error: no GPU"),
+        (200, [{"error": "no GPU"}], SpeechFailed, "no GPU"),
+        (200, [], SpeechFailed, "is no chat completion"),
+        (200, None, SpeechFailed, "is no chat completion"),
+        (200, {"choices": [{"message": [1]}]}, SpeechFailed, "no message|no chat completion"),
+        (204, "", SpeechFailed, "is no chat completion"),
+    ],
+)
+def test_an_answer_is_judged_by_its_status_whatever_its_body_is(
+    status: int, body: Any, error: type[Exception], words: str
+) -> None:
+    data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    with pytest.raises(error, match=words):
+        served(lambda request: Reply(((0.0, data),), status=status, length=len(data)), WRITE, extra={"seed": 1})
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,16 @@
 A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
-they are known. Files are decoded here, so that whoever measures reads only what podeval wrote.
+they are known, and with how the output came about: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
+`given`), as `podeval.runs.conditions` has them. Files are decoded here, so that whoever measures reads only what
+podeval wrote.
 """
 
 import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -58,6 +60,8 @@ class ManifestLine(BaseModel):
     answers: dict[str, str] = {}
     texts: dict[str, str] = {}
     wall_seconds: Seconds = 0.0
+    strategy: Literal["whole", "turns", "chunks"] | None = None
+    voices: Literal["own", "given"] | None = None
     hardware: Annotated[str, Field(max_length=200)] = ""
 
 
@@ -78,8 +82,10 @@ class Supplied:
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
         details: dict[str, Any] = {"supplied": True}
-        if entry.hardware:
-            details["hardware"] = entry.hardware
+        # What only the one who made them can know.
+        for name in ("hardware", "strategy", "voices"):
+            if value := getattr(entry, name):
+                details[name] = value
         # Without a log of its own, supplied audio has no real-time factor.
         if not entry.wall_seconds:
             details["wall_seconds_unknown"] = True

@@ -2,18 +2,18 @@
 
 import base64
 import binascii
-import json
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.audio.decode import decode
 from podeval.errors import BadInput
 from podeval.systems.adapters.script_writer import read_turns
 from podeval.systems.ask import Ask, RecordedUserTurn
-from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse
-from podeval.systems.servers.speech_endpoint import read_sound
+from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
+from podeval.systems.servers.sound_reading import read_sound
 from podeval.systems.speech import Product, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
 from podeval.text.script_format import strip_reasoning
 
@@ -26,7 +26,7 @@ class ChatEndpoint:
         connection: to the server.
         model: its name there.
         voice: that answers are spoken in.
-        extra: more fields of the request's body.
+        extra: more fields of the request's body, which are sent even if the server refuses them.
     """
 
     connection: ServerConnection
@@ -50,7 +50,7 @@ class ChatEndpoint:
         text = strip_reasoning(_words_of(completion.message))
         if not text:
             raise SpeechFailed("the server's answer holds no words beside its thoughts")
-        details = {"seed": seed, "requests": response.tries, **completion.about}
+        details = {"seed": seed, "requests": response.tries, **completion.about, **self.connection.list_refused()}
         return WrittenScript(text, read_turns(text), response.seconds, details)
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
@@ -66,13 +66,13 @@ class ChatEndpoint:
             answers.append(answer)
             messages.append({"role": "assistant", "content": answer.text or ""})
         details = {"seed": seed, "requests": requests, **({"cost": round(sum(costs), 8)} if costs else {})}
-        return SpokenAnswers(tuple(answers), wall, details)
+        return SpokenAnswers(tuple(answers), wall, {**details, **self.connection.list_refused()})
 
     def _ask(
         self, messages: Sequence[Mapping[str, Any]], seed: int, more: Mapping[str, Any]
     ) -> tuple[ServerResponse, "_Completion"]:
-        body = {"model": self.model, "messages": list(messages), "seed": seed, **more, **self.extra}
-        completion, response = self.connection.post("chat/completions", body, _read_completion)
+        body = {"model": self.model, "messages": list(messages), "seed": seed, **more}
+        completion, response = self.connection.post("chat/completions", body, _read_completion, self.extra)
         return response, completion
 
 
@@ -85,11 +85,11 @@ class _Completion:
 
 
 def _read_completion(response: ServerResponse) -> _Completion:
+    data = require_no_error(response)
     try:
-        data = json.loads(response.body)
         choice = data["choices"][0]
         message = choice["message"]
-    except (ValueError, KeyError, IndexError, TypeError):
+    except (KeyError, IndexError, TypeError):
         excerpt = " ".join(response.body[:120].decode("utf-8", "replace").split())
         raise ServerBroke(f"the server's answer is no chat completion: {excerpt!r}") from None
     if not isinstance(message, dict):
@@ -114,12 +114,13 @@ def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
     """Read a person's recording as a part of a message."""
     if turn.audio is None:
         raise BadInput(f"turn {turn.id} of {ask.id} has no recording; speech-to-speech systems need recordings")
-    path = Path(turn.audio)
-    kind = path.suffix.lstrip(".").lower()
-    if kind not in AUDIO_ENDINGS:
-        raise BadInput(f"the recording {path.name} of {ask.id} is of a kind that is not sent to servers")
-    data = base64.b64encode(path.read_bytes()).decode()
-    return {"type": "input_audio", "input_audio": {"data": data, "format": kind}}
+    import soundfile
+
+    # WAV of 16 bits, which every endpoint takes, whatever the recording is.
+    sound, file = decode(Path(turn.audio)), io.BytesIO()
+    soundfile.write(file, sound.samples, sound.rate, format="WAV", subtype="PCM_16")
+    data = base64.b64encode(file.getvalue()).decode()
+    return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
 
 def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: ServerResponse) -> SpokenAnswer:
@@ -133,7 +134,7 @@ def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: S
         words = _words_of(message)[:80]
         raise SpeechFailed(f"the server answered turn {turn.id} without sound{': ' + repr(words) if words else ''}")
     try:
-        body = base64.b64decode(audio["data"], validate=True)
+        body = base64.b64decode(audio["data"].rpartition("base64,")[2], validate=True)
     except (binascii.Error, ValueError):
         raise SpeechFailed(f"the sound of the answer to turn {turn.id} is not base64") from None
     whole = replace(

@@ -5,20 +5,20 @@ asks for by `Retry-After` is waited for up to a minute. The key comes from the e
 """
 
 import contextlib
-import email.utils
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from podeval.errors import BadInput, PodevalError
+from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
 from podeval.systems.speech import SpeechFailed
 
 KEY = "PODEVAL_SERVER_KEY"
@@ -32,8 +32,22 @@ MOST_BYTES = 512 * 2**20
 
 Answer = TypeVar("Answer")
 
-_PASSING = (408, 409, 425, 429, 502, 503, 504)
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
+_CONTENT = ("model", "input", "voice", "messages")
+"""Fields of a request that are not podeval's own choice."""
+_REPLACED = {
+    "response_format": (lambda value: {"response_format": "pcm"}, lambda value: {"response_format": "flac"}),
+    "stream_format": (leave_out,),
+    "stream": (leave_out,),
+    "seed": (leave_out,),
+}
+"""What is sent in the place of refused fields: other forms without loss, and nothing for what need not be stated."""
+_UNKNOWN_NAME = re.compile(
+    r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
+    r"|\b(voice|speaker|model)\b.{0,40}(not found|unknown|invalid|not supported|not available|does not exist)",
+    re.IGNORECASE,
+)
+"""What servers say of a voice or a model that they do not have."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
 
 
@@ -51,7 +65,23 @@ class ServerBusy(PodevalError):
 
 
 class ServerRefused(BadInput):
-    """The server will take no request of ours: the address, the model or the key is wrong."""
+    """The server will take no request of ours: the address, the model, the voice or the key is wrong."""
+
+
+class RequestRefused(PodevalError):
+    """The server refuses a parameter or a format of our request: our fault, and never the system's."""
+
+
+class ServerError(Exception):
+    """The server answered with an error, by its status or in the body of a response.
+
+    Args:
+        error: what it says.
+    """
+
+    def __init__(self, error: HttpError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class ServerBroke(SpeechFailed):
@@ -122,6 +152,7 @@ class ServerConnection:
         pace: keeps requests apart.
         tries: how often a request is made at most.
         sleep: waits between tries.
+        refused: the fields that the server has refused so far.
     """
 
     url: str
@@ -129,12 +160,16 @@ class ServerConnection:
     pace: RequestPace = field(default_factory=lambda: RequestPace(0))
     tries: int = TRIES
     sleep: Callable[[float], None] = time.sleep
+    refused: RefusedFields = field(default_factory=lambda: RefusedFields(_REPLACED))
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            url = httpx.URL(self.url)
+        except httpx.InvalidURL:
+            url = httpx.URL()
+        if url.scheme not in ("http", "https") or not url.host:
             raise BadInput(f"--server takes the base URL of a server, such as http://localhost:8000/v1, not {self.url}")
-        if parts.username or parts.password or parts.query:
+        if url.userinfo or url.query:
             raise BadInput(f"the server's address holds a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
@@ -152,19 +187,25 @@ class ServerConnection:
             ) from None
 
     def post(
-        self, path: str, body: Mapping[str, Any], read: Callable[[ServerResponse], Answer]
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[ServerResponse], Answer],
+        fixed: Mapping[str, Any] | None = None,
     ) -> tuple[Answer, ServerResponse]:
         """Send a request as JSON and read what comes, again while the server is in trouble.
 
         Args:
             path: below the base URL.
-            body: of the request.
+            body: of the request; a field that the server refuses is replaced or left out.
             read: makes something of a whole response; raises `ServerBroke` where it is none.
+            fixed: more fields, which take the place of the body's and are sent in any case.
 
         Raises:
             ServerBusy: the server is down or overloaded, and stayed so.
             SpeechFailed: this request is refused, or nothing whole came back however often it was made.
-            ServerRefused: no request of ours will be answered: the key, the path or the model is wrong.
+            RequestRefused: the server refuses a field of ours.
+            ServerRefused: no request of ours will be answered: the key, the path, the model or the voice is wrong.
         """
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
@@ -178,9 +219,7 @@ class ServerConnection:
         for attempt in retrying:
             with attempt:
                 tries += 1
-                self.pace.wait()
-                response = self._post_once(path, body, tries)
-                return read(response), response
+                return self._ask(path, body, read, fixed or {}, tries)
         raise AssertionError("tenacity returns or raises")
 
     def get(self, path: str) -> Any:
@@ -188,44 +227,70 @@ class ServerConnection:
         try:
             response = self._client.get(f"{self.url.rstrip('/')}/{path}", headers=self._headers(), timeout=10.0)
             return response.json() if response.status_code == 200 else None
-        except (httpx.HTTPError, ValueError):
+        except (httpx.HTTPError, ValueError, RecursionError):
             return None
+
+    def list_refused(self) -> dict[str, Any]:
+        """Return what details of an output say of refused fields, with the words of the server; nothing without any."""
+        return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:
         """Return a text without the key."""
-        key = os.environ.get(KEY)
+        key = os.environ.get(KEY, "").strip()
         return text.replace(key, "[key]") if key else text
+
+    def _ask(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[ServerResponse], Answer],
+        fixed: Mapping[str, Any],
+        tries: int,
+    ) -> tuple[Answer, ServerResponse]:
+        """Ask once, and again without a field that is refused."""
+        body = {name: value for name, value in body.items() if name not in fixed}
+        while True:
+            fitted = self.refused.fit(body)
+            self.pace.wait()
+            try:
+                response = self._post_once(path, {**fitted, **fixed}, tries)
+                return read(response), response
+            except ServerError as raised:
+                if not self.refused.learn(raised.error, body, fitted):
+                    raise self._explain(raised.error, path, {**fitted, **fixed}) from None
 
     def _post_once(self, path: str, body: Mapping[str, Any], tries: int) -> ServerResponse:
         address = f"{self.url.rstrip('/')}/{path}"
         arrivals: list[tuple[float, int]] = []
         parts: list[bytes] = []
-        client = self._client  # made before the clock starts: loading certificates is no work of the server
+        client, headers = self._client, self._headers()  # before the clock: loading certificates is no work of theirs
         begin = time.perf_counter()
         try:
-            with client.stream("POST", address, json=dict(body), headers=self._headers()) as response:
-                if response.status_code != 200:
-                    response.read()
-                    raise self._explain_status(response, path)
+            with client.stream("POST", address, json=dict(body), headers=headers) as response:
+                if not response.is_success:
+                    # Its status counts even if its body breaks off or is not in the encoding that it states.
+                    content = response.headers.get("location", "").encode()
+                    with contextlib.suppress(httpx.HTTPError):
+                        content = response.read() or content
+                    raise ServerError(read_http_error(response.status_code, content, response.headers))
                 size = 0
-                for part in response.iter_raw():
+                for part in response.iter_bytes():
                     arrivals.append((time.perf_counter() - begin, len(part)))
                     parts.append(part)
                     size += len(part)
                     if size > MOST_BYTES:
                         raise SpeechFailed(f"{address} sent more than {MOST_BYTES // 2**20} MiB; ask for less at once")
                 seconds = time.perf_counter() - begin
-                headers = {name.lower(): value for name, value in response.headers.items()}
         except httpx.ConnectError as error:
             raise ServerBusy(
                 f"no server answers at {self.url} ({error}); start the server, or check the address"
             ) from None
         except httpx.TimeoutException:
             raise ServerBusy(f"{address} sent nothing for {self.timeout:g} s") from None
-        except httpx.TransportError as error:
+        except httpx.HTTPError as error:
             reason = self.hide_key(str(error)) or type(error).__name__
             raise ServerBroke(f"the connection to {address} broke ({reason})") from None
-        return ServerResponse(b"".join(parts), headers, tuple(arrivals), seconds, tries)
+        return ServerResponse(b"".join(parts), dict(response.headers), tuple(arrivals), seconds, tries)
 
     @cached_property
     def _client(self) -> httpx.Client:
@@ -234,46 +299,43 @@ class ServerConnection:
 
     def _headers(self) -> dict[str, str]:
         # Without compression, so that what arrives is audio and can be timed.
-        key = os.environ.get(KEY)
+        key = os.environ.get(KEY, "").strip()
+        if not key.isascii():
+            raise ServerRefused(f"{KEY} contains characters that no key has; set it again")
         return {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
 
-    def _explain_status(self, response: httpx.Response, path: str) -> Exception:
-        """What a status means for the run."""
-        status = response.status_code
-        message = self.hide_key(_read_error(response))
-        reason = f"{self.url} answered {status} to /{path}" + (f": {message}" if message else "")
-        if status in _PASSING:
-            return ServerBusy(reason, _read_retry_after(response.headers))
-        if status >= 500:
+    def _explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
+        """Return what an error means for the run."""
+        status, reason = error.status, self.hide_key(error.describe(f"{self.url}/{path}"))
+        if status in PASSING:
+            return ServerBusy(reason, error.retry_after)
+        if error.is_theirs:
             return ServerBroke(reason)
         if status in (401, 403):
             return ServerRefused(f"{reason}; set {KEY} in the environment to a key that may use the model")
-        if status in (402, 404, 405):
+        if status in (402, 404, 405) or status < 400:
             return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
-        return SpeechFailed(reason)
+        if error.fields & {"model", "voice", "speaker"} or _UNKNOWN_NAME.search(error.message):
+            return ServerRefused(f"{reason}; check --model and --voice")
+        # Its words may say "audio" of the person's recording and "stream" of its own.
+        ours = {"input_audio", *sent} - {*_CONTENT, *(() if error.fields else ("audio", "stream"))}
+        return RequestRefused(reason) if error.names(ours) else SpeechFailed(reason)
+
+
+def require_no_error(response: ServerResponse) -> Any:
+    """Return the data of a response in JSON; None if it is not JSON.
+
+    Raises:
+        ServerError: it states an error, although the status of the response is a good one.
+    """
+    data = None
+    with contextlib.suppress(ValueError, RecursionError):
+        data = json.loads(response.body)
+    if error := find_error(data):
+        raise ServerError(error)
+    return data
 
 
 def _asked_pause(state: RetryCallState) -> float | None:
     error = state.outcome.exception() if state.outcome else None
     return error.retry_after if isinstance(error, ServerBusy) else None
-
-
-def _read_error(response: httpx.Response) -> str:
-    """What an error response says, in one line."""
-    text = response.text
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        error = json.loads(text)["error"]
-        text = str(error["message"] if isinstance(error, dict) else error)
-    return " ".join(text.split())[:300]
-
-
-def _read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from a number or a date."""
-    value = headers.get("retry-after")
-    if not value:
-        return None
-    with contextlib.suppress(ValueError):
-        return max(0.0, float(value))
-    with contextlib.suppress(ValueError):
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    return None

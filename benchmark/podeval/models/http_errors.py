@@ -1,0 +1,174 @@
+"""Errors of OpenAI-compatible endpoints, in whatever shape they come, and the fields of requests that they refuse.
+
+An error is judged by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, a page
+of HTML, plain text, cut off, empty or no text at all: the endpoint's own words are taken from it if there are some, and
+nothing that it contains raises an exception.
+"""
+
+import contextlib
+import email.utils
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
+"""Statuses of an endpoint that is busy: the same request may succeed later."""
+
+_WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason")
+_NAMES = ("param", "parameter", "field", "loc")
+_REFUSING = (400, 415, 422)
+_UNEXPECTED = "unexpected keyword argument"
+_TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
+"""What an endpoint says of a request that is too large for it, whose fields it does not refuse."""
+_LONGEST = 300
+
+Fields = Mapping[str, Any]
+Replacement = Callable[[Any], Fields]
+"""From the value of a refused field, the fields that are sent instead."""
+
+
+@dataclass(frozen=True)
+class HttpError:
+    """An error as an endpoint describes it.
+
+    Attributes:
+        status: HTTP status; of an error inside a response with a good one, the status that it states, or 0.
+        message: the endpoint's words in one line; empty if there are none.
+        fields: names that the error gives apart from its words, such as the refused parameter's.
+        retry_after: seconds for which the endpoint asks to be left alone; None if it does not.
+    """
+
+    status: int
+    message: str = ""
+    fields: frozenset[str] = frozenset()
+    retry_after: float | None = None
+
+    @property
+    def is_theirs(self) -> bool:
+        """Whether the endpoint says that it is broken, or nothing about whose fault it is."""
+        return self.status >= 500 or not self.status
+
+    def describe(self, endpoint: str) -> str:
+        """Return the error as the beginning of a sentence."""
+        verb = f"answered {self.status}" if self.status else "answered with an error"
+        return f"{endpoint} {verb}" + (f": {self.message}" if self.message else "")
+
+    def names(self, fields: Collection[str]) -> bool:
+        """Return whether the error is about one of these fields of the request."""
+        words = self.fields or frozenset(re.findall(r"\w+", self.message.lower().replace("streaming", "stream")))
+        return not words.isdisjoint(fields)
+
+
+def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> HttpError:
+    """Read the body of a response whose status is that of an error."""
+    text = body.decode("utf-8-sig", "replace")
+    fields: set[str] = set()
+    delay = ""
+    with contextlib.suppress(ValueError, RecursionError):
+        data = json.loads(text)
+        fields = {word for value in _find(data, _NAMES) if value for word in re.findall(r"\w+", str(value))}
+        delay = next((str(value) for value in _find(data, ["retryDelay"])), "")
+        text = "; ".join(dict.fromkeys(_list_words(data))) or text
+    if text.lstrip().startswith("<"):
+        text = re.sub(r"(?is)<(script|style).*?</\1>|<[^>]*>", " ", text)
+    retry_after = _read_seconds(headers.get("retry-after") or delay)
+    return HttpError(status, " ".join(text.split())[:_LONGEST], frozenset(fields - {"body"}), retry_after)
+
+
+def find_error(data: Any) -> HttpError | None:
+    """Find the error that a response or an event states although its status is a good one; None if there is none."""
+    for one in data if isinstance(data, list) else [data]:
+        if isinstance(one, dict) and one.get("error"):
+            codes = [code for code in _find(one, ("code", "status")) if str(code).isdecimal()]
+            status = next((int(code) for code in codes if 400 <= int(code) < 600), 0)
+            return read_http_error(status, json.dumps(one).encode(), {})
+    return None
+
+
+class RefusedFields:
+    """The fields of our own in requests that an endpoint refuses: each is replaced once, and that is remembered.
+
+    Args:
+        instead: what is sent in the place of a field after it was refused, and after that was refused too. A refusal
+            that names several is taken for that of the first.
+    """
+
+    def __init__(self, instead: Mapping[str, Sequence[Replacement]]) -> None:
+        self._instead = instead
+        self._steps: dict[str, int] = {}
+        self.words: dict[str, str] = {}
+        """What the endpoint said, by refused field."""
+
+    def fit(self, body: Fields) -> dict[str, Any]:
+        """Return a body in which refused fields are replaced."""
+        fitted: dict[str, Any] = {}
+        for name, value in body.items():
+            fitted |= self._replace(name, value)
+        return fitted
+
+    def learn(self, error: HttpError, body: Fields, sent: Fields) -> bool:
+        """Remember which field an error refuses; returns whether there is another request to try.
+
+        Args:
+            error: the answer to a request.
+            body: the request as it was meant.
+            sent: the request as it was sent.
+        """
+        if error.status not in _REFUSING and _UNEXPECTED not in error.message:
+            return False
+        if self.fit(body) != sent:
+            return True  # Another thread learnt it meanwhile.
+        if _TOO_MUCH.search(error.message):
+            return False
+        for name, ways in self._instead.items():
+            step = self._steps.get(name, 0)
+            if name in body and step < len(ways) and error.names(self._replace(name, body[name])):
+                self._steps[name] = step + 1
+                self.words[name] = error.message
+                return True
+        return False
+
+    def _replace(self, name: str, value: Any) -> Fields:
+        step = self._steps.get(name, 0)
+        return self._instead[name][step - 1](value) if step else {name: value}
+
+
+def leave_out(value: Any) -> Fields:
+    """Send nothing in the place of a refused field."""
+    return {}
+
+
+def _list_words(data: Any) -> Iterator[str]:
+    """Yield what an error says, wherever it is put."""
+    if isinstance(data, str) and data.strip():
+        yield data.strip()
+    elif isinstance(data, list):
+        for one in data[:20]:
+            yield from _list_words(one)
+    elif isinstance(data, dict):
+        place = ".".join(map(str, data["loc"])) if isinstance(data.get("loc"), list) else ""
+        words = [word for name in _WORDS for word in _list_words(data.get(name))]
+        yield from (f"{place}: {word}" if place else word for word in words)
+
+
+def _find(data: Any, names: Collection[str]) -> Iterator[Any]:
+    """Yield the values of these names wherever they are in the data."""
+    if isinstance(data, list):
+        for one in data:
+            yield from _find(one, names)
+    elif isinstance(data, dict):
+        yield from (value for name, value in data.items() if name in names)
+        for value in data.values():
+            yield from _find(value, names)
+
+
+def _read_seconds(value: str) -> float | None:
+    """Read how long to wait: a number, perhaps with Google's `s` behind it, or a date."""
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(value.removesuffix("s")))
+    with contextlib.suppress(ValueError):
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    return None
