@@ -17,7 +17,7 @@ from podeval.metrics.declaration import INPUTS, Metric
 if TYPE_CHECKING:
     from podeval.text.script import Script
 
-TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
+TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
 """File name endings of the words among files of audio."""
 
 _OPENS_FILES = ("recording", "reference_voices")
