@@ -27,9 +27,11 @@ REPLACED = "\ufffd"
 
 _UNCLEAN = regex.compile(r"[[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029]--[\t\n]]", regex.V1)
 # Letters of Malayalam and Bengali that were written with a joiner before they were characters of their own.
-_WITH_JOINER = dict(zip("ണനരലളകത", "ൺൻർൽൾൿৎ", strict=True))
+_WITH_JOINER = dict(
+    zip("\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15\u09a4", "\u0d7a\u0d7b\u0d7c\u0d7d\u0d7e\u0d7f\u09ce", strict=True)
+)
 _CLEANING = (
-    (regex.compile("([ണനരലളകത])[്্]\u200d"), lambda match: _WITH_JOINER[match[1]]),
+    (regex.compile(f"([{''.join(_WITH_JOINER)}])[\u0d4d\u09cd]\u200d"), lambda match: _WITH_JOINER[match[1]]),
     (regex.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"), "\n"),
     (regex.compile(r"[\p{Cf}\p{Default_Ignorable_Code_Point}]+"), ""),
     (regex.compile(r"[\p{Cc}--[\t\n]]+", regex.V1), " "),

@@ -35,23 +35,25 @@ _LEAD = (
     r"[\s*_>#•\"“\-]*+(?:\d{1,3}[.)、]\s++)?"
     r"(?:[\[(]?(?=[^\p{L}]{0,30}\d:\d\d)\d[\d/.,:\s>\-]{3,45}+(?:[ap]m\b)?[\])]?[\s–—\-]*+)?[*_\"“]*+"
 )
-_DIRECTION = r"(?:[\s*_]*+[(\[（【*_][^()\[\]（）【】\n:：]{1,60}[)\]）】*_]++)?"
-_COLON = r"[\s*_]*+[:：][*_]*+"
+_DIRECTION = r"(?:[\s*_]*+(?:[(\[（【][^()\[\]（）【】\n]{1,60}[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
+_COLON = r"[\s*_\"”]*+[:：][*_]*+"
 _NUMBERED = regex.compile(
     rf"{_LEAD}(?P<open>[\[(【])?(?:(?P<word>s)(?P<number>\d{{1,3}})|(?P<word>{_COUNTED}|{_ROLES})"
-    r"(?:[\s_]*+(?P<number>\d{1,9}|[一二三四五六七八九十]|[①-⑳]|(?<=\p{Han})[a-z])"
+    r"(?:[\s_#\-]*+(?P<number>\d{1,9}|[一二三四五六七八九十]|[①-⑳]|(?<=\p{Han})[a-z])"
     r"|[\s_]++(?P<number>[a-z]|one|two|three|four|five|six|seven|eight|nine|ten))(?![\p{L}\p{N}'’]))"
-    rf"(?(open)[\])】]){_DIRECTION}(?:{_COLON}\s*+|\s+[–—\-]\s++|[\s*_]*+$)",
+    rf"(?(open)[\])】]){_DIRECTION}(?:,[^,:：]{{1,40}})?(?:{_COLON}\s*+|\s+[–—\-]\s++|[\s*_]*+$)",
     regex.IGNORECASE,
 )
-_NAME = r"(?P<name>\p{L}[\w.'’&·\-]*+(?: [\p{L}\p{N}(][\w.'’&·)\-]*+){0,3}+)"
+_NAME = r"(?P<name>\p{L}(?:[^\W_]|[.'’&·\-])*+(?: [\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+){0,4}+)"
 _NAMED = regex.compile(
-    rf"{_LEAD}(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}"
-    rf"(?:{_COLON}(?=[\s\"“”「『*_(\[（]|$|[^\x00-\x7f])\s*+|[*_]*+\s++[\[(]?\d{{1,2}}(?::\d\d){{1,2}}[\])]?\s*$)"
+    # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
+    rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}{_COLON}(?=[\s\"“”「『*_(\[（\p{{Lu}}]|$|[^\x00-\x7f])"
+    rf"|[\[【]{_NAME}[\]】](?=\s*[^\s:：])|{_NAME}[*_]*+\s++[\[(]?\d{{1,2}}(?::\d\d){{1,2}}[\])]?\s*$)\s*+"
     rf"|(?:\#+\s*+|\*\*){_NAME}\*{{0,2}}\s*$"
+    rf"|\s*(?P<name>\p{{Lu}}[\p{{Lu}}\p{{N}} .'’\-]{{1,30}}\p{{Lu}})\.?(?:\s*\([^()]*\))?\s*$"
 )
 _TAG = regex.compile(
-    rf"(?P<open>[\[<])\|?(?P<word>{_COUNTED}|{_ROLES}|s)[\s_:\-]*+(?P<number>\d{{1,3}}|[a-z])\|?[\]>]\s*+[:：]?\s*+"
+    rf"[\[<(]\|?(?P<word>{_COUNTED}|{_ROLES}|s)[\s_:\-]*+(?P<number>\d{{1,3}}|[a-z])\|?[\]>)]\s*+[:：]?\s*+"
     rf"|</(?:{_COUNTED}|{_ROLES}|s)\s?\d{{1,3}}>",
     regex.IGNORECASE,
 )
@@ -79,11 +81,17 @@ _NO_SPEAKER = regex.compile(
     r"价格|说明|第.{1,3}[章节集部]|问题|答案|原因|结果|其[一二三次]|首先|最后|因此|所以)",
     regex.IGNORECASE,
 )
-_LOOKS_LABELLED = regex.compile(rf"{_LEAD}(?:[\[(]{_NAME}[\])]\s|[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}\s+[–—\-]\s)")
+_LOOKS_LABELLED = regex.compile(
+    rf"{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\d{{1,2}}[:：]\s|\[\d{{1,2}}\])"
+)
+# A word that is not a name's; chats write all names small.
+_SMALL_WORD = regex.compile(r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu)\b)\p{Ll}")
 # Characters of a line among which its label is, and of a name.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME = 200, 40, 6
 # Lines among which the first name is, and lines before the first numbered label, if a text is a dialogue.
 _OPENING, _LONG_OPENING = 4, 10
+# Words of a label from which on it is a sentence.
+_SHORT = 3
 # Share of the lines that begin with a label: enough by itself, and with further signs of a dialogue.
 _MOST, _SOME = 0.5, 0.25
 
@@ -116,7 +124,12 @@ def read_labels(text: str) -> Script:
     elif _NUMBERED.match(plain[:_HEAD]):
         plain = _WITHIN.sub("\n", plain)
     lines = [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
-    speakers, notes = _find_speakers([line for line in lines if not _is_direction(line)])
+    # Headings may be the speakers' names; of those of a document, several occur once.
+    headings = {line.number: line.text for line in lines if _is_direction(line) or (line.label and _is_alone(line))}
+    times = Counter(headings.values())
+    named = sum(each == 1 for each in times.values()) < 2
+    spoken = [line for line in lines if line.number not in headings or (named and line.label and times[line.text] > 1)]
+    speakers, notes = _find_speakers(spoken)
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
         notes.insert(0, f"the text is subtitles, of which {len(cues)} lines of words are read and no times")
@@ -156,9 +169,10 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     """Return the labels that name speakers, none for prose, and notes on how far they can be believed."""
     labels = Counter(line.label for line in lines if _may_speak(line))
     sure = [at for at, line in enumerate(lines) if line.sure]
-    names = {label for label in labels if not any(word[0].islower() for word in label.split())}
-    again = {label for label in names if labels[label] > 1}
     share = sum(labels.values()) / max(1, len(lines))
+    small = share == 1 and min(labels.values()) > 1
+    names = {label for label in labels if small or not _SMALL_WORD.search(label)}
+    again = {label for label in names if labels[label] > 1}
     # Labels that say by their form what they are, with names before the first of them or used more than once.
     marked = any(line.text.startswith(VOICE) for line in lines)
     if sure and (marked or not sure[0] or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING)):
@@ -167,7 +181,8 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         return {lines[at].label for at in sure} | again | ahead, list(alone)
     # Names at many lines, some of them more than once.
     many = share >= _MOST or (share >= _SOME and len(again) > 1)
-    if many and again and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
+    known = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
+    if many and known and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
         return names, []
     quoted = ", ".join(f"“{label}:”" for label in list(labels)[:2])
     if len(lines) == len(names) == 2 and all(regex.search(r"[.!?…。！？][\W_]*$", line.words) for line in lines):
@@ -190,6 +205,10 @@ def _is_direction(line: LabelledLine) -> bool:
     return not line.sure and bool(_HEADING.match(line.text) or _DIRECTION_ALONE.match(line.text))
 
 
+def _is_alone(line: LabelledLine) -> bool:
+    return not (line.sure or line.words) and not line.text.rstrip(" *_").endswith((":", "："))
+
+
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:
     """Join the lines of each turn; note which lines are left out, or may belong to another turn."""
     turns: list[tuple[str, list[str]]] = []
@@ -202,8 +221,8 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
         elif _is_direction(line) and not (turns and _DIRECTION_ALONE.match(line.text)):
             left.append(line)
         elif turns:
+            unread += [line] if line.label.count(" ") < _SHORT and line.label and any(turns[-1][1]) else []
             turns[-1][1].append(line.text.strip())
-            unread += [line] if line.label else []
         else:
             (left if line.label and not _may_speak(line) else before).append(line)
     # One line that announces the script is a heading; other words before the first label are a turn.

@@ -25,6 +25,10 @@ _OTHER_FORMS = {
         r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!--.*?-->\s*)?<tt[\s>]", re.DOTALL
     ): "TTML subtitles; export them as SRT or VTT",
     re.compile(r"\s*(?:<!DOCTYPE html|<html[\s>])", re.IGNORECASE): "a web page; save its text",
+    re.compile(r"\s*\|?\s*\"?(?:speaker|role|name)\"?\s*[,;\t|]\s*\"?(?:text|content|words|line)\b", re.IGNORECASE): (
+        "a table; write its rows as JSON, each with speaker and text"
+    ),
+    re.compile(r"\s*-\s*(?:speaker|role)\s*:"): "YAML; write it as JSON",
     re.compile(r"\s*\{\\rtf"): "rich text (RTF); save it as plain text",
 }
 
