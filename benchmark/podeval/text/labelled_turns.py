@@ -127,8 +127,10 @@ def read_labels(text: str) -> Script:
     # Headings may be the speakers' names; of those of a document, several occur once.
     headings = {line.number: line.text for line in lines if _is_direction(line) or (line.label and _is_alone(line))}
     times = Counter(headings.values())
-    named = sum(each == 1 for each in times.values()) < 2
-    spoken = [line for line in lines if line.number not in headings or (named and line.label and times[line.text] > 1)]
+    as_names = sum(each == 1 for each in times.values()) < 2
+    spoken = [
+        line for line in lines if line.number not in headings or (as_names and line.label and times[line.text] > 1)
+    ]
     speakers, notes = _find_speakers(spoken)
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
@@ -174,15 +176,15 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     names = {label for label in labels if small or not _SMALL_WORD.search(label)}
     again = {label for label in names if labels[label] > 1}
     # Labels that say by their form what they are, with names before the first of them or used more than once.
-    marked = any(line.text.startswith(VOICE) for line in lines)
-    if sure and (marked or not sure[0] or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING)):
+    tags = any(line.text.startswith(VOICE) for line in lines)
+    if sure and (tags or not sure[0] or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING)):
         ahead = {line.label for line in lines[: sure[0]]} & names
         alone = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
         return {lines[at].label for at in sure} | again | ahead, list(alone)
     # Names at many lines, some of them more than once.
     many = share >= _MOST or (share >= _SOME and len(again) > 1)
-    known = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
-    if many and known and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
+    recurring = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
+    if many and recurring and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
         return names, []
     quoted = ", ".join(f"“{label}:”" for label in list(labels)[:2])
     if len(lines) == len(names) == 2 and all(regex.search(r"[.!?…。！？][\W_]*$", line.words) for line in lines):

@@ -49,10 +49,10 @@ def _find_words(lines: list[str]) -> Iterator[str]:
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         times = _TIMES.match(line)
         # A cue may have a number or, after an empty line, a name above its times.
-        named = _TIMES.match(following) and (blank or line.strip().isdigit())
+        is_name = _TIMES.match(following) and (blank or line.strip().isdigit())
         inside = bool(times) or (inside and not (blank and _COMMENT.match(line)))
         blank = not line.strip()
-        if inside and not (times or named or blank):
+        if inside and not (times or is_name or blank):
             marked = _VOICE_TAG.sub(lambda voice: f"\n{VOICE}{' '.join(voice[1].split())}{VOICE}", line)
             words = unescape(_STYLE_TAG.sub("", marked))
             yield from (part.strip() for part in words.split("\n") if part.strip())
