@@ -144,6 +144,7 @@ def test_names_that_come_again_are_speakers(form: str, end: str) -> None:
         ("Speaker A", "Speaker B"),
         ("A", "B"),
         ("Q", "A"),
+        ("1", "2"),
         ("主持人", "嘉宾"),
         ("嘉宾1", "嘉宾2"),
         ("小明", "王教授"),
@@ -187,6 +188,14 @@ def test_subtitles_are_words_without_numbers_times_settings_styles_and_comments(
     assert [(turn.speaker, turn.text) for turn in labelled.turns] == list(LINES)
 
 
+def test_captions_that_roll_are_read_once() -> None:
+    cue = "00:0{0}.000 --> 00:0{1}.000 align:start position:0%\n"
+    text = f"WEBVTT\n\n{cue.format(0, 1)} \nhello<00:00:00.200><c> and</c><00:00:00.500><c> welcome</c>\n\n"
+    text += f"{cue.format(1, 2)}hello and welcome\n \n\n"
+    text += f"{cue.format(2, 3)}hello and welcome\nto<00:00:02.300><c> the show</c>\n"
+    assert read_any_script(text).text == "hello and welcome to the show"
+
+
 @pytest.mark.parametrize("voice", ["<v {}>{}", "<v {}>{}</v>", "<v.loud {}>{}</v>", "<v  {}>{}"])
 def test_voice_tags_are_speakers(voice: str) -> None:
     text = "WEBVTT\n\n" + "\n\n".join(
@@ -219,6 +228,10 @@ def test_the_json_of_other_programs_is_read(form: object) -> None:
     data = form(LINES)  # type: ignore[operator]
     for source in (data, json.dumps(data), f"```json\n{json.dumps(data, indent=1)}\n```"):
         assert [(turn.speaker, turn.text) for turn in read_any_script(source).turns] == list(LINES)
+
+
+def test_numbers_in_brackets_are_speakers_where_they_come_again() -> None:
+    assert read_any_script(write("[{z}]{text}")).speakers == ("0", "1")
 
 
 def test_segments_without_speakers_are_one_text_and_some_without_are_noted() -> None:
@@ -291,6 +304,8 @@ PROSE = [
     "Once upon a time there was [a pause] and (laughter).",
     "[Music] Welcome back!",
     "ACT I\n\nA room: dark. A man sits.\n\nHe rises: slowly.",
+    "他说：“今天下雨。”\n她问：“真的吗？”\n他说：“真的。”\n她答道：“好。”",
+    "1: In the beginning.\n2: And the earth was without form.\n3: And God said.",
     "Verse 1:\nLa la la.\nChorus:\nOh oh.\nVerse 2:\nLa la.\nChorus:\nOh.",
 ]
 
@@ -302,7 +317,7 @@ def test_prose_with_colons_is_no_dialogue(text: str) -> None:
     assert script.text == text
 
 
-@pytest.mark.parametrize("form", ["{name} - {text}", "{upper}. {text}", "{name}\t{text}", "{n}: {text}", "[{z}]{text}"])
+@pytest.mark.parametrize("form", ["{name} - {text}", "{upper}. {text}", "{name}\t{text}"])
 def test_lines_that_look_like_turns_and_are_not_read_as_such_are_noted(form: str) -> None:
     script = read_any_script(write(form))
     assert script.speakers == ("1",)

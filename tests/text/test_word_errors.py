@@ -116,7 +116,7 @@ def test_the_published_example_is_reproduced(shared: Path, transcripts: dict[str
         return " ".join(re.sub(r"[^\w\s']", " ", text.lower()).split())
 
     assert jiwer.wer(lower_nopunct(reference), lower_nopunct(hypothesis)) == pytest.approx(golden["wer_lower_nopunct"])
-    # The script has one curly apostrophe and five quotations in single quotes, which are read as the transcript's words.
+    # The script has a curly apostrophe and five quotations in single quotes, which are read as the transcript's words.
     alike = re.sub(r"(?<!\w)'|'(?!\w)", " ", reference.replace("\u2019", "'"))
     assert basic.wer == pytest.approx(jiwer.wer(lower_nopunct(alike), lower_nopunct(hypothesis)), abs=1e-12)
     assert basic.wer == pytest.approx(70 / 715, abs=1e-12)

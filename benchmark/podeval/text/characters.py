@@ -22,9 +22,6 @@ UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua
 # Letters beyond Latin ones and marks; without them, a word is what Python's own regular expressions take for one.
 MARKED = re.compile("[\u0300-\u1fff\u2070-\u209f\u20d0-\u20ff\u2c00-\U0010ffff]")
 
-# What a program writes for a character that it could not read.
-REPLACED = "\ufffd"
-
 _UNCLEAN = regex.compile(r"[[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029]--[\t\n]]", regex.V1)
 # Letters of Malayalam and Bengali that were written with a joiner before they were characters of their own.
 _WITH_JOINER = dict(
@@ -64,8 +61,6 @@ _FOLDING = (
     (re.compile("([\u0e48-\u0e4b\u0ec8-\u0ecb])([\u0e4d\u0ecd])"), r"\2\1"),
     (re.compile("\u0e40\u0e40"), "\u0e41"),
 )
-# Minimum share of ı and İ in a text whose capital I is that of ı, as in Turkish, where they are 5 %.
-_DOTLESS_SHARE = 0.005
 
 
 def clean_text(text: str) -> str:
@@ -94,6 +89,7 @@ def fold_letters(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():
         text = pattern.sub(replacement, text)
-    if text.count("ı") + text.count("İ") > _DOTLESS_SHARE * len(text):
+    # The capital I is that of ı in Turkish, where ı and İ are 5 % of the letters.
+    if text.count("ı") + text.count("İ") > 0.005 * len(text):
         text = text.replace("I", "ı")
     return text.casefold().replace("i\u0307", "i")

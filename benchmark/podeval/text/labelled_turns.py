@@ -44,7 +44,7 @@ _NUMBERED = regex.compile(
     rf"(?(open)[\])】]){_DIRECTION}(?:,[^,:：]{{1,40}})?(?:{_COLON}\s*+|\s+[–—\-]\s++|[\s*_]*+$)",
     regex.IGNORECASE,
 )
-_NAME = r"(?P<name>\p{L}(?:[^\W_]|[.'’&·\-])*+(?: [\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+){0,4}+)"
+_NAME = r"(?P<name>\d{1,2}|\p{L}(?:[^\W_]|[.'’&·\-])*+(?: [\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+){0,4}+)"
 _NAMED = regex.compile(
     # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
     rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}{_COLON}(?=[\s\"“”「『*_(\[（\p{{Lu}}]|$|[^\x00-\x7f])"
@@ -78,20 +78,16 @@ _NO_SPEAKER = regex.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|"
     r"november|december|breakfast|lunch|dinner|remember|also|however|finally|first|second|third|next|then|so|but|and|or|"
     r"注意?|备注|提示|例如|比如|标题|题目|作者|日期|时间|地点|来源|主题|摘要|步骤|食材|做法|材料|用料|总结|结论|参考|链接|网址|电话|地址|邮箱|"
-    r"价格|说明|第.{1,3}[章节集部]|问题|答案|原因|结果|其[一二三次]|首先|最后|因此|所以)",
+    r"价格|说明|第.{1,3}[章节集部]|问题|答案|原因|结果|其[一二三次]|首先|最后|因此|所以|.*[说說道问問答讲講喊叫曰])",
     regex.IGNORECASE,
 )
-_LOOKS_LABELLED = regex.compile(
-    rf"{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\d{{1,2}}[:：]\s|\[\d{{1,2}}\])"
-)
+_LOOKS_LABELLED = regex.compile(rf"{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\])")
 # A word that is not a name's; chats write all names small.
 _SMALL_WORD = regex.compile(r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu)\b)\p{Ll}")
-# Characters of a line among which its label is, and of a name.
-_HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME = 200, 40, 6
+# Characters of a line among which its label is, and of a name; spaces of a label from which on it is a sentence.
+_HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 # Lines among which the first name is, and lines before the first numbered label, if a text is a dialogue.
 _OPENING, _LONG_OPENING = 4, 10
-# Words of a label from which on it is a sentence.
-_SHORT = 3
 # Share of the lines that begin with a label: enough by itself, and with further signs of a dialogue.
 _MOST, _SOME = 0.5, 0.25
 
@@ -125,7 +121,12 @@ def read_labels(text: str) -> Script:
         plain = _WITHIN.sub("\n", plain)
     lines = [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
     # Headings may be the speakers' names; of those of a document, several occur once.
-    headings = {line.number: line.text for line in lines if _is_direction(line) or (line.label and _is_alone(line))}
+    headings = {
+        line.number: line.text
+        for line in lines
+        if _is_direction(line)
+        or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
+    }
     times = Counter(headings.values())
     as_names = sum(each == 1 for each in times.values()) < 2
     spoken = [
@@ -176,8 +177,8 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     names = {label for label in labels if small or not _SMALL_WORD.search(label)}
     again = {label for label in names if labels[label] > 1}
     # Labels that say by their form what they are, with names before the first of them or used more than once.
-    tags = any(line.text.startswith(VOICE) for line in lines)
-    if sure and (tags or not sure[0] or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING)):
+    certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
+    if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
         ahead = {line.label for line in lines[: sure[0]]} & names
         alone = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
         return {lines[at].label for at in sure} | again | ahead, list(alone)
@@ -190,25 +191,23 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     if len(lines) == len(names) == 2 and all(regex.search(r"[.!?…。！？][\W_]*$", line.words) for line in lines):
         return names, [f"the two lines are read as turns of two speakers ({quoted}), because each begins with a name"]
     like = sum(bool(line.label or _LOOKS_LABELLED.match(line.text[:_HEAD])) for line in lines)
-    note = f"{like} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker"
-    advice = f"{note} ({quoted or 'no colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
-    return set(), [advice] if sure or like > max(1, len(lines) / 2) else []
+    note = (
+        f"{like} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker "
+        f"({quoted or 'no colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
+    )
+    return set(), [note] if sure or like > max(1, len(lines) / 2) else []
 
 
 def _may_speak(line: LabelledLine) -> bool:
     """Return whether a label can be a speaker's: no known heading, no sentence."""
     stem = line.label.rstrip("0123456789 .IVX") or line.label
-    han = len(regex.findall(r"\p{Han}", stem))
-    return bool(line.label) and not _NO_SPEAKER.fullmatch(stem) and han <= _LONGEST_HAN_NAME
+    short = len(regex.findall(r"\p{Han}", stem)) <= _LONGEST_HAN_NAME
+    return bool(line.label) and short and not _NO_SPEAKER.fullmatch(stem)
 
 
 def _is_direction(line: LabelledLine) -> bool:
     """Return whether a line is no speech: a heading, a rule, a direction in brackets, a sound."""
     return not line.sure and bool(_HEADING.match(line.text) or _DIRECTION_ALONE.match(line.text))
-
-
-def _is_alone(line: LabelledLine) -> bool:
-    return not (line.sure or line.words) and not line.text.rstrip(" *_").endswith((":", "："))
 
 
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -236,10 +235,11 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
         "left out as no speech (headings, directions, sounds)": left,
         "read as words of the turn before, not as the label of a speaker": unread,
     }
-    notes = [f"{what}: {_list_lines(some)}" for what, some in noted.items() if some]
+    notes = [
+        f"{what}: line "
+        + ", ".join(f"{line.number} (“{' '.join(line.text.split())[:40]}”)" for line in some[:3])
+        + (f" and {len(some) - 3} more" if len(some) > 3 else "")
+        for what, some in noted.items()
+        if some
+    ]
     return [(speaker, text) for speaker, words in turns if (text := " ".join(words).strip())], notes
-
-
-def _list_lines(lines: Sequence[LabelledLine]) -> str:
-    some = ", ".join(f"{line.number} (“{' '.join(line.text.split())[:40]}”)" for line in lines[:3])
-    return f"line {some}" + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")

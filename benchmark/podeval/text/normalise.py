@@ -47,10 +47,6 @@ _BRACKETED = regex.compile(
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
     rf"|「{_SOUNDS}」|『{_SOUNDS}』|[<＜]/?(?:[A-Za-z][^<>＜＞]*|\|[^<>＜＞]*|\p{{L}}[^<>＜＞\s]*)[>＞]"
 )
-# How many brackets may be inside each other.
-_DEEPEST = 5
-# Numbers beyond a hundred digits, which nobody says; OpenAI's normaliser fails at some thousand digits.
-_LONG_NUMBER = re.compile(r"\d{100}(?=\d)")
 
 _WORD = regex.compile(r"[\p{L}\p{N}][^\W_]*+(?:'[^\W_]+)*+|[\p{Sc}%‰°]")
 _LATIN_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[$¢£¤¥\u20a0-\u20cf%‰°]")
@@ -79,7 +75,8 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"\b([ap])\. ?m\b\.?"), r"\1m"),
         # OpenAI's normaliser searches a run of spaces from each of them, and a bracket's end from each that is left.
         (re.compile(r"[\[\]()<>\s]+"), " "),
-        (_LONG_NUMBER, r"\g<0> "),
+        # It fails at numbers of some thousand digits, which nobody says.
+        (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
     ),
     "zh": (
         (regex.compile(r"(\p{Sc})\s*((?:\d[\d.,]*|[零〇一二两三四五六七八九十百千万亿点]+)+)"), r"\2\1"),
@@ -150,7 +147,8 @@ def name_conjunction(language: str) -> str:
 
 def drop_bracketed(text: str) -> str:
     """Replace text in brackets, and tags, by spaces; signs of pairs that are not closed stay."""
-    for _ in range(_DEEPEST):
+    # Brackets may be inside each other.
+    for _ in range(5):
         before, text = text, _BRACKETED.sub(" ", text)
         if before == text:
             break

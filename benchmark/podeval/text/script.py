@@ -12,13 +12,12 @@ A name whose turns hold no words is not a speaker.
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.text.characters import REPLACED, clean_text
+from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
 
 _TURN_LIST_KEYS = (
@@ -124,15 +123,14 @@ class Script:
         refuse_longer(sum(len(text) for _, text in turns))
         if not any(text.strip() for _, text in turns):
             raise BadInput("the script holds no words; give at least one turn with text")
-        lost = sum(text.count(REPLACED) for _, text in turns)
-        note = f"{lost} characters of the text are {REPLACED}, because a program could not read them; export it again"
+        lost = sum(text.count("\ufffd") for _, text in turns)
+        note = f"{lost} characters of the text are \ufffd, because a program could not read them; export it again"
         return cls(tuple(Turn(*turn) for turn in turns), (*notes, note) if lost else tuple(notes))
 
 
 def normalise_speaker(name: str) -> str:
     """Return a speaker's name for comparison: without case, character width, invisible characters and extra spaces."""
-    plain = unicodedata.normalize("NFKC", name)
-    return " ".join("".join(each for each in plain if unicodedata.category(each) != "Cf").split()).casefold()
+    return " ".join(fold_letters(name).split())
 
 
 def read_source(source: "str | Mapping[str, Any] | Iterable[Any]") -> "str | list[Any]":

@@ -7,6 +7,7 @@ subtitles or a web page, is refused by name.
 import re
 from collections.abc import Iterator
 from html import unescape
+from itertools import groupby
 
 from podeval.errors import BadInput
 
@@ -41,7 +42,11 @@ def read_cues(text: str) -> list[str] | None:
     """
     if other := next((what for pattern, what in _OTHER_FORMS.items() if pattern.match(text)), None):
         raise BadInput(f"the text is {other}, and give that")
-    return list(_find_words(text.split("\n"))) if _TIMES.search(text) else None
+    if not _TIMES.search(text):
+        return None
+    words = _find_words(text.split("\n"))
+    # Captions that roll, with a time for each word, repeat each line in the next cue.
+    return [line for line, _ in groupby(words)] if re.search(r"<[\d:.]+><c>", text) else list(words)
 
 
 def _find_words(lines: list[str]) -> Iterator[str]:

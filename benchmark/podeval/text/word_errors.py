@@ -85,8 +85,8 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
     words = check_language(language) == "en" and not is_unspaced(reference)
     pair = say_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
     both = f"{reference} {hypothesis}"
-    ampersand = normaliser == "basic" and any(sign in both for sign in "&\uff06")
-    code = (identify_language(both).code or "en") if ampersand else None
+    read_by_language = normaliser == "basic" and any(sign in both for sign in "&\uff06")
+    code = (identify_language(both).code or "en") if read_by_language else None
     expected, transcript = (normalise(text, language, normaliser, code) for text in pair)
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
