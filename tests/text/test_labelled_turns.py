@@ -274,6 +274,7 @@ def test_segments_without_speakers_are_one_text_and_some_without_are_noted() -> 
             ["Hello there.", "Thanks."],
             "two lines are read as turns of two speakers",
         ),
+        ("A: hello\nB: hi", ["hello", "hi"], "(“A:”, “B:”)"),
         ("Hello \ufffd there.", ["Hello \ufffd there."], "1 characters of the text are \ufffd"),
     ],
 )

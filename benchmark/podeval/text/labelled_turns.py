@@ -32,7 +32,7 @@ _ROLES = (
 )
 # A list's number, and a time that has a colon.
 _LEAD = (
-    r"[\s*_>#•\"“\-]*+(?:\d{1,3}[.)、]\s++)?"
+    r"[\s*_#•\"“\-\p{S}]*+(?:\d{1,3}[.)、]\s++)?"
     r"(?:[\[(]?(?=[^\p{L}]{0,30}\d:\d\d)\d[\d/.,:\s>\-]{3,45}+(?:[ap]m\b)?[\])]?[\s–—\-]*+)?[*_\"“]*+"
 )
 _DIRECTION = r"(?:[\s*_]*+(?:[(\[（【][^()\[\]（）【】\n]{1,60}[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
@@ -84,6 +84,7 @@ _NO_SPEAKER = regex.compile(
 _LOOKS_LABELLED = regex.compile(rf"{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\])")
 # A word that is not a name's; chats write all names small.
 _SMALL_WORD = regex.compile(r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu)\b)\p{Ll}")
+_ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
 # Characters of a line among which its label is, and of a name; spaces of a label from which on it is a sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 # Lines among which the first name is, and lines before the first numbered label, if a text is a dialogue.
@@ -187,13 +188,13 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     recurring = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
     if many and recurring and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
         return names, []
-    quoted = ", ".join(f"“{label}:”" for label in list(labels)[:2])
-    if len(lines) == len(names) == 2 and all(regex.search(r"[.!?…。！？][\W_]*$", line.words) for line in lines):
+    quoted = ", ".join([f"“{label}:”" for label in dict.fromkeys(line.label for line in lines) if label][:2])
+    if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
         return names, [f"the two lines are read as turns of two speakers ({quoted}), because each begins with a name"]
     like = sum(bool(line.label or _LOOKS_LABELLED.match(line.text[:_HEAD])) for line in lines)
     note = (
         f"{like} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker "
-        f"({quoted or 'no colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
+        f"({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
     )
     return set(), [note] if sure or like > max(1, len(lines) / 2) else []
 

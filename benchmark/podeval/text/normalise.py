@@ -79,11 +79,13 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
     ),
     "zh": (
-        (regex.compile(r"(\p{Sc})\s*((?:\d[\d.,]*|[零〇一二两三四五六七八九十百千万亿点]+)+)"), r"\2\1"),
+        (regex.compile(r"(?<!\d\s*)(\p{Sc})\s*((?:\d[\d.,]*|[零〇一二两三四五六七八九十百千万亿点]+)+)"), r"\2\1"),
         (regex.compile(r"\p{Sc}"), lambda sign: _CURRENCIES["zh"].get(sign[0], " ")),
+        (regex.compile(r"(\d[\d.]*)\s*%"), r"百分之\1"),
+        (regex.compile(r"(\d[\d.]*)\s*‰"), r"千分之\1"),
         (regex.compile(r"[\W_]+"), " "),
     ),
-    "basic": ((regex.compile(r"(\p{Sc})\s*(\d(?:[\d.,]*\d)?)"), r"\2 \1"),),
+    "basic": ((regex.compile(r"(?<!\d\s*)(\p{Sc})\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),),
 }
 # A 1 that OpenAI's normaliser has written as "one" although a sign or a point belongs to it.
 _ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")

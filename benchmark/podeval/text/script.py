@@ -21,9 +21,10 @@ from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
 
 _TURN_LIST_KEYS = (
-    "turns", "dialogue", "content", "transcript", "script", "conversation", "messages", "segments", "utterances"
+    "turns", "dialogue", "content", "transcript", "script", "conversation", "messages", "segments", "utterances",
+    "inputs", "lines",
 )  # fmt: skip
-_SPEAKER_KEYS = ("speaker", "role", "name")
+_SPEAKER_KEYS = ("speaker", "role", "name", "speaker_name", "character", "voice", "speaker_id", "voice_id")
 _TEXT_KEYS = ("text", "content", "speaking_content", "dialogue", "line", "utterance")
 # Whose turns a recogniser's segments are that name no speaker.
 _UNKNOWN = "unknown"
@@ -198,7 +199,7 @@ def _parse_turn(entry: Any, number: int) -> Turn:
         text = " ".join(part["text"] for part in text)
     if speaker is None or isinstance(speaker, Mapping | list) or not isinstance(text, str):
         raise BadInput(
-            f"turn {number} of the script needs a speaker ({' or '.join(_SPEAKER_KEYS)}) and a text "
+            f"turn {number} of the script needs a speaker ({', '.join(_SPEAKER_KEYS)}) and a text "
             f"({', '.join(_TEXT_KEYS)}); it has {', '.join(sorted(map(str, entry))) or 'nothing'}"
         )
     return Turn(clean_text(str(speaker)), clean_text(text))

@@ -40,7 +40,6 @@ _NEARLY = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*\d+\s*[(（\[【*_
 _OTHER_LABEL = re.compile(rf"{_DECORATION}([^\W\d_][\w .·'’]{{0,20}}?)[*_]*\s*[:：](?!//)")
 _MARKUP = re.compile(r"\s*(#{1,6}\s|```|\*\*|---+\s*$|\|.*\|\s*$)")
 _DIRECTION = re.compile(r"\s*[\[(（【][^\])）】]*[\])）】]\s*$")
-_HAS_REASONING = re.compile("</think>|<answer>")
 _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
 
 
@@ -93,8 +92,8 @@ def read_any_script(source: Any) -> Script:
     data = read_source(source)
     if not isinstance(data, str):
         return Script.parse(data)
-    text = strip_reasoning(data) if _HAS_REASONING.search(data) else data
-    if not text.strip() and data.strip():
+    text = strip_reasoning(data)
+    if not text and data.strip():
         raise BadInput("nothing follows the thoughts of the model; the script holds no words")
     return read_labels(text)
 

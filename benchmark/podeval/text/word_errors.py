@@ -16,6 +16,7 @@ import jiwer
 from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
+from podeval.text.characters import clean_text
 from podeval.text.language import identify_language
 from podeval.text.normalise import normalise
 from podeval.text.spoken_numbers import say_alike
@@ -82,6 +83,7 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
         BadInput: the language or normaliser is unknown.
     """
     # Normalise both texts.
+    reference, hypothesis = clean_text(reference), clean_text(hypothesis)
     words = check_language(language) == "en" and not is_unspaced(reference)
     pair = say_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
     both = f"{reference} {hypothesis}"
