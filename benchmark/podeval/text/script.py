@@ -27,7 +27,7 @@ _TURN_LIST_KEYS = (
 _SPEAKER_KEYS = ("speaker", "role", "name", "speaker_name", "character", "voice", "speaker_id", "voice_id")
 _TEXT_KEYS = ("text", "content", "speaking_content", "dialogue", "line", "utterance")
 # Whose turns a recogniser's segments are that name no speaker.
-_UNKNOWN = "unknown"
+_UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _LOOKS_LIKE_JSON = re.compile(r"""\s*(\{\s*["'}]|\[\s*[{\[\]])""")
 # What other readers may take for the beginning of a turn: some words and a colon.
