@@ -188,6 +188,28 @@ def test_subtitles_are_words_without_numbers_times_settings_styles_and_comments(
     assert [(turn.speaker, turn.text) for turn in labelled.turns] == list(LINES)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        '<turn speaker="{name}">{text}</turn>',
+        "<voice name='{name}'>{text}</voice>",
+        "<p><b>{name}:</b> {text}</p>",
+        "<strong>{name}</strong>: {text}<br/>",
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_tags_of_ssml_and_html_are_no_words(form: str, end: str) -> None:
+    script = read_any_script(f"<speak>{end}{write(form, end)}{end}</speak>")
+    assert [(turn.speaker, turn.text) for turn in script.turns] == list(LINES)
+
+
+def test_json_in_a_block_of_code_is_read_without_what_is_around_it() -> None:
+    data = json.dumps([{"speaker": name, "text": text} for name, text in LINES])
+    assert len(read_any_script(f"Here it is:\n\n```json\n{data}\n```\nEnjoy!").turns) == 4
+    page = f"Once upon a time. {'And on. ' * 50}\n```json\n{data}\n```\nThe end."
+    assert read_any_script(page).text == page
+
+
 def test_captions_that_roll_are_read_once() -> None:
     cue = "00:0{0}.000 --> 00:0{1}.000 align:start position:0%\n"
     text = f"WEBVTT\n\n{cue.format(0, 1)} \nhello<00:00:00.200><c> and</c><00:00:00.500><c> welcome</c>\n\n"
@@ -207,6 +229,7 @@ def test_voice_tags_are_speakers(voice: str) -> None:
         ("Ann", "Hello & welcome."),
         ("Bob", "Hi. And so on."),
     ]
+    assert read_any_script(two).notes[-1] == "1 of them name no voice, as the line before"
 
 
 @pytest.mark.parametrize(

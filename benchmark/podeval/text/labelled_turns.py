@@ -57,6 +57,10 @@ _TAG = regex.compile(
     rf"|</(?:{_COUNTED}|{_ROLES}|s)\s?\d{{1,3}}>",
     regex.IGNORECASE,
 )
+_SPEAKING_TAG = regex.compile(
+    r"<(?:voice|turn|line|utterance|speaker)\s[^<>]*?\b(?:name|speaker|who|id)=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+"
+    r"|</(?:voice|turn|line|utterance|speaker)>"
+)
 # Between a sentence and a label in the same line.
 _WITHIN = regex.compile(
     r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+(?=(?:host|speaker|主持人|说话人) ?\d{1,3} ?[:：])",
@@ -115,6 +119,10 @@ def read_labels(text: str) -> Script:
     """
     cues = read_cues(text)
     plain = text if cues is None else "\n".join(cues)
+    # Tags with a speaker's name, as of SSML, and those of HTML that only format.
+    plain = _SPEAKING_TAG.sub(lambda tag: f"\n{VOICE}{tag['name']}{VOICE}" if tag["name"] else "\n", plain)
+    plain = regex.sub(r"</?(?:p|div|br|li)\b[^<>]*>", "\n", plain)
+    plain = regex.sub(r"</?(?:b|i|u|em|strong|span|speak|script|dialogue)\b[^<>]*>", "", plain)
     # Each tag, and each label behind a sentence, begins a line of its own.
     if _begins_with_tags(plain):
         plain = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", plain)
@@ -137,6 +145,8 @@ def read_labels(text: str) -> Script:
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
         notes.insert(0, f"the text is subtitles, of which {len(cues)} lines of words are read and no times")
+        voiced = sum(line.startswith(VOICE) for line in cues)
+        more += [f"{len(cues) - voiced} of them name no voice, as the line before"] if 0 < voiced < len(cues) else []
     return Script.from_turns(turns or [("1", text if cues is None else " ".join(cues))], [*notes, *more])
 
 

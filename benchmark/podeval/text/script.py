@@ -30,6 +30,8 @@ _TEXT_KEYS = ("text", "content", "speaking_content", "dialogue", "line", "uttera
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _LOOKS_LIKE_JSON = re.compile(r"""\s*(\{\s*["'}]|\[\s*[{\[\]])""")
+# A block of code and a few words of a model around it.
+_FENCED = re.compile(r"\A[^`]{0,300}```\w*[ \t]*\r?\n([^`]*)\n[ \t]*```[^`]{0,300}\Z")
 # What other readers may take for the beginning of a turn: some words and a colon.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
@@ -163,10 +165,8 @@ def read_source(source: "str | Mapping[str, Any] | Iterable[Any]") -> "str | lis
 def _read(text: str) -> Any:
     """Read the text as JSON or JSON lines; any other text is returned clean."""
     text = text.lstrip("\ufeff")
-    fenced = text.strip()
-    if fenced.startswith("```") and fenced.endswith("```"):
-        fenced = fenced.partition("\n")[2].removesuffix("```")
-    text = fenced if _LOOKS_LIKE_JSON.match(fenced) else text
+    fenced = _FENCED.match(text)
+    text = fenced[1] if fenced and _LOOKS_LIKE_JSON.match(fenced[1]) else text
     if not _LOOKS_LIKE_JSON.match(text):
         return clean_text(text)
     try:
