@@ -422,6 +422,12 @@ TARGETS |= {
     ),
     "listening_marks": _of_text(text_readers.listening_marks, "s,trial_a,x_a,50\n", words=', " trial_ 50'),
     "syllables": _of_text(text_readers.syllables, _ENGLISH, _CHINESE, words="1,200 2.5 queue eaten 二十"),
+    "turns": _of_text(
+        text_readers.turns,
+        _ENGLISH,
+        _CHINESE,
+        words="[S1] Ann: <v \u00e9 00:00.000 --> 【 ` * - • \u200d \u200b & < \r 1. 【】",
+    ),
     "languages": _of_text(text_readers.languages, _ENGLISH, _CHINESE, words="le la der die и の 。 . ?"),
     "link": _of_text(text_readers.link, "a-title/id1?i=2", "http://[::1/", words="/ ? i= & @ [ ] id"),
 }

@@ -72,6 +72,21 @@ def compared(text: str) -> None:
     convert_to_mainland(simplify(text))
 
 
+def turns(text: str) -> None:
+    """A script with labels, tags or the times of subtitles, as it enters and as its words are compared."""
+    from podeval.text.characters import clean_text, fold_letters
+    from podeval.text.labelled_turns import read_labels
+    from podeval.text.normalise import drop_bracketed
+    from podeval.text.script import read_source
+    from podeval.text.subtitles import read_cues
+
+    fold_letters(drop_bracketed(text))
+    with contextlib.suppress(PodevalError):
+        read_cues(clean_text(text))
+        read_source(text)
+        read_labels(clean_text(text))
+
+
 def languages(text: str) -> None:
     """The language that a text is in, and how it is read."""
     from podeval.text.language import identify_language, read_as

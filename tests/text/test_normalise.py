@@ -9,6 +9,7 @@ import podeval
 from podeval.errors import BadInput
 from podeval.text.normalise import compute_bracketed_share, normalise
 from podeval.text.simplified_chinese import convert_to_mainland, simplify
+from podeval.text.word_errors import count_word_errors
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,99 @@ def test_a_text_of_nothing_but_brackets_or_digits_is_normalised_in_linear_time(u
 def test_brackets_that_are_never_closed_drop_nothing() -> None:
     assert normalise("apples [pears <plums (figs", "en") == "apples pears plums figs"
     assert normalise("apples [laughs] pears (figs", "en") == "apples pears figs"
+
+
+@pytest.mark.parametrize(
+    ("bracketed", "language"),
+    [
+        ("【轻笑】大家好〔停顿〕，[S1]你好（鼓掌）。<笑>再见〖音乐〗{掌声}「笑声」", "zh"),
+        ("[S1] Bonjour {rires} à tous (rires (et bruits)). <break time='1s'/> 【x】 <|music|> Merci ＜rires＞", "en"),
+    ],
+)
+@pytest.mark.parametrize("normaliser", ["whisper", "basic"])
+def test_brackets_of_all_families_and_tags_are_dropped(bracketed: str, language: str, normaliser: str) -> None:
+    plain = {"zh": "大家好你好再见", "en": "bonjouràtousmerci" if normaliser == "basic" else "bonjouratousmerci"}
+    assert normalise(bracketed, language, normaliser).replace(" ", "") == plain[language]
+    assert compute_bracketed_share(bracketed, normaliser) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("他说「我不知道」就走了", "他说我不知道就走了"),
+        ("彼は「こんにちは」と言った。『坊っちゃん』を読む", "彼はこんにちはと言った坊っちゃんを読む"),
+        ("《红楼梦》很好看，〈序〉也是", "红楼梦很好看序也是"),
+        ("« Bonjour », dit-il", "bonjourditil"),
+    ],
+)
+def test_quotes_and_titles_are_spoken_words(text: str, plain: str) -> None:
+    assert normalise(text, "zh" if "很" in text or "他" in text else "en", "basic").replace(" ", "") == plain
+
+
+@pytest.mark.parametrize("text", ["si a < b et c > d", "si a<b et c d", "<3 et 5> 3", "a <"])
+def test_signs_that_are_no_tag_drop_no_word(text: str) -> None:
+    assert normalise(text, normaliser="basic").split() == [
+        word for word in text.replace("<", " ").replace(">", " ").split()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("Dupont & Fils sont ouverts aujourd'hui à Paris", "Dupont et Fils sont ouverts aujourd'hui à Paris"),
+        ("Das ist von Müller & Sohn in München", "Das ist von Müller und Sohn in München"),
+        ("La empresa García ＆ Hijos está en Madrid", "La empresa García y Hijos está en Madrid"),
+        ("राम & श्याम घर गए थे", "राम और श्याम घर गए थे"),
+        ("Петров & сын открыли новый магазин", "Петров и сын открыли новый магазин"),
+        ("Marks &amp; Spencer", "Marks and Spencer"),
+    ],
+)
+def test_an_ampersand_is_read_in_the_language_of_the_text(written: str, spoken: str) -> None:
+    assert count_word_errors(written, spoken, "en", "basic").wer == 0
+    assert count_word_errors(spoken, written, "en", "basic").wer == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("价格是$1", "价格是一美元"),
+        ("价格是￥100", "价格是一百元"),
+        ("1%的人", "百分之一的人"),
+        ("研发R&D", "研发R和D"),
+        ("大\u200b家好\ufeff", "大家好"),
+    ],
+)
+def test_chinese_signs_are_read(written: str, spoken: str) -> None:
+    assert count_word_errors(written, spoken, "zh").cer == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"), [("价格是$1", "价格是一"), ("1%的人", "一的人"), ("价格是€1", "价格是$1")]
+)
+def test_a_unit_that_is_lost_in_chinese_is_an_error(written: str, spoken: str) -> None:
+    assert count_word_errors(written, spoken, "zh").cer > 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1 % de la population", "1% de la population"),
+        ("€1 le kilo", "1 € le kilo"),
+        ("1€50", "1 € 50"),
+        ("x$5y", "x 5 $ y"),
+    ],
+)
+def test_a_sign_is_equal_on_either_side_of_its_number(one: str, other: str) -> None:
+    assert normalise(one, normaliser="basic") == normalise(other, normaliser="basic")
+
+
+def test_an_hour_of_text_takes_no_longer_than_a_blink() -> None:
+    """In whichever language: 7 ms for `basic`, 65 ms for OpenAI's rules, on a free core."""
+    for text in (
+        "It’s 25 % more — isn’t it, naïve (yes)? ",
+        "यह हिन्दी में लिखा हुआ एक वाक्य है। ",
+        "今天我们来聊一个话题（笑），比如天气。",
+    ):
+        began = time.process_time()
+        normalise(text * (54_000 // len(text)), normaliser="basic")
+        assert time.process_time() - began < 0.15

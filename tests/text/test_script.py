@@ -32,7 +32,7 @@ def test_the_forms_of_the_field_are_read_as_data_and_as_json(source: object) -> 
 
 def test_json_lines_are_read_even_with_a_unicode_line_separator_in_a_text() -> None:
     lines = ['{"speaker": "A", "speaking_content": "one\u2028two"}', "", '{"speaker": 2, "speaking_content": "three"}']
-    assert Script.parse("\n".join(lines)).turns == (Turn("A", "one\u2028two"), Turn("2", "three"))
+    assert Script.parse("\n".join(lines)).turns == (Turn("A", "one\ntwo"), Turn("2", "three"))
 
 
 def test_one_turn_alone_is_a_script() -> None:

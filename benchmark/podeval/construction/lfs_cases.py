@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podeval.construction.staged_rows import StagedRow, describe_validation_error
 from podeval.errors import BadInput
+from podeval.text.text_file import read_text
 from podeval.text.tokens import tokenise
 
 CODES: dict[str, Literal["en", "zh"]] = {"english": "en", "chinese": "zh"}
@@ -115,11 +116,9 @@ def read_cases(path: Path, prefix: str) -> list[Case]:
     Raises:
         BadInput: a row is not a case; the message says which and what is wrong.
     """
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}")
     cases = []
     # By line feeds only: texts may hold other characters that Python takes for the end of a line.
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:

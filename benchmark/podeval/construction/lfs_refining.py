@@ -25,7 +25,7 @@ from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
-from podeval.text.tokens import HAN
+from podeval.text.characters import HAN
 
 ALIKE, DULL, UNSAFE = "de-duplication", "quality", "privacy and safety"
 LEAST_OVERALL = 3

@@ -23,6 +23,7 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
+from podeval.text.text_file import read_text
 
 SOURCE = "LLM Generation"
 LENGTHS = (80, 500)
@@ -307,12 +308,8 @@ def read_topics(path: Path) -> dict[str, list[str]]:
     Raises:
         BadInput: there is no such file, or a line has another form.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read ({error}); give a text file in UTF-8") from None
     topics: dict[str, list[str]] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         scenario, tab, topic = line.partition("\t")
         if not line.strip():
             continue

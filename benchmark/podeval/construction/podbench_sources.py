@@ -23,6 +23,7 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import identify_language, read_as
+from podeval.text.text_file import read_text
 from podeval.text.tokens import detect_language
 
 ALIKE = 0.5
@@ -91,10 +92,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
     """
     documents: dict[str, Document] = {}
     for path in paths:
-        try:
-            content = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{path} cannot be read as text in UTF-8 ({error})") from None
+        content = read_text(path)
         raw = _parse_lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
         # Each document needs a text in a language of the benchmark, and an id of its own.
         for number, one in enumerate(raw, 1):

@@ -22,6 +22,7 @@ from podeval.benchmarks.spoken import ReferenceVoice
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
 from podeval.text.accepted_readings import PLAIN
+from podeval.text.text_file import read_text
 
 VERSIONS = " ||| "
 _HARD_LINE = re.compile(r"(?P<speaker>[^\[:]+)(?:\[(?P<tags>[a-z_, ]+)\])?: (?P<text>.+)")
@@ -221,7 +222,7 @@ def convert_folder(
     if not drafts:
         raise BadInput(f"{folder} contains no drafts (*.txt)")
     into.mkdir(parents=True, exist_ok=True)
-    texts = {draft: draft.read_text(encoding="utf-8") for draft in drafts}
+    texts = {draft: read_text(draft) for draft in drafts}
     items_file, scripts_file = into / f"{name}.json", into / f"{name}_scripts.jsonl"
     if all(text.startswith("# ") for text in texts.values()):
         hard = [item for text in texts.values() for item in parse_hard_items(text)]

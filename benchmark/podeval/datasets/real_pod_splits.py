@@ -14,8 +14,8 @@ from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.row_rules import Row, RowRule, require_one_of, require_present
 from podeval.errors import BadInput
 from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
+from podeval.text.characters import HAN
 from podeval.text.normalise import normalise
-from podeval.text.tokens import HAN
 
 HARD_TURNS = (4, 10)
 MINUTES = ("10", "30", "60")

@@ -190,7 +190,7 @@ def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
 def _read(path: Path) -> Any:
     """Read the document; colons in its texts are masked where only webMUSHRA's parser takes it for YAML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"cannot read {path}: {error}") from None
     try:

@@ -8,8 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from podeval.text.characters import HAN
 from podeval.text.script import Script
-from podeval.text.tokens import HAN
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6

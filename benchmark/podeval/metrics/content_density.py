@@ -8,12 +8,12 @@ reproduce it word for word. MTalk-Bench, appendix D.2.
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in judging transcripts.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+import regex
 from pydantic import Field
 
 from podeval.errors import CannotScore
@@ -27,8 +27,8 @@ from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK, Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue, Transcripts
+from podeval.text.characters import HAN
 from podeval.text.script_format import count_length
-from podeval.text.tokens import HAN
 
 PROTOCOL = """\
 How much of an answer is needed: its clauses, and which of them could go without loss (MTalk-Bench, appendix D.2).
@@ -41,7 +41,7 @@ Differs from the paper, which prints no prompt, in that check.
 """
 """What is asked, for the page of prompts in the docs."""
 
-_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+_WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
 """Most words of either text that are compared, from where they begin to differ."""
 _SHOWN = 40

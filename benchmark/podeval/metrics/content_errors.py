@@ -2,7 +2,8 @@
 
 The recording is transcribed and aligned with the script. Words of the script for which nothing is heard count as
 omitted; words that have no place in the script count as repeated if the script has them nearby, otherwise as inserted.
-Each kind is counted per 1000 words of the script (characters in Chinese); `errors_per_1000` is their sum, and 0 is
+Each kind is counted per 1000 words of the script (characters in Chinese and other writing without spaces; a letter's
+accents and vowel signs belong to its word since version 1.3); `errors_per_1000` is their sum, and 0 is
 best. `longest_run` is the longest such stretch, in words: 25 seconds of babble hardly change the error rate of an hour,
 but raise this value by a hundred. The notes list every stretch with its time; for recordings of five minutes or more,
 the timeline shows the errors of each minute.
@@ -37,7 +38,7 @@ from podeval.metrics.score import Score
 from podeval.text.content_differences import ContentDifference, find_content_differences
 from podeval.text.script import Script
 from podeval.text.script_alignment import ScriptAlignment, join_words
-from podeval.text.tokens import detect_language
+from podeval.text.tokens import detect_language, is_unspaced
 
 PER = 1000
 """Words (characters in Chinese) that errors are counted by."""
@@ -54,7 +55,7 @@ _UNIT = "per 1000 words"
 @metric(
     name="content_errors",
     title="Content errors",
-    version="1.2",
+    version="1.3",
     dimension="speech.completeness",
     about_zh="脚本内容有哪些被漏读、重复或凭空添加，出现在哪里。",
     dimension_zh="完整性",
@@ -152,7 +153,7 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
         },
         notes={
             "language": language,
-            "unit": "character" if detect_language(script.text) == "zh" else "word",
+            "unit": "character" if detect_language(script.text) == "zh" or is_unspaced(script.text) else "word",
             "reference_length": len(alignment.written),
             "looked_at_again": len(candidates),
             "confirmed": len(confirmed),

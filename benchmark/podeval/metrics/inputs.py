@@ -17,7 +17,7 @@ from podeval.metrics.declaration import INPUTS, Metric
 if TYPE_CHECKING:
     from podeval.text.script import Script
 
-TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
+TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
 """File name endings of the words among files of audio."""
 
 _OPENS_FILES = ("recording", "reference_voices")
@@ -120,10 +120,9 @@ def _read_reference_voices(source: Any, options: Mapping[str, Any]) -> Any:
 
 
 def _read_script(source: Any, _: Mapping[str, Any]) -> Script:
-    from podeval.text.script import Script
     from podeval.text.script_format import read_any_script
 
-    return source if isinstance(source, Script) else read_any_script(source)
+    return read_any_script(source)
 
 
 def _read_words(source: Any, options: Mapping[str, Any]) -> str:

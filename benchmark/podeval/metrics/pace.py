@@ -16,7 +16,7 @@ different pace are listed as defects (analysis/pace_defects.py). Less than 40 s 
 English and Chinese, are unscored. Only `rate_cv` has a direction, and a reading by a machine may be steadier than a
 good talk: read it as variation, not as quality. Words missed by the recogniser lower every rate; syllables are counted
 by rules, not with a dictionary; octave errors in pitch tracking widen `f0_range`, and so does music under speech that
-is not separated.
+is not separated. Accented letters count as the vowels they are, also beyond Western European ones (version 1.2).
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` gives.
 
@@ -70,7 +70,7 @@ _LANGUAGES = ("en", "zh")
 @metric(
     name="pace",
     title="Pace",
-    version="1.1",
+    version="1.2",
     dimension="speech.rhythm",
     about_zh="语速、停顿、语调和音量变化如何，以及它们在录音中波动多大。",
     keys=(

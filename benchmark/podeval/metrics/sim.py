@@ -6,11 +6,11 @@ those of the recording are counted in the notes. Range −1 to 1, higher is bett
 speakers are matched by name and their turns come from aligning the words of the script; without one, diarisation finds
 the speakers, and references are assigned to them so that the total similarity is largest. That favours the system, so
 it is a separate protocol. The words are transcribed in the language of the script, which the transcriber detects if it
-is neither English nor Chinese. A single reference without a name is meant for a recording of one voice; one with a name
-belongs to the speaker of that name, or without a script to the most similar speaker. The notes give the numbers of
-speakers found and expected, and the timeline the similarity of every window to its speaker's reference; `worst_window`
-is the lowest of these and `low_windows` their 10th percentile. A recording that plays back its reference is not ranked
-(`reference_played` in the notes).
+is neither English nor Chinese, and are aligned with their accents and vowel signs (version 1.3). A single reference
+without a name is meant for a recording of one voice; one with a name belongs to the speaker of that name, or without a
+script to the most similar speaker. The notes give the numbers of speakers found and expected, and the timeline the
+similarity of every window to its speaker's reference; `worst_window` is the lowest of these and `low_windows` their
+10th percentile. A recording that plays back its reference is not ranked (`reference_played` in the notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
 similar reference, and then stops with an error.
@@ -33,7 +33,7 @@ from podeval.text.script import Script
 @metric(
     name="sim",
     title="SIM",
-    version="1.2",
+    version="1.3",
     dimension="speech.voice_fidelity",
     about_zh="说话人的声音是否就是为其指定的声音。",
     dimension_zh="音色保真",

@@ -14,7 +14,8 @@ are left out (`undecided` counts their words). For recordings of five minutes or
 of each minute. A recording of a script with one speaker is unscored.
 
 Source: podeval's own, not in PodEval or LFS-Bench; the error rates are MeetEval's (CHiME 2023), on lower-case words
-without punctuation, with numbers spelled out.
+without punctuation, with numbers spelled out. A letter's accents and vowel signs belong to its word; writing without
+spaces, such as Chinese or Thai, has no `cpwer` (version 1.1; words were cut at every mark before).
 
 Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in supporting any number of speakers and any length,
 in English and Chinese.
@@ -39,7 +40,7 @@ from podeval.metrics.score import Score
 from podeval.text.script import Script, normalise_speaker
 from podeval.text.script_alignment import ScriptAlignment, join_words
 from podeval.text.speaker_errors import count_cp_errors
-from podeval.text.tokens import detect_language
+from podeval.text.tokens import detect_language, is_unspaced
 
 NOBODY = "\N{EM DASH}"
 """The voice that has no speaker."""
@@ -54,7 +55,7 @@ FEWEST = 3
 @metric(
     name="speaker_attribution",
     title="Speaker attribution",
-    version="1.0",
+    version="1.1",
     dimension="speech.who_says_it",
     about_zh="脚本中的每位说话人是否都用自己固定的声音说出自己的台词。",
     dimension_zh="谁在说",
@@ -201,13 +202,14 @@ def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> di
     for stretch in voiced.stretches:
         words = (word.text for word in alignment.heard[stretch.first : stretch.last])
         spoken.setdefault(stretch.heard or (NOBODY if stretch.decided else stretch.meant), []).extend(words)
-    chinese = detect_language(alignment.script.text) == "zh"
-    space = "" if chinese else " "
+    text = alignment.script.text
+    unspaced = detect_language(text) == "zh" or is_unspaced(text)
+    space = "" if unspaced else " "
     letters = count_cp_errors(
         {who: space.join(words) for who, words in meant.items()},
         {who: space.join(words) for who, words in spoken.items()},
     )
-    return {"cpwer": None if chinese else count_cp_errors(meant, spoken).rate, "cpcer": letters.rate}
+    return {"cpwer": None if unspaced else count_cp_errors(meant, spoken).rate, "cpcer": letters.rate}
 
 
 def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list[dict[str, Any]]:

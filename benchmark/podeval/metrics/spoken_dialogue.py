@@ -19,6 +19,7 @@ from podeval.analysis import Recording
 from podeval.errors import BadInput, CannotScore
 from podeval.judges.materials import AudioClip
 from podeval.models.card import Profile
+from podeval.text.characters import clean_text
 from podeval.text.tokens import detect_language
 
 Transcripts = Literal["claimed", "heard"]
@@ -306,9 +307,9 @@ def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
         if not isinstance(turn.get(key) or "", str):
             raise BadInput(f"{name}, turn {number}: {key} is a transcript")
     return DialogueTurn(
-        user=turn.get("user") or "",
-        answer=turn.get("answer") or "",
-        answer_heard=turn.get("answer_heard") or "",
+        user=clean_text(turn.get("user") or ""),
+        answer=clean_text(turn.get("answer") or ""),
+        answer_heard=clean_text(turn.get("answer_heard") or ""),
         user_audio=Path(turn["user_audio"]) if turn.get("user_audio") else None,
         answer_audio=Path(turn["answer_audio"]) if turn.get("answer_audio") else None,
         user_tags=tuple(map(str, turn.get("user_tags") or ())),

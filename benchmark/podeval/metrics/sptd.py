@@ -4,7 +4,8 @@
 windows of 3 s every 2 s over their joined speech, without windows that are more than 60 % non-speech. Range 0 to 2,
 higher is better. PodEval, Eq. 1. With a script, turns come from aligning its words with the transcript; without one,
 from diarisation; the two are different protocols. The words are transcribed in the language of the script, which the
-transcriber detects if it is neither English nor Chinese. Diarisation counts a voice that occurs in several places as
+transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel signs (version
+1.5; cut at them before). Diarisation counts a voice that occurs in several places as
 one speaker. If the number of speakers heard differs from that in the script, or is lower than `speakers`, the recording
 is unscored. If diarisation finds more voices than `speakers`, the most similar ones are merged, and the notes say so
 (version 1.4; unscored before). The distance between speakers belongs to the whole recording, so there is no timeline.
@@ -32,7 +33,7 @@ from podeval.text.script import Script
 @metric(
     name="sptd",
     title="SPTD",
-    version="1.4",
+    version="1.5",
     dimension="speech.timbre_difference",
     about_zh="录音中不同说话人的声音相差多大。",
     dimension_zh="音色差异",

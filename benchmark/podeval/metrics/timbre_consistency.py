@@ -9,7 +9,8 @@ diarisation must find that many. Diarisation groups by similarity and so flatter
 protocol. If it finds more voices, the most similar ones are merged, and the notes say so (version 1.4; unscored
 before). With neither script nor number there is no score: a change of voice would be taken for a second person and
 score higher than a voice that never changes. The words are transcribed in the language of the script, which the
-transcriber detects if it is neither English nor Chinese. The notes give the number of speakers found and, with a script
+transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel signs (version
+1.5; cut at them before). The notes give the number of speakers found and, with a script
 of several speakers, expected; a recording in which no speaker is found is unscored.
 
 Differs from the paper in leaving out windows with more than 60 % non-speech (counted in the notes), and in not
@@ -51,7 +52,7 @@ UNTOLD = (
 @metric(
     name="timbre_consistency",
     title="Timbre consistency",
-    version="1.4",
+    version="1.5",
     dimension="acoustics.timbre",
     about_zh="一个人的声音从头到尾是否保持不变。",
     dimension_zh="音色",

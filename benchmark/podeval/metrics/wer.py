@@ -2,11 +2,15 @@
 
 (substitutions + deletions + insertions) / words of the reference, 0 is best, and values above 1 are possible. CER is
 the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
-Both texts are normalised (Whisper's normaliser for English; simplified characters without punctuation for Chinese); the
-raw values are also given, or None if a language has no words to count. Numbers in digits and in Chinese characters are
-equal if one may be read as the other. Text in brackets is dropped from both; `dropped` in the notes is its share of the
-reference. For texts in other languages, such as French or Japanese, the transcriber detects the language, and `basic`
-normalisation is used instead of Whisper's English normaliser, as in Whisper's own evaluation; the score names that
+Both texts are normalised (`podeval.text.normalise`); the raw values are also given, or None if a language has no words
+to count. English goes through Whisper's normaliser, which unifies numbers, contractions and spelling, and in addition
+`&`, the unit of "one" (`$1`, `1%`) and signs of degrees and currencies are read. Chinese loses punctuation and is
+compared in simplified characters; numbers in digits and in characters are equal if one may be read as the other. Text
+in brackets of all kinds, and tags, are dropped from both; `dropped` in the notes is its share of the reference. For
+texts in other languages, such as French or Japanese, the transcriber detects the language, and both texts get the
+normaliser `basic`: lower case without punctuation, in which accents, vowel signs and tone marks count, but not whether
+a letter is composed, how wide it is, which apostrophe is used, or whether Arabic and Hebrew have their vowel signs
+(version 1.5; marks were taken for spaces before, as Whisper's own basic normaliser does). The score names that
 language, or all languages of a text that has several. If a text is too short to identify its language, the
 transcriber's choice is used.
 
@@ -40,7 +44,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
 @metric(
     name="wer",
     title="WER",
-    version="1.4",
+    version="1.5",
     dimension="speech.accuracy",
     about_zh="脚本中的词是否都被正确读出。",
     dimension_zh="准确性",
@@ -119,7 +123,7 @@ def wer(
         readings: the same words by lines, with the readings that count as right.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `podeval` compares the unmodified texts; `lfs` removes punctuation and case, as F5-TTS does.
-        normaliser: normalisation applied to both texts by default; `basic` removes only case and punctuation.
+        normaliser: normalisation applied to both texts by default; `basic` removes only case, punctuation and brackets.
         language: language of the reference; `auto` detects it, and `other` leaves it to the transcriber.
     """
     recording.require_sound()

@@ -1,7 +1,8 @@
 """Weighted speaker similarity (WSIM): SIM in which speakers count in proportion to how long they speak.
 
 The sum over speakers of seconds × cosine between their mean embedding and that of their reference voice, divided by the
-sum of seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
+sum of seconds. Range −1 to 1, higher is better. Everything else is as in `sim`, also what changed
+with its version 1.3 (here 1.2).
 
 There is no published definition: the name appears only in a figure in PodEval's appendix A.7, so this definition is
 podeval's own.
@@ -26,7 +27,7 @@ from podeval.text.script import Script
 @metric(
     name="wsim",
     title="WSIM",
-    version="1.1",
+    version="1.2",
     dimension="speech.voice_fidelity",
     about_zh="说话人相似度，说话越久的人权重越大。",
     keys=(

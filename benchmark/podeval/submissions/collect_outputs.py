@@ -35,6 +35,7 @@ from podeval.systems.adapters.job import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import read_any_script
+from podeval.text.text_file import decode_text
 
 LOG = "generated.jsonl"
 _LOG_MOST = 64 * 2**20
@@ -113,7 +114,7 @@ class Intake:
         if line.script is not None:
             try:
                 script = tuple(read_any_script(_read_script(out / line.script)).to_json())
-            except (BadInput, UnicodeDecodeError, RecursionError) as error:
+            except (BadInput, RecursionError) as error:
                 self.fail(item, f"its script cannot be read: {error}")
                 return
         if not audio_files and line.script is None:
@@ -208,12 +209,12 @@ def _read_script(path: Path) -> str:
     """Read the text of a script.
 
     Raises:
-        BadInput: it is larger than the limit for scripts.
+        BadInput: it is larger than the limit for scripts, or not text.
     """
     content, size = _read_file(path, 0, MOST_BYTES)
     if size > MOST_BYTES:
         raise BadInput(f"{path.name} is {size} bytes long; a script has at most {MOST_BYTES}")
-    return content.decode("utf-8")
+    return decode_text(content, path.name)
 
 
 def is_name(name: str) -> bool:

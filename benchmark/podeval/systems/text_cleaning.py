@@ -5,7 +5,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterator
 
-from podeval.text.tokens import HAN
+from podeval.text.characters import HAN
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}

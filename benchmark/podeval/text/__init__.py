@@ -3,6 +3,7 @@
 __all__ = [
     "accepted_readings",
     "alignment",
+    "characters",
     "content_differences",
     "dialogue_segments",
     "labels",

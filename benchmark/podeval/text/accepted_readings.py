@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
+from podeval.text.characters import clean_text
 from podeval.text.normalise import normalise
 
 PLAIN = "plain"
@@ -134,9 +135,11 @@ class AcceptedReadings:
         try:
             lines = tuple(
                 ReadLine(
-                    str(line["text"]),
+                    clean_text(str(line["text"])),
                     tuple(
-                        ReadingStretch(str(one["text"]), _texts(one.get("accepted")), _texts(one.get("tags")))
+                        ReadingStretch(
+                            clean_text(str(one["text"])), _texts(one.get("accepted")), _texts(one.get("tags"))
+                        )
                         for one in line.get("readings", ())
                     ),
                     _texts(line.get("tags")),
@@ -197,7 +200,7 @@ AlignedEdit = tuple[Edit, int, str]
 def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         raise TypeError("accepted forms and tags are lists of texts")
-    return tuple(map(str, value or ()))
+    return tuple(clean_text(str(each)) for each in value or ())
 
 
 def _whole(text: str) -> str:

@@ -18,20 +18,21 @@ failed, or the language is wrong. Do not use its turns then.
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 
+import regex
 from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import BadInput, CannotScore
+from podeval.text.characters import HAN, KANA, MARKED, UNSPACED, fold_letters
 from podeval.text.numerals import say_number
 from podeval.text.script import Script
 from podeval.text.simplified_chinese import simplify
-from podeval.text.tokens import HAN, detect_language
+from podeval.text.tokens import detect_language
 
 TRUSTED_COVERAGE = 0.5
 """Coverage below which an alignment should not be used."""
@@ -39,12 +40,12 @@ TRUSTED_COVERAGE = 0.5
 _HEARD_SHARE = 0.2
 _FOREIGN_WORDS = 5
 _ANCHOR_WORDS = 3
-_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+_WORD = regex.compile(rf"[^\W_{HAN}{KANA}{UNSPACED}]+|(?:[{HAN}]|[{KANA}{UNSPACED}&&\w])\p{{M}}*", regex.V1)
+_LATIN_WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"(?<![^\W_])\d{1,3}(?:,\d{3})+(?!\d)|(?<![a-z\d])\d+(?![a-z\d])", re.ASCII)
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SAID = {"en": " point ", "zh": "点"}
 """How the decimal point of a number is spoken."""
-_APOSTROPHE = re.compile("['\u2018\u2019\u02bc]")
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,14 @@ def locate_speaker_turns(
 def split_words(text: str, language: str = "en") -> list[str]:
     """Split a text into words as they are compared: lower case, no punctuation, simplified characters for Chinese.
 
-    Numbers are spelt out in `language`, so that `25.` and `Twenty five.` are equal.
+    In writing without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
+    spelt out in `language`, so that `25.` and `Twenty five.` are equal.
     """
-    plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
+    plain = fold_letters(text).replace("'", "")
     plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
     if re.search(f"[{HAN}]", plain):
         plain = simplify(plain)
-    return _WORD.findall(plain)
+    return list((_WORD if MARKED.search(plain) else _LATIN_WORD).findall(plain))
 
 
 @lru_cache(maxsize=4_096)

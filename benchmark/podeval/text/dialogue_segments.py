@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from podeval.errors import BadInput
+from podeval.text.characters import HAN
 from podeval.text.longest import MOST_WORDS, refuse_more
-from podeval.text.tokens import HAN
 
 MOST_SECONDS, BACK, FORWARD = 10.0, 3, 2
 """One side of a clip ends when it exceeds these seconds, or has this many segments before or after the change."""

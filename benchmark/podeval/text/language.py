@@ -19,12 +19,13 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
 
+import regex
+
 from podeval.errors import CannotScore
+from podeval.text.characters import HAN, KANA, UNSPACED, clean_text
 from podeval.text.longest import refuse_longer
 from podeval.text.tokens import (
     FOREIGN_LETTER,
-    HAN,
-    KANA,
     Language,
     check_language,
     detect_language,
@@ -55,11 +56,11 @@ _READ_WHOLLY = 200_000
 
 _SENTENCE = re.compile(r"[^.!?\u2026\u3002\uff01\uff1f\n]{1,2000}[.!?\u2026\u3002\uff01\uff1f\n]*")
 _CJK = re.compile(rf"[{HAN}{KANA}]+")
-_WORD = re.compile(rf"[^\W\d_{HAN}{KANA}]+(?:['\u2019][^\W\d_{HAN}{KANA}]+)*")
+_WORD = regex.compile(rf"[^\W\d_{HAN}{KANA}]+(?:['\u2019][^\W\d_{HAN}{KANA}]+)*")
 _ASCII_WORD = re.compile("[A-Za-z][A-Za-z']*")
 _UNSPACED_LETTERS = 5
 """Assumed letters per word in languages without spaces, such as Thai."""
-_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
 """Ratio of other words to Chinese or Japanese ones from which the latter are merely names in the sentence."""
@@ -128,6 +129,7 @@ def get_language_name(code: str) -> str:
 def identify_language(text: str) -> IdentifiedLanguage:
     """Identify the languages that a text is written in; the module's docstring describes the method."""
     # Words by language, sentence by sentence; of a very long text, only some sentences.
+    text = clean_text(text)
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
     for sentence in islice(_split_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):

@@ -6,6 +6,8 @@ per character, so each of these counts has its own limit.
 
 import re
 
+import regex
+
 from podeval.errors import BadInput
 
 LONGEST = 600_000
@@ -23,8 +25,8 @@ MOST_NUMBERS = 40_000
 MOST_CHINESE = 200_000
 """Maximum characters of a Chinese text to be cut into words, without spaces: eleven hours of speech."""
 
-_WORD = re.compile(r"[\w'\u2019]+")
-_MARK = re.compile(r"[^\w\s]")
+_WORD = regex.compile(r"[\w'\u2019]+")
+_MARK = regex.compile(r"[^\w\s]")
 _NUMBER = re.compile(r"\d+")
 _SENTENCE_END = re.compile(r"[.!?\u2026]+")
 

@@ -1,37 +1,94 @@
 """Text normalisation before words are compared: what counts as the same word.
 
-- `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers and
-  bracketed text dropped). Chinese: width unified, bracketed text and punctuation dropped, characters
-  simplified, lower case.
-- `basic`: lower case; everything except letters, digits and straight apostrophes becomes a space.
+- `basic`, for every language: letters with their marks, and digits. What is read alike is written alike: composed and
+  decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs that
+  Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
+  apostrophe stays inside a word, and a currency or percent sign stays, behind its number. No accent, vowel or tone mark
+  is removed that makes another word. Whisper's own basic normaliser takes marks for spaces, and loses these words.
+- `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
+  accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
+  degrees and minus that it would drop, and keeps `1.10.1`. Chinese: `basic`, with characters simplified and signs of
+  currencies read.
 - `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
 
-Typographic apostrophes are made straight before the English `whisper` normaliser, which knows only the straight one
-and would treat "it's" in a script and in a transcript as different words; `a.m.` becomes `am`. Numbers in Chinese
-texts are unified by `podeval.text.spoken_numbers`.
+`whisper` and `basic` drop text in brackets of all kinds, and tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`);
+`a < b` is text, and so is what follows a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
+words in Chinese and Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and"
+in the language of the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
+`podeval.text.spoken_numbers`.
 """
 
 import re
 import string
-import unicodedata
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, get_args
 
+import regex
+
 from podeval.errors import BadInput
+from podeval.text.characters import MARKED, clean_text, fold_letters
+from podeval.text.language import identify_language
 from podeval.text.longest import refuse_endless, refuse_longer
 from podeval.text.simplified_chinese import convert_to_mainland, simplify
 from podeval.text.tokens import Language, check_language
 
 Normaliser = Literal["whisper", "basic", "lfs", "none"]
 
-_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
-_HALF_DAY = re.compile(r"\b([ap])\. ?m\b\.?", re.IGNORECASE)
-_BRACKETED = re.compile(r"[\[<][^\]>]*[\]>]|\([^)]+\)")
-_LONG_NUMBER = re.compile(r"\d{100}(?=\d)")
-"""Numbers beyond a hundred digits, which nobody says; OpenAI's normaliser fails at some thousand digits."""
+# Names of sounds and pauses in Chinese and Japanese, as a whole pair of corner brackets may have them.
+_SOUNDS = (
+    "(?:[轻輕大苦微狂偷傻冷爆]{0,2}笑[声聲い]?|[音效配][乐樂楽]|掌[声聲]|鼓掌|拍手|[叹嘆][气氣息]|ため息|停[顿頓]|沉默|咳嗽?"
+    "|哭[声聲泣]?|音效)"
+)
+_BRACKETED = regex.compile(
+    r"[\[［][^\[\]［］]*[\]］]|[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
+    r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
+    rf"|「{_SOUNDS}」|『{_SOUNDS}』|[<＜]/?(?:[A-Za-z][^<>＜＞]*|\|[^<>＜＞]*|\p{{L}}[^<>＜＞\s]*)[>＞]"
+)
+
+_WORD = regex.compile(r"[\p{L}\p{N}][^\W_]*+(?:'[^\W_]+)*+|[\p{Sc}%‰°]")
+_LATIN_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[$¢£¤¥\u20a0-\u20cf%‰°]")
+_CURRENCIES = {
+    "zh": {"$": "美元", "€": "欧元", "£": "英镑", "¥": "元", "₩": "韩元", "₽": "卢布", "₹": "卢比"},
+    "en": {
+        "¥": "yen", "₹": "rupees", "₩": "won", "₽": "rubles", "₺": "lira", "₫": "dong", "₱": "pesos", "₦": "naira",
+        "฿": "baht", "₪": "shekels", "₴": "hryvnias", "₿": "bitcoin", "€": "euros", "£": "pounds", "$": "dollars",
+        "¢": "cents",
+    },
+}  # fmt: skip
+_UNREAD = "[¥₹₩₽₺₫₱₦฿₪₴₿]"
+# Signs in words, or behind their number, before the text is cut into words: those that would be dropped.
+_READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
+    "en": (
+        (re.compile(rf"({_UNREAD})\s*(\d(?:[\d.,]*\d)?(?: (?:thousand|million|billion|trillion))?)"), r"\2 \1 "),
+        (re.compile(rf"(?<=\d)\s*([€£$¢])(?!\s*\d)|{_UNREAD}"), lambda m: f" {_CURRENCIES['en'][m[1] or m[0]]} "),
+        (re.compile(r"(?<=\d)\s+%"), "%"),
+        (re.compile("‰"), " per mille "),
+        (re.compile(r"°\s?c\b"), " degrees celsius "),
+        (re.compile(r"°\s?f\b"), " degrees fahrenheit "),
+        (re.compile("°"), " degrees "),
+        (re.compile(r"(?<=[\w)]) < (?=[\w(])"), " less than "),
+        (re.compile(r"(?<=[\w)]) > (?=[\w(])"), " greater than "),
+        (re.compile(r"(?<!\S)[-−](?=\d)"), "minus "),
+        (re.compile(r"\b([ap])\. ?m\b\.?"), r"\1m"),
+        # OpenAI's normaliser searches a run of spaces from each of them, and a bracket's end from each that is left.
+        (re.compile(r"[\[\]()<>\s]+"), " "),
+        # It fails at numbers of some thousand digits, which nobody says.
+        (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
+    ),
+    "zh": (
+        (regex.compile(r"(?<!\d\s*)(\p{Sc})\s*((?:\d[\d.,]*|[零〇一二两三四五六七八九十百千万亿点]+)+)"), r"\2\1"),
+        (regex.compile(r"\p{Sc}"), lambda sign: _CURRENCIES["zh"].get(sign[0], " ")),
+        (regex.compile(r"(\d[\d.]*)\s*%"), r"百分之\1"),
+        (regex.compile(r"(\d[\d.]*)\s*‰"), r"千分之\1"),
+        (regex.compile(r"[\W_]+"), " "),
+    ),
+    "basic": ((regex.compile(r"(?<!\d\s*)(\p{Sc})\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),),
+}
+# A 1 that OpenAI's normaliser has written as "one" although a sign or a point belongs to it.
+_ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")
 
 
 def _join_span(first: int, last: int) -> str:
@@ -51,13 +108,14 @@ _LFS_PUNCTUATION = "".join(
 _LFS_DELETION = str.maketrans("", "", _LFS_PUNCTUATION)
 
 
-def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> str:
+def normalise(text: str, language: str = "en", normaliser: str = "whisper", written_in: str | None = None) -> str:
     """Normalise a text for comparison, with single spaces.
 
     Args:
         text: any text.
-        language: `en` or `zh`.
+        language: `en` or `zh`; `en` for all others too.
         normaliser: `whisper`, `basic`, `lfs` or `none`; see above.
+        written_in: the code of the language in which `&` is read, by default that of the text.
 
     Raises:
         BadInput: the language or normaliser is unknown, a number has thousands of digits, or the text is longer than
@@ -67,52 +125,81 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> s
     language = check_language(language)
     if normaliser not in _NORMALISERS:
         raise BadInput(f"normaliser must be one of {', '.join(get_args(Normaliser))}, not {normaliser!r}")
+    text = clean_text(text)
+    if normaliser in _DROPS_BRACKETS:
+        text = drop_bracketed(text)
+        if "&" in text or "\uff06" in text:
+            code = written_in or (normaliser == "basic" and identify_language(text).code) or language
+            text = re.sub("[&\uff06](?:amp;)?", f" {name_conjunction(code)} ", text)
     return " ".join(_NORMALISERS[normaliser](text, language).split())
+
+
+@cache
+def name_conjunction(language: str) -> str:
+    """Return the word for "and" in a language, given its code; "and" if the language is unknown."""
+    from babel import Locale, UnknownLocaleError
+
+    try:
+        pattern = str(Locale.parse(language).list_patterns["standard"]["2"])
+    except (UnknownLocaleError, ValueError, KeyError):
+        return "and"
+    # Japanese lists have a comma there, which is no word.
+    return "".join(regex.findall(r"\w+", regex.sub(r"\{\d\}", "", pattern)))
+
+
+def drop_bracketed(text: str) -> str:
+    """Replace text in brackets, and tags, by spaces; signs of pairs that are not closed stay."""
+    # Brackets may be inside each other.
+    for _ in range(5):
+        before, text = text, _BRACKETED.sub(" ", text)
+        if before == text:
+            break
+    return text
 
 
 def compute_bracketed_share(text: str, normaliser: str = "whisper") -> float:
     """Return the share of a text's letters and digits, 0 to 1, that the normaliser drops as bracketed."""
-    text = _drop_open_brackets(text)
-    letters = sum(map(str.isalnum, text)) if normaliser == "whisper" else 0
-    return 1 - sum(map(str.isalnum, _BRACKETED.sub(" ", text))) / letters if letters else 0.0
+    letters = sum(map(str.isalnum, text)) if normaliser in _DROPS_BRACKETS else 0
+    return 1 - sum(map(str.isalnum, drop_bracketed(text))) / letters if letters else 0.0
 
 
-def _drop_open_brackets(text: str) -> str:
-    """Replace each bracket that is never closed by a space; searching for its end would take quadratic time."""
-    last = max(text.rfind("]"), text.rfind(">")) + 1
-    text = text[:last] + text[last:].replace("[", " ").replace("<", " ")
-    last = text.rfind(")") + 1
-    return text[:last] + text[last:].replace("(", " ")
+def _read_signs(text: str, readings: str) -> str:
+    for pattern, reading in _READINGS[readings]:
+        text = pattern.sub(reading, text)
+    return text
 
 
 def _normalise_as_whisper(text: str, language: Language) -> str:
-    text = _drop_open_brackets(text)
-    if language == "en":
-        refuse_endless(text)
-        # The normaliser searches a run of spaces from each of them.
-        text = _LONG_NUMBER.sub(r"\g<0> ", " ".join(text.split()))
-        try:
-            words = _load_english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
-        except AssertionError:
-            # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
-            raise BadInput("the text contains a number with thousands of digits; shorten it") from None
-        # An ellipsis at the end leaves a period behind, which would count as a word.
-        return " ".join(word for word in words if any(map(str.isalnum, word)))
-    plain = _BRACKETED.sub(" ", unicodedata.normalize("NFKC", text))
-    return "".join(
-        " " if unicodedata.category(character)[0] in "PSM" else character for character in simplify(plain).lower()
-    )
+    if language == "zh":
+        return _read_signs(fold_letters(simplify(text)), "zh")
+    refuse_endless(text)
+    try:
+        words = _load_english_normaliser()(_read_signs(fold_letters(text), "en")).split()
+    except AssertionError:
+        # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
+        raise BadInput("the text contains a number with thousands of digits; shorten it") from None
+    # An ellipsis at the end leaves a period behind, which would count as a word.
+    return " ".join(word for word in words if any(map(str.isalnum, word)))
 
 
 @cache
 def _load_english_normaliser() -> Any:
-    from whisper_normalizer.english import EnglishTextNormalizer
+    from whisper_normalizer.english import EnglishNumberNormalizer, EnglishTextNormalizer
 
-    return EnglishTextNormalizer()
+    class NumberNormaliser(EnglishNumberNormalizer):  # type: ignore[misc]
+        """OpenAI's, which writes every 1 as "one", but for those that a sign or a point belongs to."""
+
+        def postprocess(self, s: str) -> str:
+            return _ONE.sub(r"1\1", super().postprocess(s))
+
+    normaliser = EnglishTextNormalizer()
+    normaliser.standardize_numbers = NumberNormaliser()
+    return normaliser
 
 
 def _normalise_basic(text: str, language: Language) -> str:
-    return re.sub(r"[^\w\s']", " ", text.lower())
+    plain = _read_signs(fold_letters(text), "basic")
+    return " ".join((_WORD if MARKED.search(plain) else _LATIN_WORD).findall(plain))
 
 
 def _normalise_as_lfs(text: str, language: Language) -> str:
@@ -132,3 +219,4 @@ _NORMALISERS: dict[str, Callable[[str, Language], str]] = {
     "lfs": _normalise_as_lfs,
     "none": _leave_unchanged,
 }
+_DROPS_BRACKETS = ("whisper", "basic")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from podeval.errors import BadInput
 from podeval.text.asked_length import is_length_strict, read_requested_length
+from podeval.text.characters import clean_text
 from podeval.text.language import IdentifiedLanguage, identify_language
 from podeval.text.script import Script
 from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length, rate_of
@@ -55,7 +56,7 @@ class PodcastRequest:
         if text is None:
             raise BadInput(f"a request needs its words, under {' or '.join(_TEXT_KEYS)}")
         return cls(
-            text=text,
+            text=clean_text(text),
             sources=_parse_texts(next((data[key] for key in _SOURCE_KEYS if data.get(key)), ())),
             language=_parse_language(data.get("language")),
             speakers=_parse_speakers(data.get("speakers")),
@@ -170,7 +171,7 @@ def _parse_texts(value: Any) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise BadInput("the sources of a request are a list of texts")
-    return tuple(texts)
+    return tuple(map(clean_text, texts))
 
 
 def _parse_language(value: Any) -> str | None:

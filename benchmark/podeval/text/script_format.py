@@ -11,10 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import regex
+
 from podeval.errors import BadInput
+from podeval.text.characters import HAN, clean_text
+from podeval.text.labelled_turns import read_labels
 from podeval.text.language import identify_language
-from podeval.text.script import Script, Turn
-from podeval.text.tokens import HAN, Language, check_language, detect_language, is_unspaced
+from podeval.text.script import Script, read_source
+from podeval.text.tokens import Language, check_language, detect_language, is_unspaced
 
 PER_MINUTE = {"en": 150, "zh": 300}
 """English words, or Chinese characters, per minute of speech."""
@@ -36,7 +40,7 @@ _NEARLY = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*\d+\s*[(（\[【*_
 _OTHER_LABEL = re.compile(rf"{_DECORATION}([^\W\d_][\w .·'’]{{0,20}}?)[*_]*\s*[:：](?!//)")
 _MARKUP = re.compile(r"\s*(#{1,6}\s|```|\*\*|---+\s*$|\|.*\|\s*$)")
 _DIRECTION = re.compile(r"\s*[\[(（【][^\])）】]*[\])）】]\s*$")
-_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
+_WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
 
 
 @dataclass(frozen=True)
@@ -62,36 +66,41 @@ def strip_reasoning(answer: str) -> str:
 def read_script(text: str) -> Script:
     """Read the turns of a script in the form `Host 1: …`; a line without a label continues the turn before it.
 
-    Speakers are named `1`, `2`, …
+    Speakers are named `1`, `2`, …; lines before the first turn are no part of the script and are noted.
 
     Raises:
         BadInput: no line begins a turn, or no turn has words.
     """
-    turns = tuple(Turn(number, words) for number, words in _split_turns(text) if words)
+    text = clean_text(text)
+    turns = [(number, words) for number, words in _split_turns(text) if words]
     if not turns:
         raise BadInput(f"no line of the script begins a turn with its speaker, such as {LABELS[0]} 1:")
-    return Script(turns)
+    return Script.from_turns(turns, _check_form(text, turns))
 
 
 def read_any_script(source: Any) -> Script:
-    """Read a script in any form that podeval accepts, or as models write it: after reasoning, with `Host 1:` labels.
+    """Read a script in any form that podeval accepts, or as models and programs write it in plain text.
+
+    The text may follow a model's reasoning; its turns may have labels, tags or the times of subtitles
+    (`podeval.text.labelled_turns`). The script's notes say what was read in another way than it is written.
 
     Raises:
         BadInput: as for `Script.parse`.
     """
-    script = Script.parse(source)
-    if not isinstance(source, str) or len(script.turns) != 1 or script.turns[0].text != source.removeprefix("\ufeff"):
-        return script
-    text = strip_reasoning(source)
-    if not text.strip():
+    if isinstance(source, Script):
+        return source
+    data = read_source(source)
+    if not isinstance(data, str):
+        return Script.parse(data)
+    text = strip_reasoning(data)
+    if not text and data.strip():
         raise BadInput("nothing follows the thoughts of the model; the script holds no words")
-    turns = tuple(Turn(number, words) for number, words in _split_turns(text) if words)
-    return Script(turns) if turns else Script.parse(text)
+    return read_labels(text)
 
 
 def count_length(text: str) -> int:
     """Count English words or Chinese characters; in mixed text each counts as one, and so does a number."""
-    return len(_WORD.findall(text))
+    return len(_WORD.findall(clean_text(text)))
 
 
 def rate_of(text: str) -> int | None:
@@ -123,6 +132,7 @@ def find_script_problems(
         BadInput: the language is neither.
     """
     expected = check_language(language)
+    text = clean_text(text)
     if not text.strip():
         return ["The script is empty."]
     turns = list(_split_turns(text))

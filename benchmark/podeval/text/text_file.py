@@ -1,35 +1,58 @@
 """Reads texts from files, and detects file names that were given in place of a text."""
 
+import codecs
 import json
 import os
+import re
 from pathlib import Path
 
 from podeval.errors import BadInput, find_address
+from podeval.text.characters import clean_text
 
-_SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md")
+_SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md", ".srt", ".vtt")
 
 
 def read_text(path: Path) -> str:
-    """Read a text file.
+    """Read a text file, and clean its text; JSON stays as it is, because its texts are cleaned when it is parsed.
 
     Raises:
         BadInput: the file is missing, a directory, empty, not text, or named .json without holding JSON.
     """
     try:
-        content = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except FileNotFoundError:
         if address := find_address(path):
             raise BadInput(f"{address} is an address, and addresses are not fetched; download it first") from None
         raise BadInput(f"{str(path)!r} is read as the name of a file, and does not exist; check the path") from None
     except IsADirectoryError:
         raise BadInput(f"{path} is a directory; name the files in it") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read as UTF-8 text ({error}); save it as plain text or JSON") from None
-    if not content.strip():
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error}); save it as plain text or JSON") from None
+    text = decode_text(content, str(path))
+    if not text.strip():
         raise BadInput(f"{path} is empty; it should hold a text or a script")
-    if path.suffix.lower() == ".json" and not _is_json(content.removeprefix("\ufeff")):
+    if path.suffix.lower() == ".json" and not _is_json(text):
         raise BadInput(f"{path} cannot be read as JSON; fix it, or name it .txt if it is plain text")
-    return content
+    return text
+
+
+def decode_text(content: bytes, name: str) -> str:
+    """Decode the content of a text file: UTF-8, or UTF-16 with a byte order mark; as clean as `read_text`.
+
+    Args:
+        content: the file's bytes.
+        name: the name of the file in the message.
+
+    Raises:
+        BadInput: the content is not text.
+    """
+    try:
+        text = content.decode("utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name} cannot be read as UTF-8 text ({error}); save it as plain text or JSON") from None
+    if "\x00" in text:
+        raise BadInput(f"{name} cannot be read as UTF-8 text (it has NUL characters); save it as plain text in UTF-8")
+    return text if text.lstrip().startswith(("{", "[")) and _is_json(text) else clean_text(text)
 
 
 def refuse_file_name(text: str) -> str:
@@ -46,7 +69,9 @@ def refuse_file_name(text: str) -> str:
 
 def _is_json(text: str) -> bool:
     """Return whether the text is JSON or JSON lines."""
-    return _is_readable_json(text) or all(_is_readable_json(line) for line in text.split("\n") if line.strip())
+    return _is_readable_json(text) or all(
+        _is_readable_json(line) for line in re.split(r"[\r\n]+", text) if line.strip()
+    )
 
 
 def _is_readable_json(text: str) -> bool:

@@ -18,24 +18,22 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Literal
 
+import regex
+
 from podeval.errors import BadInput, CannotScore
+from podeval.text.characters import HAN, KANA, UNSPACED
 from podeval.text.longest import refuse_endless, refuse_endless_chinese
 
 Language = Literal["en", "zh"]
 
-HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-"""Ranges of Chinese characters, for use inside a regular expression's brackets."""
-
-KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _KANA_BY_HAN = 1 / 20
 """Minimum ratio of kana to Chinese characters in Japanese; Chinese has at most a word here and there."""
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _KANA_CHARACTER = re.compile(f"[{KANA}]")
 _NAMED = re.compile("[《「『“][^》」』”]{0,100}+[》」』”]")
-# Kana, Thai, Lao, Tibetan, Burmese, Khmer.
-_UNSPACED = re.compile(rf"(?=[^\W\d_])[{KANA}\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
-_OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
+_UNSPACED = re.compile(rf"(?=[^\W\d_])[{KANA}{UNSPACED}]")
+_OTHER_WORD = regex.compile(rf"[^\W\d_{HAN}]+")
 FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 _END = "\U000f0000"

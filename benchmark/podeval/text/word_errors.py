@@ -16,6 +16,8 @@ import jiwer
 from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
+from podeval.text.characters import clean_text
+from podeval.text.language import identify_language
 from podeval.text.normalise import normalise
 from podeval.text.spoken_numbers import say_alike
 from podeval.text.tokens import check_language, is_unspaced
@@ -81,9 +83,13 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
         BadInput: the language or normaliser is unknown.
     """
     # Normalise both texts.
+    reference, hypothesis = clean_text(reference), clean_text(hypothesis)
     words = check_language(language) == "en" and not is_unspaced(reference)
     pair = say_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
-    expected, transcript = (normalise(text, language, normaliser) for text in pair)
+    both = f"{reference} {hypothesis}"
+    read_by_language = normaliser == "basic" and any(sign in both for sign in "&\uff06")
+    code = (identify_language(both).code or "en") if read_by_language else None
+    expected, transcript = (normalise(text, language, normaliser, code) for text in pair)
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:

@@ -37,6 +37,7 @@ from podeval.systems.speech import (
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script import Script
 from podeval.text.script_format import read_any_script
+from podeval.text.text_file import decode_text
 
 MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
@@ -151,9 +152,8 @@ class Supplied:
         if path.stat().st_size > MOST_BYTES:
             raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
         try:
-            text = path.read_text(encoding="utf-8")
-            return read_any_script(text)
-        except (BadInput, UnicodeDecodeError) as refusal:
+            return read_any_script(decode_text(path.read_bytes(), name))
+        except BadInput as refusal:
             raise SpeechFailed(f"{name} is not a script: {refusal}") from None
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from podeval.errors import BadInput
 from podeval.systems.ask import Reference
+from podeval.text.text_file import read_text
 
 
 @dataclass(frozen=True)
@@ -211,4 +212,4 @@ def _recording(folder: Path, number: int) -> Path | None:
 
 def _words(recording: Path) -> str | None:
     words = recording.with_suffix(".txt")
-    return words.read_text(encoding="utf-8").strip() if words.is_file() else None
+    return read_text(words).strip() if words.is_file() else None

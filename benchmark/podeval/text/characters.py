@@ -1,0 +1,95 @@
+r"""The characters of texts: how every text is cleaned when it enters, and which characters are read alike.
+
+`clean_text` is the one way in: scripts, references, transcripts and answers pass through it, so that no other code has
+to deal with byte order marks, decomposed letters, invisible characters and the line ends of other systems.
+
+A word consists of letters, the marks that belong to them, and digits. For Python's own regular expressions a mark, such
+as a vowel sign of Hindi or Thai or an accent that is a character of its own, is no part of a word; patterns of words
+therefore use the package `regex`, whose `\w` includes marks.
+"""
+
+import re
+import unicodedata
+
+import regex
+
+# Ranges for use inside a regular expression's brackets: Chinese characters, kana, and other writing without spaces
+# between words (Thai, Lao, Tibetan, Burmese, Khmer, Tai, Javanese).
+HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua980-\ua9ff\uaa60-\uaadf"
+
+# Letters beyond Latin ones and marks; without them, a word is what Python's own regular expressions take for one.
+MARKED = re.compile("[\u0300-\u1fff\u2070-\u209f\u20d0-\u20ff\u2c00-\U0010ffff]")
+
+_UNCLEAN = regex.compile(r"[[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029]--[\t\n]]", regex.V1)
+# Letters of Malayalam and Bengali that were written with a joiner before they were characters of their own.
+_WITH_JOINER = dict(
+    zip("\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15\u09a4", "\u0d7a\u0d7b\u0d7c\u0d7d\u0d7e\u0d7f\u09ce", strict=True)
+)
+_CLEANING = (
+    (regex.compile(f"([{''.join(_WITH_JOINER)}])[\u0d4d\u09cd]\u200d"), lambda match: _WITH_JOINER[match[1]]),
+    (regex.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"), "\n"),
+    (regex.compile(r"[\p{Cf}\p{Default_Ignorable_Code_Point}]+"), ""),
+    (regex.compile(r"[\p{Cc}--[\t\n]]+", regex.V1), " "),
+)
+
+_ALIKE: dict[str, str | int | None] = {
+    # One apostrophe; no trade marks, whose compatibility form would be glued to the word before them.
+    **dict.fromkeys("\u2018\u2019\u201b\u2032`\u00b4\u02b9\u02bb\u02bc\u02bd\u02be\u02bf\uff07\ua78b\ua78c", "'"),
+    **dict.fromkeys("\u05f3\u055a\u1fbd\u1fbf", "'"), "\u0149": "'n", "\u2122": " ", "\u2120": " ",
+    # Letters of which some keyboards have only another: Persian and Urdu, Romanian; Russian leaves out the dots.
+    "\u06cc": "\u064a", "\u06a9": "\u0643", "\u06c1": "\u0647", "\u0671": "\u0627",
+    "ș": "ş", "ț": "ţ", "Ș": "Ş", "Ț": "Ţ", "ё": "е", "Ё": "Е",
+}  # fmt: skip
+_HAS_ALIKE = re.compile(f"[{''.join(_ALIKE)}]")
+_FOLDING = (
+    # Digits of other writing.
+    (regex.compile(r"[\p{Nd}--[0-9]]", regex.V1), lambda digit: str(unicodedata.decimal(digit[0]))),
+    # Vowel signs of Hebrew, Arabic and Syriac, which may be left out, tatweel, and rings around characters.
+    (
+        re.compile(
+            "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065f\u0670"
+            "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff\u0711\u0730-\u074a\u20dd-\u20e0\u20e2-\u20e4]+"
+        ),
+        "",
+    ),
+    # Stress in Cyrillic, and the sign of a Hebrew abbreviation.
+    (regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]"), ""),
+    (re.compile('(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea])'), ""),
+    # Thai and Lao: a tone mark before the vowel that it follows, and two signs for one.
+    (re.compile("([\u0e48-\u0e4b\u0ec8-\u0ecb])([\u0e4d\u0ecd])"), r"\2\1"),
+    (re.compile("\u0e40\u0e40"), "\u0e41"),
+)
+
+
+def clean_text(text: str) -> str:
+    r"""Clean a text that comes from outside: every text passes through here once, and again at no harm.
+
+    Letters are composed (NFC), every line ends with `\n`, invisible characters (byte order marks, soft hyphens,
+    joiners, marks of direction) are left out, and control characters become spaces.
+    """
+    for pattern, replacement in _CLEANING if _UNCLEAN.search(text) else ():
+        text = pattern.sub(replacement, text)
+    return unicodedata.normalize("NFC", text)
+
+
+def fold_letters(text: str) -> str:
+    """Write letters and digits in one way wherever there are several that are read alike; in lower case.
+
+    That is character width and other compatibility forms (NFKC), apostrophes, digits of other writing, the vowel signs
+    that Arabic and Hebrew may leave out, tatweel, stress marks of Cyrillic, the dots of ё, and letters of Persian, Urdu
+    and Romanian that are typed in two ways. All other marks stay: they make other words.
+    """
+    text = clean_text(text).replace("\u2019", "'")
+    if text.isascii():
+        return text.replace("`", "'").lower()
+    if _HAS_ALIKE.search(text):
+        text = text.translate(str.maketrans(_ALIKE))
+    text = unicodedata.normalize("NFKC", text)
+    for pattern, replacement in _FOLDING if MARKED.search(text) else ():
+        text = pattern.sub(replacement, text)
+    # The capital I is that of ı in Turkish, where ı and İ are 5 % of the letters.
+    if text.count("ı") + text.count("İ") > 0.005 * len(text):
+        text = text.replace("I", "ı")
+    return text.casefold().replace("i\u0307", "i")

@@ -1,0 +1,256 @@
+"""Turns in plain text: which lines, or tags within them, say who speaks.
+
+Read are numbered labels (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`, `<|speaker:0|>`),
+roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a direction
+(`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`, others as
+they are written.
+
+Names are believed only if many lines begin with one and some name comes again, because prose has colons too (`Note:`,
+`10:30`, `Genesis 1:1`). No word is left out or put under another label without a note for people.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import regex
+
+from podeval.text.numerals import parse_number
+from podeval.text.script import Script
+from podeval.text.subtitles import VOICE, read_cues
+
+# Who speaks the words before the first label.
+UNLABELLED = "Narrator"
+
+# Words for a speaker whose number alone is the name, and words that belong to the name.
+_COUNTED = "host|speaker|spk|person|主持人|说话人|說話人|发言人|發言人"
+_ROLES = (
+    r"co-?host|guest|narrator|voice[ -]?over|interviewer|interviewee|moderator|presenter|announcer|host|speaker|voice|"
+    r"participant|panelist|character|嘉宾|嘉賓|旁白|主持人?|记者|記者|专家|主播|女声|男声|甲|乙|男|女|"
+    r"司会|ナレーター|ゲスト|話者|화자|진행자|게스트"
+)
+# A list's number, and a time that has a colon.
+_LEAD = (
+    r"[\s*_#•\"“\-\p{S}]*+(?:\d{1,3}[.)、]\s++)?"
+    r"(?:[\[(]?(?=[^\p{L}]{0,30}\d:\d\d)\d[\d/.,:\s>\-]{3,45}+(?:[ap]m\b)?[\])]?[\s–—\-]*+)?[*_\"“]*+"
+)
+_DIRECTION = r"(?:[\s*_]*+(?:[(\[（【][^()\[\]（）【】\n]{1,60}[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
+_COLON = r"[\s*_\"”]*+[:：][*_]*+"
+_NUMBERED = regex.compile(
+    rf"{_LEAD}(?P<open>[\[(【])?(?:(?P<word>s)(?P<number>\d{{1,3}})|(?P<word>{_COUNTED}|{_ROLES})"
+    r"(?:[\s_#\-]*+(?P<number>\d{1,9}|[一二三四五六七八九十]|[①-⑳]|(?<=\p{Han})[a-z])"
+    r"|[\s_]++(?P<number>[a-z]|one|two|three|four|five|six|seven|eight|nine|ten))(?![\p{L}\p{N}'’]))"
+    rf"(?(open)[\])】]){_DIRECTION}(?:,[^,:：]{{1,40}})?(?:{_COLON}\s*+|\s+[–—\-]\s++|[\s*_]*+$)",
+    regex.IGNORECASE,
+)
+_NAME = r"(?P<name>\d{1,2}|\p{L}(?:[^\W_]|[.'’&·\-])*+(?: [\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+){0,4}+)"
+_NAMED = regex.compile(
+    # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
+    rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}{_COLON}(?=[\s\"“”「『*_(\[（\p{{Lu}}]|$|[^\x00-\x7f])"
+    rf"|[\[【]{_NAME}[\]】](?=\s*[^\s:：])|{_NAME}[*_]*+\s++[\[(]?\d{{1,2}}(?::\d\d){{1,2}}[\])]?\s*$)\s*+"
+    rf"|(?:\#+\s*+|\*\*){_NAME}\*{{0,2}}\s*$"
+    rf"|\s*(?P<name>\p{{Lu}}[\p{{Lu}}\p{{N}} .'’\-]{{1,30}}\p{{Lu}})\.?(?:\s*\([^()]*\))?\s*$"
+)
+_TAG = regex.compile(
+    rf"[\[<(]\|?(?P<word>{_COUNTED}|{_ROLES}|s)[\s_:\-]*+(?P<number>\d{{1,3}}|[a-z])\|?[\]>)]\s*+[:：]?\s*+"
+    rf"|</(?:{_COUNTED}|{_ROLES}|s)\s?\d{{1,3}}>",
+    regex.IGNORECASE,
+)
+_SPEAKING_TAG = regex.compile(
+    r"<(?:voice|turn|line|utterance|speaker)\s[^<>]*?\b(?:name|speaker|who|id)=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+"
+    r"|</(?:voice|turn|line|utterance|speaker)>"
+)
+# Between a sentence and a label in the same line.
+_WITHIN = regex.compile(
+    r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+(?=(?:host|speaker|主持人|说话人) ?\d{1,3} ?[:：])",
+    regex.IGNORECASE,
+)
+_HEADING = regex.compile(
+    r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])", regex.I
+)
+_DIRECTION_ALONE = regex.compile(r"[\s*_]*[(\[（【][^()\[\]（）【】]*[)\]）】][\s*_]*$")
+_NO_SPEAKER = regex.compile(
+    r"(?:https?|notes?|n\.?b|p\.?s|warning|caution|tips?|hint|important|example|e\.?g|i\.?e|title|subtitle|topic|theme|genre|"
+    r"chapter|part|section|episode|scene|act|verse|chorus|bridge|intro(?:duction)?|outro|conclusion|summary|abstract|"
+    r"overview|authors?|by|date|time|place|location|setting|weather|subject|from|to|b?cc|re|fwd?|ingredients|directions|"
+    r"instructions|method|preparation|servings|serves|yield|(?:prep|cook|total)(?:aration|ing)? time|sources?|"
+    r"references?|url|link|links|website|web|e-?mail|phone|tel|telephone|fax|mobile|address|price|cost|total|duration|length|"
+    r"language|keywords?|tags?|style|tone|audience|format|step|day|week|month|year|lesson|level|phase|round|option|figure|"
+    r"table|theorem|lemma|proof|definition|remark|pros?|cons?|advantages?|disadvantages?|question|answer|info|error|warn|debug|"
+    r"todo|fixme|fix|feat|chore|docs|usage|output|input|results?|key|value|name|age|status|version|licen[sc]e|copyright|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|"
+    r"november|december|breakfast|lunch|dinner|remember|also|however|finally|first|second|third|next|then|so|but|and|or|"
+    r"注意?|备注|提示|例如|比如|标题|题目|作者|日期|时间|地点|来源|主题|摘要|步骤|食材|做法|材料|用料|总结|结论|参考|链接|网址|电话|地址|邮箱|"
+    r"价格|说明|第.{1,3}[章节集部]|问题|答案|原因|结果|其[一二三次]|首先|最后|因此|所以|.*[说說道问問答讲講喊叫曰])",
+    regex.IGNORECASE,
+)
+_LOOKS_LABELLED = regex.compile(rf"{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\])")
+# A word that is not a name's; chats write all names small.
+_SMALL_WORD = regex.compile(r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu)\b)\p{Ll}")
+_ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
+# Characters of a line among which its label is, and of a name; spaces of a label from which on it is a sentence.
+_HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
+# Lines among which the first name is, and lines before the first numbered label, if a text is a dialogue.
+_OPENING, _LONG_OPENING = 4, 10
+# Share of the lines that begin with a label: enough by itself, and with further signs of a dialogue.
+_MOST, _SOME = 0.5, 0.25
+
+
+@dataclass(frozen=True)
+class LabelledLine:
+    """A line, its number from 1, the label that it may begin with, and the words behind that.
+
+    `sure` is whether the label says by its form that it is a speaker's.
+    """
+
+    number: int
+    text: str
+    label: str = ""
+    words: str = ""
+    sure: bool = False
+
+
+def read_labels(text: str) -> Script:
+    """Read the turns of a clean text; without labels it is one turn, and a note says so if it looks otherwise.
+
+    Raises:
+        BadInput: the text has no words, or is in a format with markup that is not read.
+    """
+    cues = read_cues(text)
+    plain = text if cues is None else "\n".join(cues)
+    # Tags with a speaker's name, as of SSML, and those of HTML that only format.
+    plain = _SPEAKING_TAG.sub(lambda tag: f"\n{VOICE}{tag['name']}{VOICE}" if tag["name"] else "\n", plain)
+    plain = regex.sub(r"</?(?:p|div|br|li)\b[^<>]*>", "\n", plain)
+    plain = regex.sub(r"</?(?:b|i|u|em|strong|span|speak|script|dialogue)\b[^<>]*>", "", plain)
+    # Each tag, and each label behind a sentence, begins a line of its own.
+    if _begins_with_tags(plain):
+        plain = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", plain)
+    elif _NUMBERED.match(plain[:_HEAD]):
+        plain = _WITHIN.sub("\n", plain)
+    lines = [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
+    # Headings may be the speakers' names; of those of a document, several occur once.
+    headings = {
+        line.number: line.text
+        for line in lines
+        if _is_direction(line)
+        or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
+    }
+    times = Counter(headings.values())
+    as_names = sum(each == 1 for each in times.values()) < 2
+    spoken = [
+        line for line in lines if line.number not in headings or (as_names and line.label and times[line.text] > 1)
+    ]
+    speakers, notes = _find_speakers(spoken)
+    turns, more = _join_turns(lines, speakers) if speakers else ([], [])
+    if cues is not None:
+        notes.insert(0, f"the text is subtitles, of which {len(cues)} lines of words are read and no times")
+        voiced = sum(line.startswith(VOICE) for line in cues)
+        more += [f"{len(cues) - voiced} of them name no voice, as the line before"] if 0 < voiced < len(cues) else []
+    return Script.from_turns(turns or [("1", text if cues is None else " ".join(cues))], [*notes, *more])
+
+
+def _read_line(number: int, line: str) -> LabelledLine:
+    if line.startswith(VOICE):
+        _, name, words = line.split(VOICE, 2)
+        return LabelledLine(number, line, name, words, sure=True)
+    head = line[:_HEAD]
+    if match := _NUMBERED.match(head):
+        return LabelledLine(number, line, _name_number(match), line[match.end() :].strip(), sure=True)
+    if (match := _NAMED.match(head)) and len(match["name"]) <= _LONGEST_NAME:
+        role = regex.fullmatch(_ROLES, match["name"], regex.IGNORECASE) is not None
+        return LabelledLine(number, line, match["name"], line[match.end() :].strip(), sure=role)
+    return LabelledLine(number, line)
+
+
+def _begins_with_tags(text: str) -> bool:
+    """Return whether a text begins with a tag, but for headings and directions, or many of its lines do."""
+    lines = [line for line in text.split("\n") if line.strip()] if _TAG.search(text) else []
+    tagged = [_TAG.match(line.lstrip(' \t*_>"“')) is not None for line in lines]
+    spoken = (tag for line, tag in zip(lines, tagged, strict=True) if tag or not _is_direction(LabelledLine(0, line)))
+    return next(spoken, False) or sum(tagged) >= max(2, _SOME * len(lines))
+
+
+def _name_number(match: regex.Match[str]) -> str:
+    number, word = unicodedata.normalize("NFKC", match["number"]).lower(), match["word"]
+    number = number.upper() if regex.fullmatch("[a-z]", number) else str(int(parse_number(number) or 0))
+    if regex.fullmatch(rf"{_COUNTED}|s", word, regex.IGNORECASE):
+        return number
+    return f"{word} {number}" if word.isascii() else word + number
+
+
+def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
+    """Return the labels that name speakers, none for prose, and notes on how far they can be believed."""
+    labels = Counter(line.label for line in lines if _may_speak(line))
+    sure = [at for at, line in enumerate(lines) if line.sure]
+    share = sum(labels.values()) / max(1, len(lines))
+    small = share == 1 and min(labels.values()) > 1
+    names = {label for label in labels if small or not _SMALL_WORD.search(label)}
+    again = {label for label in names if labels[label] > 1}
+    # Labels that say by their form what they are, with names before the first of them or used more than once.
+    certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
+    if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
+        ahead = {line.label for line in lines[: sure[0]]} & names
+        alone = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
+        return {lines[at].label for at in sure} | again | ahead, list(alone)
+    # Names at many lines, some of them more than once.
+    many = share >= _MOST or (share >= _SOME and len(again) > 1)
+    recurring = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
+    if many and recurring and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
+        return names, []
+    quoted = ", ".join([f"“{label}:”" for label in dict.fromkeys(line.label for line in lines) if label][:2])
+    if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
+        return names, [f"the two lines are read as turns of two speakers ({quoted}), because each begins with a name"]
+    like = sum(bool(line.label or _LOOKS_LABELLED.match(line.text[:_HEAD])) for line in lines)
+    note = (
+        f"{like} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker "
+        f"({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
+    )
+    return set(), [note] if sure or like > max(1, len(lines) / 2) else []
+
+
+def _may_speak(line: LabelledLine) -> bool:
+    """Return whether a label can be a speaker's: no known heading, no sentence."""
+    stem = line.label.rstrip("0123456789 .IVX") or line.label
+    short = len(regex.findall(r"\p{Han}", stem)) <= _LONGEST_HAN_NAME
+    return bool(line.label) and short and not _NO_SPEAKER.fullmatch(stem)
+
+
+def _is_direction(line: LabelledLine) -> bool:
+    """Return whether a line is no speech: a heading, a rule, a direction in brackets, a sound."""
+    return not line.sure and bool(_HEADING.match(line.text) or _DIRECTION_ALONE.match(line.text))
+
+
+def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Join the lines of each turn; note which lines are left out, or may belong to another turn."""
+    turns: list[tuple[str, list[str]]] = []
+    before: list[LabelledLine] = []
+    left: list[LabelledLine] = []
+    unread: list[LabelledLine] = []
+    for line in lines:
+        if line.label in speakers:
+            turns.append((line.label, [line.words]))
+        elif _is_direction(line) and not (turns and _DIRECTION_ALONE.match(line.text)):
+            left.append(line)
+        elif turns:
+            unread += [line] if line.label.count(" ") < _SHORT and line.label and any(turns[-1][1]) else []
+            turns[-1][1].append(line.text.strip())
+        else:
+            (left if line.label and not _may_speak(line) else before).append(line)
+    # One line that announces the script is a heading; other words before the first label are a turn.
+    if len(before) == 1 and before[0].text.rstrip(" *_").endswith((":", "：")):
+        left, before = [*before, *left], []
+    turns.insert(0, (UNLABELLED, [line.text.strip() for line in before]))
+    noted = {
+        f"words before the first label are read as a turn of “{UNLABELLED}”; label them if another says them": before,
+        "left out as no speech (headings, directions, sounds)": left,
+        "read as words of the turn before, not as the label of a speaker": unread,
+    }
+    notes = [
+        f"{what}: line "
+        + ", ".join(f"{line.number} (“{' '.join(line.text.split())[:40]}”)" for line in some[:3])
+        + (f" and {len(some) - 3} more" if len(some) > 3 else "")
+        for what, some in noted.items()
+        if some
+    ]
+    return [(speaker, text) for speaker, words in turns if (text := " ".join(words).strip())], notes

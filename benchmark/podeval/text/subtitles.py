@@ -1,0 +1,63 @@
+"""The words of subtitles: SubRip (SRT) and WebVTT, without numbers, times, settings, styles and comments.
+
+A WebVTT voice tag, `<v Ann>`, names the speaker of what follows. Text of other formats that is no script, such as ASS
+subtitles or a web page, is refused by name.
+"""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from itertools import groupby
+
+from podeval.errors import BadInput
+
+# The sign before and after a speaker's name, which no text has that has been cleaned.
+VOICE = "\x00"
+
+_TIMES = re.compile(
+    r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]*-->[ \t]*[\d:]+[.,]\d{1,3}(?:[ \t]|$)", re.MULTILINE
+)
+_COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
+_VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
+_STYLE_TAG = re.compile(r"</?(?:v|c|i|b|u|s|font|ruby|rt|lang)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
+_OTHER_FORMS = {
+    re.compile(r"\s*\[Script Info\]", re.IGNORECASE): "ASS or SSA subtitles; export them as SRT or VTT",
+    re.compile(
+        r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!--.*?-->\s*)?<tt[\s>]", re.DOTALL
+    ): "TTML subtitles; export them as SRT or VTT",
+    re.compile(r"\s*(?:<!DOCTYPE html|<html[\s>])", re.IGNORECASE): "a web page; save its text",
+    re.compile(r"\s*\|?\s*\"?(?:speaker|role|name)\"?\s*[,;\t|]\s*\"?(?:text|content|words|line)\b", re.IGNORECASE): (
+        "a table; write its rows as JSON, each with speaker and text"
+    ),
+    re.compile(r"\s*-\s*(?:speaker|role)\s*:"): "YAML; write it as JSON",
+    re.compile(r"\s*\{\\rtf"): "rich text (RTF); save it as plain text",
+}
+
+
+def read_cues(text: str) -> list[str] | None:
+    """Return the lines of subtitles, a voice before its words as `VOICE` + name + `VOICE`; None for any other text.
+
+    Raises:
+        BadInput: the text is in another format with markup that is not read.
+    """
+    if other := next((what for pattern, what in _OTHER_FORMS.items() if pattern.match(text)), None):
+        raise BadInput(f"the text is {other}, and give that")
+    if not _TIMES.search(text):
+        return None
+    words = _find_words(text.split("\n"))
+    # Captions that roll, with a time for each word, repeat each line in the next cue.
+    return [line for line, _ in groupby(words)] if re.search(r"<[\d:.]+><c>", text) else list(words)
+
+
+def _find_words(lines: list[str]) -> Iterator[str]:
+    inside, blank = False, True
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        times = _TIMES.match(line)
+        # A cue may have a number or, after an empty line, a name above its times.
+        is_name = _TIMES.match(following) and (blank or line.strip().isdigit())
+        inside = bool(times) or (inside and not (blank and _COMMENT.match(line)))
+        blank = not line.strip()
+        if inside and not (times or is_name or blank):
+            marked = _VOICE_TAG.sub(lambda voice: f"\n{VOICE}{' '.join(voice[1].split())}{VOICE}", line)
+            words = unescape(_STYLE_TAG.sub("", marked))
+            yield from (part.strip() for part in words.split("\n") if part.strip())
