@@ -21,7 +21,7 @@ from podeval.arena.ranking import Rankings
 from podeval.arena.rating_plots import Dot, draw_ladder
 from podeval.arena.ratings import POOLED, Standings
 from podeval.arena.voter_stats import BOARD_FROM, Personals
-from podeval.leaderboard.table import make_csv_safe
+from podeval.text.table_files import make_csv_safe
 
 if TYPE_CHECKING:
     from podeval.arena.ranking import Ranking

@@ -23,6 +23,7 @@ from podeval.leaderboard import reported_elsewhere, table
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import BoardView, ResolvedView, resolve_view
 from podeval.sentences import write_sentence
+from podeval.text.table_files import make_csv_safe
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -54,7 +55,7 @@ def build_router(site: Site) -> APIRouter:
         """The values of a view, one per row, with interval, ranks, counts, reasons and protocol."""
         site.limit(request, RATE)
         settled = _require_view(request, folder)
-        content = table.make_csv_safe(table.make_tidy(settled)).to_csv(index=False)
+        content = make_csv_safe(table.make_tidy(settled)).to_csv(index=False)
         # The mark at the front tells spreadsheets which letters these are.
         return _compress(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
 
@@ -72,7 +73,7 @@ def build_router(site: Site) -> APIRouter:
         """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
         site.limit(request, RATE)
         # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
-        content = pd.DataFrame(reported_elsewhere.list_rows()).to_csv(index=False)
+        content = make_csv_safe(pd.DataFrame(reported_elsewhere.list_rows())).to_csv(index=False)
         headers = {"Content-Disposition": 'attachment; filename="podeval-reported-elsewhere.csv"'}
         answer = Response("\ufeff" + content, media_type="text/csv; charset=utf-8", headers=headers)
         return _compress(request, answer)

@@ -13,12 +13,12 @@ from website import Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
-from podeval.leaderboard.table import make_csv_safe
 from podeval.listening import session_results, tidy_marks, webmushra
 from podeval.listening.box_plots import draw_panels
 from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, summarise
 from podeval.sentences import write_sentence
+from podeval.text.table_files import make_csv_safe
 
 
 class ListenerStanding(BaseModel):

@@ -11,6 +11,7 @@ import pytest
 from podeval.leaderboard import table
 from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.view import BoardView, resolve_view
+from podeval.text.table_files import make_csv_safe
 
 
 def row(**changed: Any) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def test_downloads_hold_only_what_is_shown_and_no_formulas(board: pd.DataFrame) 
     frame = table.make_tidy(settled)
     assert set(frame["key"]) == {"wer"}
     assert set(frame["system"]) == {"hibari", "piper", "real-episodes"}
-    safe = table.make_csv_safe(frame.assign(system_title="=HYPERLINK(1)", value=-1.0))
+    safe = make_csv_safe(frame.assign(system_title="=HYPERLINK(1)", value=-1.0))
     assert set(safe["system_title"]) == {"'=HYPERLINK(1)"}
     assert set(safe["value"]) == {-1.0}
 

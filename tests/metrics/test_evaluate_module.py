@@ -1,10 +1,14 @@
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import soundfile
 from typer.testing import CliRunner
@@ -214,9 +218,10 @@ def test_an_unscored_item_is_the_same_data_from_python_and_from_the_command_line
 
 
 def test_a_text_without_words_is_an_unscored_item(mattr: Any) -> None:
-    result = mattr.compute(predictions=["a b", "", '[{"speaker": "Ann"'])
+    result = mattr.compute(predictions=["a b", [], '[{"speaker": "Ann"'])
     assert (result["scored"], result["unscored"]) == (1, 2)
     assert "no words" in result["items"][1]["unscored"]
+    assert {item["cause"] for item in result["items"][1:]} == {"system"}
 
 
 @pytest.mark.parametrize(
@@ -224,11 +229,11 @@ def test_a_text_without_words_is_an_unscored_item(mattr: Any) -> None:
     [
         ([0.1, 0.2], "not list; samples without their rate cannot be measured"),
         (np.zeros(5), "not ndarray; samples without their rate cannot be measured"),
-        (None, "not NoneType"),
+        (5, "not int"),
         ({"array": np.zeros(5)}, "needs its `sampling_rate`"),
         ({"array": np.zeros(5), "sampling_rate": -1}, "needs its `sampling_rate`"),
-        ({"array": np.zeros((2, 2, 2)), "sampling_rate": 8000}, "of shape (2, 2, 2)"),
-        ({"array": ["a"], "sampling_rate": 8000}, "floats or signed integers"),
+        ({"array": np.zeros((2, 2, 2)), "sampling_rate": 8000}, "not (2, 2, 2)"),
+        ({"array": ["a"], "sampling_rate": 8000}, "must be numbers"),
         ({}, "needs `bytes`, `path`, or `array`"),
     ],
 )
@@ -331,9 +336,8 @@ def test_scripts_make_another_protocol(tmp_path: Path) -> None:
     assert bare["protocol"]["inputs"] == ["recording"]
     assert scripted["protocol"]["inputs"] == ["recording", "script"]
     assert bare["protocol"]["id"] != scripted["protocol"]["id"]
-    for scripts in ([turns, turns], [None]):
-        with pytest.raises(BadInput, match="give one for each, or none"):
-            sptd.compute(predictions=[silence], scripts=scripts)
+    with pytest.raises(BadInput, match="1 predictions and 2 scripts; give one for each, or none"):
+        sptd.compute(predictions=[silence], scripts=[turns, turns])
 
 
 def test_scripts_may_be_written_with_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,3 +419,213 @@ def test_a_reference_voice_that_cannot_be_read_is_not_the_system_s_fault(tmp_pat
     item = sim.compute(predictions=[str(wav)], references=[str(tmp_path / "gone.wav")])["items"][0]
     assert "gone.wav' does not exist" in item["unscored"]
     assert item["cause"] == "ours"
+
+
+MISSING = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), "", " ", "null", "nan", "None"]
+"""What columns of pandas, `datasets` and CSV files have in an empty cell."""
+
+MEASURED: dict[str, Any] = {
+    "generation_log": {"wall_seconds": 1.0, "audio_seconds": 2.0},
+    "dialogue": {"turns": [{"user": "Why?", "answer": "So."}]},
+    "system": "aria",
+}
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_an_item_without_its_measured_input_is_unscored_by_no_fault_of_the_system(name: str, tmp_path: Path) -> None:
+    metric = catalogue.get(name)
+    result = module(name)(cache_dir=str(tmp_path)).compute(
+        predictions=MISSING, references=["a reference"] * len(MISSING) if metric.reference else None
+    )
+    assert (result["scored"], result["unscored"]) == (0, len(MISSING))
+    assert all(result[key] is None for key in result["ci95"])
+    assert {item["cause"] for item in result["items"]} == {"ours"}
+    kind = metric.inputs[0].replace("_", " ")
+    assert metric.asks or {item["unscored"] for item in result["items"]} == {f"has no {kind}"}
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue.NAMES if catalogue.get(name).reference])
+def test_an_item_without_its_reference_is_one_unscored_item(name: str, tmp_path: Path, wav: Path) -> None:
+    metric = catalogue.get(name)
+    prediction = wav if metric.inputs[0] == "recording" else MEASURED.get(metric.inputs[0], "Some words.")
+    result = module(name)(cache_dir=str(tmp_path)).compute(predictions=[prediction] * len(MISSING), references=MISSING)
+    assert (result["scored"], result["unscored"]) == (0, len(MISSING))
+    assert {item["cause"] for item in result["items"]} == {"ours"}
+    assert metric.asks or {item["unscored"] for item in result["items"]} == {"has no reference"}
+
+
+def test_missing_cells_neither_end_a_batch_nor_enter_its_mean(mattr: Any, tmp_path: Path) -> None:
+    texts = pd.Series(["a b", None, "a a", np.nan, "", pd.NA])
+    for add in (
+        lambda: mattr.compute(predictions=texts),
+        lambda: mattr.add_batch(predictions=texts) or mattr.compute(),
+        lambda: [mattr.add(prediction=text) for text in texts] and mattr.compute(),
+        lambda: mattr.compute(predictions=datasets.Dataset.from_pandas(pd.DataFrame({"text": texts}))["text"]),
+        lambda: evaluate.combine([mattr]).compute(predictions=list(texts)),
+    ):
+        result = add()
+        assert (result["mattr"], result["scored"], result["unscored"]) == (0.75, 2, 4)
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "null.json").write_text("null\n")
+    files = mattr.compute(predictions=[tmp_path / "empty.txt", tmp_path / "null.json", [None], "a b"])
+    assert (files["mattr"], [item.get("cause") for item in files["items"]]) == (1.0, ["ours"] * 3 + [None])
+
+
+def test_a_reference_may_be_missing_by_every_way_to_add_one(tmp_path: Path, wav: Path) -> None:
+    loudness, wer = (module(name)(cache_dir=str(tmp_path)) for name in ("loudness", "wer"))
+    wer.add(prediction=wav, reference=None)
+    wer.add_batch(predictions=[wav], references=[float("nan")])
+    assert [item["unscored"] for item in wer.compute()["items"]] == ["has no reference"] * 2
+    both = evaluate.combine([loudness, wer])
+    result = both.compute(predictions=[str(wav)], references=[None])
+    assert (result["loudness_scored"], result["wer_unscored"]) == (1, 1)
+    both.add(prediction=str(wav), reference=None)
+    both.add_batch(predictions=[str(wav)], references=[None])
+    result = both.compute()
+    assert (result["loudness_scored"], result["wer_unscored"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "scalar", [True, 0, 5, 1.5, np.int64(3), b"words", pd.Timestamp(0), object(), [1, 2], ["a", "b"]]
+)
+def test_what_is_no_text_is_refused(scalar: Any, mattr: Any, tmp_path: Path, wav: Path) -> None:
+    with pytest.raises(BadInput, match="a text is a string, a path, or a script as data"):
+        mattr.compute(predictions=[scalar])
+    with pytest.raises(BadInput, match="a text is a string, a path, or a script as data"):
+        module("wer")(cache_dir=str(tmp_path / "wer")).compute(predictions=[wav], references=[scalar])
+
+
+def test_a_script_is_missing_for_its_item_alone(tmp_path: Path, wav: Path) -> None:
+    turns = [{"speaker": "Ann", "text": "hello"}, {"speaker": "Ben", "text": "good evening"}]
+    sptd = module("sptd")(cache_dir=str(tmp_path))
+    silence = {"array": np.zeros(16_000), "sampling_rate": 16_000}
+    result = sptd.compute(predictions=[silence] * 4, scripts=pd.Series([turns, None, np.nan, ""]))
+    assert [item["unscored"] for item in result["items"]][1:] == ["has no script"] * 3
+    assert [item["cause"] for item in result["items"]] == ["system", "ours", "ours", "ours"]
+    readings = [{"text": "hello", "readings": []}]
+    wer = module("wer")(cache_dir=str(tmp_path))
+    result = wer.compute(predictions=[silence] * 2, references=["hello"] * 2, readings=[None, readings])
+    assert result["items"][0]["unscored"] == "has no readings"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [
+        ("sptd", {"references": [[{"speaker": "Ann", "text": "hello"}]]}, "sptd has no use for references"),
+        ("loudness", {"references": [None]}, "loudness has no use for references"),
+        ("loudness", {"scripts": [None]}, "loudness has no use for scripts"),
+        ("loudness", {"readings": [None]}, "loudness has no use for readings"),
+        ("loudness", {"text": ["words"]}, "loudness has no parameter 'text'"),
+        ("loudness", {"judge": "m@https://h/v1"}, "loudness asks no judge"),
+    ],
+)
+def test_a_keyword_that_a_metric_has_no_use_for_is_refused_by_name(
+    name: str, given: dict[str, Any], sentence: str, tmp_path: Path, wav: Path
+) -> None:
+    made = module(name)(cache_dir=str(tmp_path))
+    with pytest.raises(BadInput, match=sentence):
+        made.compute(predictions=[wav], **given)
+    if "references" in given:
+        with pytest.raises(BadInput, match=sentence):
+            made.add_batch(predictions=[wav], **given)
+        with pytest.raises(BadInput, match=sentence):
+            made.add(prediction=wav, reference="words")
+
+
+def tensors(samples: Samples) -> Iterator[tuple[str, Any]]:
+    """The same recording as programs of torch, `transformers` and `datasets` hand it over, within their precision."""
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(np.ascontiguousarray(samples.T))
+    yield "bfloat16", {"array": tensor.to(torch.bfloat16), "sampling_rate": RATE}
+    yield "float16", {"array": tensor.half(), "sampling_rate": RATE}
+    yield "with gradients", {"array": tensor.clone().requires_grad_(), "sampling_rate": torch.tensor(RATE)}
+    yield "(samples, np.int64)", (samples, np.int64(RATE))
+    yield "(samples, np.float32)", (samples, np.float32(RATE))
+    yield "(tensor, 0-d tensor)", (tensor, torch.tensor(RATE))
+    yield "[samples, rate]", [samples, RATE]
+    yield "pipeline", {"audio": samples.T, "sampling_rate": RATE}
+    yield "pipeline with a batch of one", {"audio": samples.T[None], "sampling_rate": RATE}
+    yield "row with a pipeline's dict", {"audio": {"audio": tensor, "sampling_rate": RATE}, "text": "words"}
+    yield "memoryview", memoryview(samples_as_wav(samples))
+    yield "int16", ((samples / 2 * 2**15).astype(np.int16), RATE)
+
+
+def samples_as_wav(samples: Samples) -> bytes:
+    content = io.BytesIO()
+    soundfile.write(content, samples, RATE, format="WAV", subtype="FLOAT")
+    return content.getvalue()
+
+
+def test_samples_of_every_library_have_the_values_of_the_file(
+    loudness: Any, beyond_full_scale: Samples, wav: Path
+) -> None:
+    names, forms = zip(*tensors(beyond_full_scale), strict=True)
+    result = loudness.compute(predictions=[wav, *forms])
+    assert result["unscored"] == 0
+    first = result["items"][0]
+    for name, item in zip(names, result["items"][1:], strict=True):
+        quieter = 20 * np.log10(2) if name == "int16" else 0
+        assert item["integrated"] == pytest.approx(first["integrated"] - quieter, abs=0.01), name
+        assert item["notes"]["channels"] == 2, name
+
+
+def test_samples_of_16_bits_in_a_wider_type_are_refused_with_a_hint(loudness: Any, beyond_full_scale: Samples) -> None:
+    for kind in (np.int32, np.int64):
+        samples = (beyond_full_scale / 2 * 2**15).astype(kind)
+        with pytest.raises(BadInput, match=rf"samples of {kind.__name__} .* convert them with .astype\('int16'\)"):
+            loudness.compute(predictions=[(samples, RATE)])
+
+
+def test_columns_of_datasets_are_scored_without_their_decoder(loudness: Any, wav: Path) -> None:
+    rows = datasets.Dataset.from_dict({"audio": [str(wav), None], "text": ["a", "b"]})
+    rows = rows.cast_column("audio", datasets.Audio())
+    streaming = rows.to_iterable_dataset()
+    for column in (rows["audio"], rows, streaming["audio"], streaming, rows.rename_column("audio", "speech")):
+        result = loudness.compute(predictions=column)
+        assert [item.get("unscored") for item in result["items"]] == [None, "has no recording"]
+
+
+def test_a_file_whose_name_is_no_text_is_scored(loudness: Any, wav: Path, tmp_path: Path) -> None:
+    name = tmp_path / "caf\udce9.wav"
+    name.write_bytes(wav.read_bytes())
+    assert loudness.compute(predictions=[name, str(name), {"path": str(name), "bytes": None}])["scored"] == 3
+
+
+DISTRIBUTED = """
+import sys
+import numpy as np
+from podeval.metrics.evaluate_module import module
+
+cache, process, form, file = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+rate = 16_000
+sound = (0.1 + 0.1 * process) * np.sin(np.arange(2 * rate) / 8).astype("float32")
+item = {"array": {"array": sound, "sampling_rate": rate}, "bytes": open(file, "rb").read(), "path": file}[form]
+loudness = module("loudness")(cache_dir=cache, num_process=2, process_id=process, experiment_id="e", timeout=60)
+loudness.add_batch(predictions=[item, None] if process else [item])
+result = loudness.compute()
+if result:
+    print(result["scored"], result["unscored"], [item.get("true_peak") for item in result["items"]])
+"""
+
+
+@pytest.mark.parametrize("form", ["array", "bytes", "path"])
+def test_what_every_process_added_is_scored_and_nothing_is_left_behind(form: str, wav: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp"), "PODEVAL_CACHE": str(tmp_path / "podeval")}
+    (tmp_path / "tmp").mkdir()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", DISTRIBUTED, str(tmp_path / "evaluate"), str(process), form, str(wav)],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for process in range(2)
+    ]  # fmt: skip
+    (first, first_error), (second, second_error) = (process.communicate(timeout=120) for process in processes)
+    assert [process.returncode for process in processes] == [0, 0], first_error + second_error
+    assert second == ""
+    assert first.startswith("2 1 [")
+    peaks = json.loads(first[4:].replace("None", "null"))
+    assert len(peaks) == 3
+    if form == "array":
+        assert peaks[:2] == pytest.approx([-20.0, -13.98], abs=0.05)
+    left = {path.suffix for path in (*(tmp_path / "tmp").rglob("*"), *(tmp_path / "evaluate").rglob("*"))}
+    assert left == {"", ".lock"}

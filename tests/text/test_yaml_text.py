@@ -65,6 +65,17 @@ def test_what_costs_more_than_it_is_and_what_is_no_yaml_is_refused(text: str, se
     assert read_card(f"---\n{text}\n---\nA model.") == ({}, "\nA model.")
 
 
+@pytest.mark.parametrize("before", ["", "\n", "\n\n", "\r\n", " \n", "\ufeff", "\ufeff\n"])
+def test_the_metadata_of_a_card_may_stand_below_empty_lines_as_on_the_hub(before: str) -> None:
+    from huggingface_hub import RepoCard
+
+    readme = f"{before}---\nlicense: mit\n---\nA model."
+    assert read_card(readme) == ({"license": "mit"}, "\nA model.")
+    if "\ufeff" not in before:
+        assert RepoCard(readme).data.to_dict() == {"license": "mit"}
+    assert read_card(f"{before}A model.\n---\nlicense: mit\n---\n")[0] == {}
+
+
 NESTED = """\
 kind: mushra
 shared: &shared

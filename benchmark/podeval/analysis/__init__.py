@@ -13,6 +13,7 @@ __all__ = [
     "predicted_windows",
     "recording",
     "reference_voices",
+    "samples",
     "second_look",
     "speaker_turns",
     "speaker_voices",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis.recording import Recording
+from podeval.analysis.samples import OBJECT_KEYS, read_audio
 from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
@@ -29,18 +30,18 @@ class ReferenceVoices(Mapping[str, Recording]):
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
-        """Read voices from a path, or from paths by speaker: a mapping, the same as JSON text, or a `.json` file of it.
+        """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file of it.
 
         Args:
-            source: names the recordings; paths in a file are relative to it.
+            source: the recordings, each in any form that `read_audio` takes; paths in a file are relative to it.
             options: options of `Recording.open`.
 
         Raises:
             BadInput: the source has none of these forms, or a file cannot be read.
         """
-        if isinstance(source, Mapping):
-            return cls({str(name): cls._open_voice(name, path, options) for name, path in source.items()})
-        text = str(source)
+        if isinstance(source, Mapping) and OBJECT_KEYS.isdisjoint(source):
+            return cls({str(name): cls._open_voice(name, voice, options) for name, voice in source.items()})
+        text = str(source) if isinstance(source, str | Path) else ""
         if text.lstrip().startswith("{"):
             return cls.read(_parse_paths(text, "the reference voices"), **options)
         if text.lower().endswith(".json"):
@@ -49,13 +50,16 @@ class ReferenceVoices(Mapping[str, Recording]):
             except (OSError, UnicodeDecodeError) as error:
                 raise BadInput(f"{text} cannot be read ({error})") from None
             return cls.read({name: str(Path(text).parent / str(path)) for name, path in paths.items()}, **options)
-        return cls({ONLY: Recording.open(text, **options)})
+        return cls({ONLY: cls._open_voice(ONLY, source, options)})
 
     @staticmethod
-    def _open_voice(name: Any, path: Any, options: Mapping[str, Any]) -> Recording:
-        if not isinstance(path, str | Path):
-            raise BadInput(f"the reference voice of {name} must be the path of a recording, not {type(path).__name__}")
-        return Recording.open(path, **options)
+    def _open_voice(name: Any, voice: Any, options: Mapping[str, Any]) -> Recording:
+        audio = read_audio(voice)
+        if audio is None:
+            raise BadInput(f"the reference voice of {name} is missing; give a recording, or leave the speaker out")
+        if isinstance(audio, tuple):
+            return Recording.from_samples(*audio, **options)
+        return Recording.open(audio, **options) if isinstance(audio, Path) else Recording.from_bytes(audio, **options)
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:

@@ -1,9 +1,14 @@
-"""Samples that a caller has, as a recording holds them: floats of full scale ±1, shape (frames, channels)."""
+"""Audio that a caller has, in whatever form, and samples as a recording contains them.
+
+Those are floats of full scale ±1, shape (frames, channels).
+"""
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +17,12 @@ from numpy.typing import NDArray
 from podeval.audio.resample import mix_to_mono
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models.interfaces import Samples
+from podeval.text.missing_value import is_missing
+
+FORMS = "a path, the bytes of a file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets audio column"
+_RATES = ("sampling_rate", "sample_rate")
+OBJECT_KEYS = frozenset({"bytes", "path", "array", "audio", *_RATES})
+"""Keys of which an audio object has some, as a mapping of recordings by speaker has not."""
 
 CANCELLED = 1e6
 """Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
@@ -24,6 +35,110 @@ _AUDIBLE = 1e-5
 
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
+
+
+def read_audio(source: Any) -> "Path | bytes | tuple[NDArray[Any], float] | None":
+    """Read audio in any form in which a program has it: one of `FORMS`, a dict of a `transformers` pipeline, a decoder.
+
+    Returns:
+        The path of a file, the bytes of one, or samples of shape (frames,) or (frames, channels) with their rate; None
+        where the recording is missing.
+
+    Raises:
+        BadInput: it is none of these forms, or samples lack their rate.
+    """
+    if is_missing(source):
+        return None
+    if isinstance(source, str | Path):
+        return Path(source)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source)
+    if is_samples(source):
+        return _orient(source[0]), _read_rate(source[1])
+    # A decoder of torchcodec, or what it decodes to, whose channels come first.
+    decoded = source.get_all_samples() if hasattr(source, "get_all_samples") else source
+    if hasattr(decoded, "sample_rate") and hasattr(decoded, "data"):
+        return convert_to_array(decoded.data).T, _read_rate(decoded.sample_rate)
+    # An object with keys: of `datasets`, of a pipeline, or a row with such an object.
+    try:
+        audio = source if isinstance(source, Mapping) else {key: source[key] for key in ("array", "sampling_rate")}
+    except (TypeError, LookupError):
+        raise BadInput(
+            f"audio is {FORMS}, not {type(source).__name__}; samples without their rate cannot be measured"
+        ) from None
+    for name in ("bytes", "array", "audio", "path"):
+        value = audio.get(name)
+        if name == "audio" and isinstance(value, list | tuple) and len(value) > 1 and _is_array(value[0]):
+            raise BadInput(f"`audio` has {len(value)} arrays; give each as a recording of its own, with its rate")
+        if _is_array(value):
+            return _orient(value), _read_rate(next((audio[rate] for rate in _RATES if rate in audio), None))
+        if not is_missing(value) and name != "array":
+            return read_audio(value)
+    if OBJECT_KEYS.isdisjoint(audio) or not is_missing(audio.get("array")):
+        raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
+    return None
+
+
+def is_samples(source: Any) -> bool:
+    """Return whether it is samples with their rate, `(samples, rate)`, and not two recordings."""
+    return isinstance(source, list | tuple) and len(source) == 2 and _is_array(source[0]) and _is_number(source[1])
+
+
+def list_rows(source: Any, column: str = "") -> Any:
+    """Return the rows of a dataset or a column of `datasets` with its audio undecoded; anything else as it is.
+
+    podeval decodes by itself, because `datasets` needs torchcodec for that. Of a dataset with one column of audio that
+    column is returned.
+    """
+    if hasattr(source, "column_name") and hasattr(source.source, "cast_column"):
+        return list_rows(source.source, source.column_name)
+    if not hasattr(source, "cast_column"):
+        return source
+    from datasets import Audio
+
+    names = [name for name, feature in (source.features or {}).items() if isinstance(feature, Audio)]
+    for name in names:
+        source = source.cast_column(name, Audio(decode=False))
+    column = column or (names[0] if len(names) == 1 else "")
+    return source[column] if column else source
+
+
+def convert_to_array(samples: Any) -> NDArray[Any]:
+    """Convert samples of numpy, torch (on any device, of any precision, with gradients) or a list to an array.
+
+    Raises:
+        BadAudio: rows have different lengths.
+    """
+    if hasattr(samples, "detach"):
+        samples = samples.detach().cpu()
+        samples = samples.float() if samples.is_floating_point() else samples
+    try:
+        array = np.asarray(samples)
+    except ValueError:
+        raise BadAudio("audio samples must be one array; these rows have different lengths") from None
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def _orient(samples: Any) -> NDArray[Any]:
+    """Return samples of one recording, frames first where there are more columns than rows."""
+    array = convert_to_array(samples)
+    array = array[0] if array.ndim == 3 and len(array) == 1 else array
+    return array.T if array.ndim == 2 and array.shape[0] < array.shape[1] else array
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, Real) or getattr(value, "ndim", None) == 0
+    return number and not isinstance(value, str | bytes | bool | np.bool_)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+
+
+def _read_rate(rate: Any) -> float:
+    if not _is_number(rate) or not 0 < float(rate) < np.inf:
+        raise BadInput(f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}")
+    return float(rate)
 
 
 @contextmanager
@@ -50,10 +165,7 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
         BadInput: the rate is not positive.
     """
     # The shape.
-    try:
-        array = np.asarray(samples)
-    except ValueError:
-        raise BadAudio("audio samples must be one array; these rows have different lengths") from None
+    array = convert_to_array(samples)
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2 or array.size == 0:
@@ -112,8 +224,19 @@ def measure_cancelled(samples: Samples, rate: int) -> float:
 
 
 def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Scale integers from the full range of their type.
+
+    Raises:
+        BadAudio: the values are those of a type with 16 bits less, as if everything were silence.
+    """
     bounds = np.iinfo(array.dtype)
     half = 2.0 ** (bounds.bits - 1)
+    reach = max(int(array.max()), -int(array.min()))
+    if bounds.min and bounds.bits > 16 and 0 < reach <= half / 2**16:
+        raise BadAudio(
+            f"samples of {array.dtype} have their full scale at 2^{bounds.bits - 1}, and these reach only {reach}, as "
+            "silence would; if they are 16-bit samples, convert them with .astype('int16'), or give floats within ±1"
+        )
     return array / half if bounds.min else array / half - 1.0
 
 

@@ -4,8 +4,9 @@ An export is made anew each time, so that it can hold comments (a person who is 
 `comments` it is as public as the log. Votes can be imported again; listening tests are exported for analysis only.
 """
 
+import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from podeval.arena.vote_records import (
     Record,
     StandingRecord,
     VoteRecord,
+    convert_log_record,
     read_erasure_records,
     read_record,
     read_standing_records,
@@ -26,6 +28,8 @@ from podeval.arena.vote_records import (
     to_line,
 )
 from podeval.errors import BadInput
+from podeval.metrics.human_records import list_records
+from podeval.metrics.inputs import MissingInput
 from podeval.store.database import Database
 from podeval.store.files import write_whole
 from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
@@ -65,7 +69,7 @@ def import_files(database: Database, path: Path) -> TakenIn:
 
     Args:
         database: the database to write.
-        path: a folder that `export` made, or one of its files.
+        path: a folder that `export` made, one of its files, or the log of another arena as JSON lines or CSV.
 
     Raises:
         BadInput: a file cannot be read, or holds something that is not a record; the message names the row.
@@ -84,14 +88,15 @@ def import_files(database: Database, path: Path) -> TakenIn:
 
 
 def read_file(file: Path) -> Iterator[Record]:
-    """Read the records of one file of an export.
+    """Read the records of one file of an export, or of another log of battles.
 
     Raises:
-        BadInput: it cannot be read, or holds something that is not a record; the message names the row.
+        BadInput: it cannot be read, or contains something that is not a record; the message names the row.
     """
     rows = _rows_of_parquet(file) if file.suffix == ".parquet" else _rows_of_lines(file)
-    for number, row in enumerate(rows, 1):
-        yield read_record(row, f"{file}, row {number}")
+    for number, row in rows:
+        where = f"{file}, row {number}"
+        yield read_record(convert_log_record(row, where), where)
 
 
 def read_lines(text: str, name: str) -> Iterator[Record]:
@@ -202,8 +207,6 @@ _COLUMNS: dict[str, dict[str, Any]] = {
 
 
 def _parquet(rows: list[dict[str, Any]], columns: dict[str, Any]) -> bytes:
-    import io
-
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -223,24 +226,28 @@ def _lines(rows: list[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False, default=text, allow_nan=False) + "\n" for row in rows).encode()
 
 
-def _rows_of_parquet(file: Path) -> list[dict[str, Any]]:
+def _rows_of_parquet(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(file).to_pylist()  # type: ignore[no-any-return, unused-ignore]
+        return [(str(number), row) for number, row in enumerate(pq.read_table(file).to_pylist(), 1)]
     except (OSError, pa.ArrowInvalid) as error:
         raise BadInput(f"cannot read {file} as Parquet: {str(error).partition(chr(10))[0]}") from None
 
 
-def _rows_of_lines(file: Path) -> list[Any]:
+def _rows_of_lines(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
     try:
-        text = file.read_text(encoding="utf-8")
+        records = list_records(file.read_text(encoding="utf-8"), "vote")
+    except MissingInput:
+        return []
     except OSError as error:
         raise BadInput(f"cannot read {file}: {error.strerror}; name a folder or a file of an export") from error
     except UnicodeDecodeError:
         raise BadInput(f"{file} is not text; name a .jsonl or .parquet file of an export") from None
-    return list(_parse(text, str(file)))
+    except BadInput as refusal:
+        raise BadInput(f"{file}: {refusal}") from None
+    return [(location.split()[-1], record) for location, record in records]
 
 
 def _parse(text: str, name: str) -> Iterator[Any]:

@@ -4,9 +4,10 @@ A public record names a voter by pseudonym alone and holds no comment, because a
 cannot be changed. A private record holds the comment. Neither holds the origin of a vote.
 """
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -14,6 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.errors import BadInput
+from podeval.stats.battles import read_log_record
 from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
 
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -250,6 +252,37 @@ def read_record(data: Any, where: str) -> Record:
         first = error.errors()[0]
         location = ".".join(str(part) for part in first["loc"]) or "it"
         raise BadInput(f"{where}: {location}: {first['msg']}") from None
+
+
+def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Convert a record of another log of battles to a vote on whole recordings; a record of podeval stays as it is.
+
+    Its id is a hash of its content and row, so that a log is imported once; its voter becomes a pseudonym.
+
+    Args:
+        data: the record.
+        where: place that an error names; its last word is the number of the row.
+
+    Raises:
+        BadInput: it has no form of `podeval.stats.battles.read_log_record`.
+    """
+    if "record" in data:
+        return data
+    row = read_log_record(where, data)
+    content = json.dumps([where.split()[-1], data], sort_keys=True, default=str)
+    key, voter = (hashlib.sha256(text.encode()).hexdigest()[:32] for text in (content, row["voter"] or content))
+    seconds = data.get("tstamp")
+    moment = datetime.fromtimestamp(seconds if isinstance(seconds, int | float) else 0, UTC)
+    return {
+        **dict.fromkeys(("output_seconds_a", "output_seconds_b", "seconds_a", "seconds_b", "seed", "number"), 0),
+        **dict.fromkeys(("served_at", "expires_at", "recorded_at"), moment),
+        **{"record": "vote", "id": key, "battle": key, "voter": voter, "outcome": row["outcome"]},
+        **{"system_a": row["first"], "system_b": row["second"], "item": key, "heard_a": 1.0, "heard_b": 1.0},
+        **{"dimension": str(data.get("dimension") or "overall"), "capability": str(data.get("capability") or "")},
+        **{"excerpt": '{"rule": "whole", "a": [0, 0], "b": [0, 0]}', "protocol": "whole", "pairing": "imported"},
+        # Rules of integrity look at times and at what was heard, and do not overrule a person.
+        **{"standing_by": "a person", "standing_reason": "imported from another log"},
+    }
 
 
 def _iso(value: object) -> str:

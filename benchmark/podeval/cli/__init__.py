@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused in
 """
 
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -171,6 +172,11 @@ def _run() -> None:
     except Exception as error:
         if os.environ.get("PODEVAL_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            # What is still to be flushed goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print(f"podeval: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+            sys.exit(2)
         print(
             f"podeval: unexpected {type(error).__name__}: {error}\n"
             "This is a bug in podeval. PODEVAL_DEBUG=1 shows where; please report it with the command you ran.",

@@ -82,13 +82,20 @@ def export(
 
 
 def take_in(
-    path: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="a folder made by `podeval arena export`")],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER|FILE", help="a folder made by `podeval arena export`, or a log of battles (.jsonl, .csv)"
+        ),
+    ],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Import an export, all or nothing; existing data is not changed.
+    """Import an export, or a log of battles from elsewhere, all or nothing; existing data is not changed.
 
     Example: podeval arena import ./votes
+
+    Example: podeval arena import battles.jsonl
     """
     from podeval.arena.export import import_files
 

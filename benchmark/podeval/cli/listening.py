@@ -198,8 +198,8 @@ def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> Non
 
     import pandas as pd
 
-    from podeval.leaderboard.table import make_csv_safe
     from podeval.listening.tidy_marks import COLUMNS
+    from podeval.text.table_files import make_csv_safe
 
     table = pd.DataFrame(rows, columns=COLUMNS).astype({"headphones": "Int64"})
     if form == "parquet":

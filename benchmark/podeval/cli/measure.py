@@ -30,7 +30,12 @@ Refresh = Annotated[
         "earlier answers are kept",
     ),
 ]
-Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="audio, or scripts for the script metrics")]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE|SYSTEM", help="audio, scripts for the script metrics, or names of systems for arena, mos, mushra"
+    ),
+]
 Name = Annotated[
     str,
     typer.Argument(
@@ -47,7 +52,8 @@ def measure(
     reference: Annotated[
         list[Path] | None,
         typer.Option(
-            help="file to compare with: a voice's recording or SPEAKER=FILE (repeatable), a script, a request, a text"
+            help="file to compare with: a voice's recording or SPEAKER=FILE (repeatable), a script, a text, or the "
+            "votes, marks or answers of people"
         ),
     ] = None,
     text: Annotated[
@@ -58,6 +64,10 @@ def measure(
                 "one for all recordings or one for each"
             )
         ),
+    ] = None,
+    request: Annotated[
+        list[Path] | None,
+        typer.Option(help="file with what was asked for, as text or JSON; one for all scripts or one for each"),
     ] = None,
     profile: Annotated[
         str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
@@ -96,16 +106,20 @@ def measure(
 
     Example: podeval measure script_quality script.json --judge MODEL@https://host/v1 --records judgements
 
+    Example: podeval measure arena kokoro --reference votes.jsonl
+
+    Example: podeval measure instruction_following script.json --request request.json --judge judge.yaml
+
     Example: podeval measure dialogue_judge script.json --reference human.json --judge judge.yaml
 
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
     from podeval.cli.progress_bar import show_measure_progress
     from podeval.metrics import catalogue
-    from podeval.metrics.compute import describe_protocol, score_items
+    from podeval.metrics.compute import describe_protocol, open_inputs, score_items
     from podeval.metrics.inputs import read_inputs_from_files
     from podeval.metrics.judge_use import JudgeConfig
-    from podeval.metrics.score import Unscored
+    from podeval.metrics.score import Cause, Unscored
     from podeval.models import registry
 
     metric = catalogue.get(name)
@@ -123,7 +137,7 @@ def measure(
         register("records", [records], None)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
-    items = read_inputs_from_files(metric, files, reference or [], text or [], **options)
+    items = read_inputs_from_files(metric, files, reference or [], text or [], request or [], **options)
     names = tuple(items[0][1]) if items else metric.inputs
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
@@ -132,15 +146,20 @@ def measure(
     with show_measure_progress(metric, [file for file, _ in items], profile, bool(text)) as measuring:
         for number, ((file, inputs), short_name) in enumerate(zip(items, short_names, strict=True)):
             result: Result | PodevalError
+            opened: dict[str, Any] | Unscored = {}
             try:
                 with measuring(number):
-                    (result,) = score_items(metric, [inputs.read()], chosen, client)
+                    opened = open_inputs(metric, inputs)
+                    if isinstance(opened, Unscored):
+                        raise BadInput(opened.reason)
+                    (result,) = score_items(metric, [opened], chosen, client)
             except PodevalError as error:
                 result = error
             problem = f"error: {result}" if isinstance(result, PodevalError) else ""
             if isinstance(result, PodevalError):
                 worst = 2
-                result = Unscored(str(result), "system" if isinstance(result, BadInput) else "ours")
+                cause: Cause = "system" if isinstance(result, BadInput) else "ours"
+                result = opened if isinstance(opened, Unscored) else Unscored(str(result), cause)
             worst = max(worst, int(isinstance(result, Unscored)))
             results.append(result)
             if as_json:

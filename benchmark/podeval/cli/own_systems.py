@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.errors import BadInput
+from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
     from podeval.runs.own_system import OwnMaker, OwnSystem
@@ -117,7 +118,7 @@ def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
     if options.outputs is not None:
         from podeval.systems.own_outputs import OwnOutputs
 
-        return OwnOutputs(options.outputs), options.outputs.resolve().name
+        return OwnOutputs(options.outputs), make_printable(options.outputs.resolve().name)
     if options.python:
         from podeval.systems.python_file import open_python
 

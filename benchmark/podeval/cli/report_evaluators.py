@@ -20,7 +20,10 @@ def evaluators(
     runs: Runs = RUNS,
     votes: Annotated[
         list[Path] | None,
-        typer.Option(help="CSV with first, second, outcome (and voter, group of voters) (repeatable)"),
+        typer.Option(
+            help="votes as CSV or JSON lines: first, second, outcome (and voter, group of voters), a log of `podeval "
+            "judge battles`, or another arena's model_a, model_b, winner (repeatable)"
+        ),
     ] = None,
     scores: Annotated[
         list[Path] | None, typer.Option(help="CSV with system, item, score, rater (and measure) (repeatable)")
@@ -77,10 +80,8 @@ def _of_database(location: str) -> "list[AnalysisLine]":
         with opened.reading() as session:
             table = build_rating_table(session)
         for (protocol, dimension), part in table.groupby(["protocol", "dimension"]) if len(table) else ():
-            rows = part.rename(columns={"system_a": "first", "system_b": "second"}).to_dict("records")
-            lines += analyse_votes(
-                f"{dimension} ({protocol})", [{str(name): str(v) for name, v in row.items()} for row in rows]
-            )
+            rows = [{str(name): str(v) for name, v in row.items()} for row in part.to_dict("records")]
+            lines += analyse_votes(f"{dimension} ({protocol})", rows)
         for measure, marks in group_by_measure(read_marks_by_test(opened)).items():
             lines += analyse_marks(measure, marks)
     return lines

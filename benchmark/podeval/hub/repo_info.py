@@ -192,11 +192,15 @@ def _card(
 
 
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
-    """Split a README.md into its metadata and the text below; the metadata is empty if it cannot be read."""
+    """Split a README.md into its metadata and the text below; the metadata is empty if it cannot be read.
+
+    As on the Hub, empty lines may stand before the metadata.
+    """
     text = readme.replace("\r\n", "\n")
-    if not text.startswith("---\n"):
+    begin, line, rest = text.partition("---\n")
+    if not line or begin.strip("\ufeff \t\n"):
         return {}, text
-    head, _, body = text[4:].partition("\n---")
+    head, _, body = rest.partition("\n---")
     try:
         data = read_yaml(head)
     except BadInput:

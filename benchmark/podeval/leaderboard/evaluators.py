@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.metrics.human_records import list_records
 from podeval.stats import evaluators
 from podeval.stats.agreement import Estimate, leave_one_out
 from podeval.stats.battles import Battles
@@ -30,21 +29,23 @@ class AnalysisLine:
     data: Mapping[str, Any]
 
 
-def analyse_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]:
+def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[AnalysisLine]:
     """Return the separability of the ratings by all votes, and the agreement of each pair of voter groups, if any.
 
     Args:
         name: name of the votes in the findings.
-        rows: `first`, `second`, `outcome`, `voter` and, optionally, `group` of each vote.
+        rows: the votes, in a form of `Battles.of_records` and each perhaps with the `group` of its voter.
 
     Raises:
         BadInput: there are no votes, or one is not a vote.
     """
-    battles = _battles(rows)
+    battles = Battles.of_records(rows)
     lines = [_separability_line(name, part) for part in evaluators.separability(rate(battles)) if part.told_apart.count]
     groups = sorted({row.get("group") or "" for row in rows} - {""})
     if len(groups) >= FEWEST_GROUPS:
-        rated = {group: rate(_battles([row for row in rows if row.get("group") == group])) for group in groups}
+        rated = {
+            group: rate(Battles.of_records([row for row in rows if row.get("group") == group])) for group in groups
+        }
         lines += [
             _cohorts_line(f"{one} and {other}", evaluators.cohorts(rated[one], rated[other]))
             for one, other in itertools.combinations(groups, 2)
@@ -69,23 +70,21 @@ def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
     ]
 
 
-def read_votes(path: Path) -> list[dict[str, str]]:
-    """Read votes from a CSV with `first`, `second`, `outcome`, and optionally `voter` and `group`.
+def read_votes(path: Path) -> list[Mapping[str, Any]]:
+    """Read votes in any form that `podeval.metrics.human_records` reads, each perhaps with the `group` of its voter.
 
     Raises:
-        BadInput: it cannot be read, or lacks a column.
+        BadInput: it cannot be read, or contains something that is not a vote; the message names its line.
     """
     try:
-        rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"cannot read {path}: {error}") from None
-    if not rows or not {"first", "second", "outcome"} <= set(rows[0]):
-        raise BadInput(f"{path} needs a line of names with first, second and outcome, and a line for each vote")
-    return rows
-
-
-def _battles(rows: Sequence[Mapping[str, str]]) -> Battles:
-    return Battles.of_records({**row, "voter": row.get("voter") or None, "covariates": {}} for row in rows)
+        places, rows = zip(*list_records(path, "vote"), strict=True)
+        Battles.of_records(rows, places)
+        return list(rows)
+    except BadInput as refusal:
+        raise BadInput(
+            f"{path} needs a line of names with first, second and outcome, and a line for each vote, or JSON lines "
+            f"with these names: {refusal}"
+        ) from None
 
 
 def _separability_line(name: str, part: evaluators.Separability) -> AnalysisLine:

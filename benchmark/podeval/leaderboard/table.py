@@ -26,7 +26,6 @@ SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not sco
 MISSING = "–"
 ALIKE = "{0} of {0}"
 """What stands in the place of an interval where every item has the same value."""
-_FORMULA = tuple("=+-@\t\r\n")
 
 Row = Mapping[Any, Any]
 
@@ -291,18 +290,6 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
         size_parameters=pd.Series([fact.size for fact in facts], dtype="float64"),
         languages=[" ".join(fact.languages) for fact in facts],
     )
-
-
-def make_csv_safe(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a copy with an apostrophe before text that a spreadsheet would take for a formula (= + - @, controls)."""
-    safe = frame.copy()
-    for name in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[name]):
-            # Each different text once: a long table says the same few again and again.
-            unsafe = [text for text in safe[name].unique() if isinstance(text, str) and text.startswith(_FORMULA)]
-            if unsafe:
-                safe[name] = safe[name].replace({text: f"'{text}" for text in unsafe})
-    return safe
 
 
 def _interval(value: float, low: float | None, high: float | None, places: int) -> str:

@@ -24,7 +24,7 @@ from podeval.stats.elo import Elo, elo
 @metric(
     name="arena",
     title="Arena",
-    version="1.1",
+    version="1.2",
     dimension="human.preference",
     about_zh="由全部盲听对战推算出的系统评分，采用 Elo 标尺。",
     dimension_zh="偏好",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.declaration import Metric
+from podeval.metrics.inputs import MissingInput
 from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.metrics.score import Result, Score, Unscored
@@ -47,7 +48,7 @@ def score_items(
 
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
     """Score one item; where the measured input cannot be read, the item is unscored with the cause `system`."""
-    opened = _open_inputs(metric, inputs)
+    opened = open_inputs(metric, inputs)
     return opened if isinstance(opened, Unscored) else metric(opened, parameters)
 
 
@@ -65,7 +66,7 @@ def score_judged(
 
     size = _AT_ONCE[metric.inputs[0] == "recording"]
     for start in range(0, len(items), size):
-        opened = [_open_inputs(metric, item) for item in items[start : start + size]]
+        opened = [open_inputs(metric, item) for item in items[start : start + size]]
         ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
         outcomes = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], client))
         for inputs in opened:
@@ -81,14 +82,19 @@ def _raise_error(result: Result | PodevalError) -> Result:
     return result
 
 
-def _open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """Read an item's inputs; return an unscored result where the measured one cannot be read, as that counts as a
-    missing output.
+def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
+    """Read an item's inputs; return an unscored result where one cannot be read or is missing.
+
+    A measured input that cannot be read counts as an output that is missing, by the system's fault; a missing cell of
+    a table is ours.
     """
     opened = {}
     for name in inputs:
         try:
             opened[name] = inputs[name]
+        except MissingInput as absence:
+            reason = MissingInput("reference", absence.detail) if name == metric.reference else absence
+            return Unscored(str(reason), "ours")
         except BadInput as refusal:
             return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
     return opened

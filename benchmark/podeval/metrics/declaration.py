@@ -37,7 +37,7 @@ INPUTS = {
     "dialogue": "a spoken dialogue: what the user and the system say, turn by turn, with its criteria",
     "generation_log": "how long it took to generate how much audio",
     "system": "the name of the system to score",
-    "reference_votes": "the votes on all systems, as JSON lines or a file of them",
+    "reference_votes": "the votes on all systems, as JSON lines, CSV or a file of them",
     "reference_marks": "the marks of all listeners, as JSON lines or a file of them",
     "reference_answers": "the answers of all listeners, as JSON lines or a file of them",
 }

@@ -26,9 +26,15 @@ def list_arguments(metric: Metric) -> tuple[Argument, ...]:
     """Return the arguments of `compute` of the metric's module, inputs first."""
     # Inputs.
     first = metric.inputs[0]
-    rows = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
+    rows = [
+        Argument(
+            "predictions",
+            "required",
+            f"{INPUTS[first]}; a list with one entry an item (None: missing), {_FORMS[first]}",
+        )
+    ]
     if compared := metric.reference:
-        about = f"{INPUTS[compared]}; one entry an item, {_FORMS[compared]}"
+        about = f"{INPUTS[compared]}; one entry an item (None: missing), {_FORMS[compared]}"
         rows.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
         rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
@@ -140,7 +146,10 @@ def _list_values(values: Iterable[Any]) -> str:
     return ", ".join(f"`{value}`" for value in values)
 
 
-_AUDIO = "a path, the bytes of a file, `{'array', 'sampling_rate'}`, or what an `Audio` column of `datasets` yields"
+_AUDIO = (
+    "a path, the bytes of a file, `(samples, rate)`, `{'array', 'sampling_rate'}`, or what an `Audio` column of "
+    "`datasets` or a pipeline of `transformers` yields"
+)
 _SCRIPT = "each a string, or a script as data or JSON"
 _LINES = "each a path, or a list of `{}` as data or JSON; the same one for every system"
 _FORMS = {
@@ -157,7 +166,8 @@ _FORMS = {
     "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them; "
     "perhaps with `speech_seconds`, and of a stream with `time_to_first_audio` and `underrun`",
     "system": "each a string",
-    "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}"),
+    "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}")
+    + "; also the lines of `podeval judge battles`, and other arenas' `{'model_a', 'model_b', 'winner', 'judge'}`",
     "reference_marks": _LINES.format("{'rater', 'page', 'stimulus', 'value'}"),
     "reference_answers": _LINES.format("{'rater', 'item', 'system', 'question', 'mark', 'reason'}"),
 }

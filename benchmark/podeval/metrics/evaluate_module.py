@@ -1,23 +1,30 @@
 """Every metric of podeval as a module of the `evaluate` library.
 
-A thin face: only strings travel through the library (paths, or scripts as JSON); what is not a string is written to a
-float WAV file before that, so that samples beyond ±1 arrive as they are. A module's file on the Hub is two lines:
+A thin face: only strings travel through the library: paths, scripts as JSON, and an empty one for what is missing. What
+is not a string is written to a float WAV file before that, so that samples beyond ±1 arrive as they are. Of several
+processes each writes to a folder of its own that all can read, and process 0 deletes these folders. A module's file on
+the Hub is two lines:
 
     from podeval.metrics.evaluate_module import module
     Sptd = module("sptd")
 """
 
 import json
+import os
+import re
+import shutil
+import sys
 import tempfile
 import uuid
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import evaluate
-import numpy as np
 
 import datasets
+from podeval.analysis.samples import OBJECT_KEYS, list_rows, read_audio, read_samples
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
@@ -26,7 +33,8 @@ from podeval.metrics.description import list_arguments
 from podeval.metrics.inputs import convert_to_text, read_inputs_from_lists
 from podeval.metrics.judge_use import JudgeConfig
 
-_AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
+_SPOOL = "podeval-spool-"
+_UNENCODABLE = re.compile("[\ud800-\udfff]")
 
 CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
 
@@ -46,7 +54,8 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
     metric: Metric
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._spool: tempfile.TemporaryDirectory[str] | None = None
+        self._spool: Path | None = None
+        self._delete_spool: weakref.finalize[Any, Any] | None = None
         super().__init__(*args, **kwargs)
 
     def _info(self) -> evaluate.MetricInfo:
@@ -62,38 +71,61 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         )
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Add items; audio may be a path, bytes, `{"array", "sampling_rate"}`, `{"bytes", "path"}` or a decoder.
+        """Add items; audio may be in any form that `podeval.analysis.samples.read_audio` takes; None for a missing one.
 
         Raises:
-            BadInput: the items are not a list, references are needed and missing, or audio comes in a form without a
-                rate.
+            BadInput: the items are not a list, references are needed and not given or of no use, or audio comes in a
+                form without a rate.
         """
         batch = {"predictions": [self._as_string(item) for item in _require_list("predictions", predictions)]}
         if self.metric.reference:
             if references is None:
                 raise BadInput(f"{self.metric.name} needs references: of each item, {INPUTS[self.metric.reference]}")
             batch["references"] = [self._reference(item) for item in _require_list("references", references)]
+        elif references is not None:
+            raise BadInput(f"{self.metric.name} has no use for references; leave them out")
         super().add_batch(**batch, **kwargs)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Add one item; `evaluate.combine` passes it under the plural names."""
+        """Add one item, whose reference may be missing; `evaluate.combine` passes it under the plural names."""
         prediction = kwargs.pop("predictions", prediction)
         reference = kwargs.pop("references", reference)
-        self.add_batch(predictions=[prediction], references=None if reference is None else [reference], **kwargs)
+        references = None if reference is None and not self.metric.reference else [reference]
+        self.add_batch(predictions=[prediction], references=references, **kwargs)
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score the items that were added or that are given here; the module's card lists the other arguments."""
-        result: dict[str, Any] | None = super().compute(predictions=predictions, references=references, **kwargs)
-        if self._spool:
-            self._spool.cleanup()
-            self._spool = None
+        # `evaluate.combine` gives each of its metrics the references of all.
+        combined = isinstance(sys._getframe(1).f_locals.get("self"), evaluate.CombinedEvaluations)
+        references = None if combined and not self.metric.reference else references
+        if predictions is not None or references is not None:
+            self.add_batch(predictions=predictions, references=references)
+        result: dict[str, Any] | None = super().compute(**kwargs)
+        if self._delete_spool and self.process_id:
+            # Process 0 reads the files after this, and deletes them.
+            self._delete_spool.detach()
+            self._spool = self._delete_spool = None
         return result
 
     def _compute(
+        self, *, predictions: list[str], references: list[str] | None = None, **options: Any
+    ) -> dict[str, Any]:
+        try:
+            return self._score(predictions, references, **options)
+        finally:
+            names = "\n".join([*predictions, *(references or ())])
+            for folder in self._find_spool_home().glob(f"{_SPOOL}*"):
+                if folder.name in names:
+                    shutil.rmtree(folder, ignore_errors=True)
+            if self._delete_spool:
+                self._delete_spool()
+            self._spool = self._delete_spool = None
+
+    def _score(
         self,
+        predictions: Sequence[str],
+        references: Sequence[str] | None = None,
         *,
-        predictions: list[str],
-        references: list[str] | None = None,
         scripts: Sequence[Any] | None = None,
         readings: Sequence[Any] | None = None,
         groups: Sequence[str] | None = None,
@@ -136,16 +168,40 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
     def _reference(self, item: Any) -> str:
         if self.metric.reference != "reference_voices":
             return convert_to_text(item, self.metric.reference or "")
-        if isinstance(item, Mapping) and not _AUDIO_KEYS & set(item):
+        if isinstance(item, Mapping) and OBJECT_KEYS.isdisjoint(item):
             return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
         return self._as_path(item)
 
     def _as_path(self, item: Any) -> str:
-        if isinstance(item, str | Path):
-            return str(item)
+        """Return the path of a recording; what is none yet, or has a name that is no text, gets one."""
+        audio = read_audio(item)
+        if audio is None:
+            return ""
+        if isinstance(audio, Path) and not _UNENCODABLE.search(str(audio)):
+            return str(item) if isinstance(item, str) else str(audio)
+        path = self._open_spool() / f"{uuid.uuid4().hex}.wav"
+        if isinstance(audio, Path):
+            path.symlink_to(audio.absolute())
+        elif isinstance(audio, bytes):
+            path.write_bytes(audio)
+        elif not audio[0].size:
+            path.touch()
+        else:
+            import soundfile
+
+            samples, rate, _ = read_samples(*audio)
+            soundfile.write(path, samples, rate, subtype="FLOAT")
+        return str(path)
+
+    def _open_spool(self) -> Path:
         if self._spool is None:
-            self._spool = tempfile.TemporaryDirectory(prefix="podeval-")
-        return str(_write_audio(item, Path(self._spool.name) / f"{uuid.uuid4().hex}.wav"))
+            self._spool = Path(tempfile.mkdtemp(prefix=_SPOOL, dir=self._find_spool_home()))
+            self._delete_spool = weakref.finalize(self, shutil.rmtree, self._spool, ignore_errors=True)
+        return self._spool
+
+    def _find_spool_home(self) -> Path:
+        """Return the folder of spools; of several processes it is the one that they share by the library's rules."""
+        return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
 
 
 def describe_inputs(metric: Metric) -> str:
@@ -157,55 +213,4 @@ def _require_list(name: str, items: Any) -> Any:
     """Return the items; refuse a single item in place of a list."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
-    return items
-
-
-def _write_audio(item: Any, path: Path) -> Path:
-    """Write audio given in another form to a file, with its samples unchanged, and return the path.
-
-    Raises:
-        BadInput: the form has no sampling rate, or is not a known one.
-    """
-    # The content of a file.
-    if isinstance(item, bytes | bytearray):
-        path.write_bytes(item)
-        return path
-    # A decoder of torchcodec.
-    if hasattr(item, "get_all_samples"):
-        decoded = item.get_all_samples()
-        return _write_samples(np.asarray(decoded.data).T, decoded.sample_rate, path)
-    # An object of `datasets`, or what can be read like one.
-    try:
-        audio = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
-    except (TypeError, LookupError):
-        raise BadInput(
-            f"audio is a path, bytes, or {{'array', 'sampling_rate'}}, not {type(item).__name__}; "
-            "samples without their rate cannot be measured"
-        ) from None
-    if audio.get("bytes") is not None:
-        path.write_bytes(audio["bytes"])
-        return path
-    if audio.get("array") is not None:
-        samples = np.asarray(audio["array"])
-        channels_first = samples.ndim == 2 and samples.shape[0] < samples.shape[1]
-        return _write_samples(samples.T if channels_first else samples, audio.get("sampling_rate"), path)
-    if audio.get("path"):
-        return Path(audio["path"])
-    raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
-
-
-def _write_samples(samples: Any, rate: Any, path: Path) -> Path:
-    """Write samples of shape (frames,) or (frames, channels) to a float WAV file."""
-    import soundfile
-
-    if not rate or rate < 0:
-        raise BadInput(f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}")
-    if samples.ndim not in (1, 2) or samples.dtype.kind not in "if":
-        raise BadInput(
-            "audio given as an array is floats or signed integers of shape (frames,), (frames, channels) or "
-            f"(channels, frames), not {samples.dtype} of shape {samples.shape}"
-        )
-    if samples.dtype.kind == "i":
-        samples = samples / -float(np.iinfo(samples.dtype).min)
-    soundfile.write(path, samples.astype(np.float32), int(rate), subtype="FLOAT")
-    return path
+    return list_rows(items)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput
@@ -21,8 +22,21 @@ TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
 """File name endings of the words among files of audio."""
 
 _OPENS_FILES = ("recording", "reference_voices")
-_NAMES = ("system", "reference_votes", "reference_marks", "reference_answers")
-"""Inputs that are a name, or that open a file by its name."""
+_RECORDS = ("reference_votes", "reference_marks", "reference_answers")
+"""Inputs that open a file by its name, and the records of people, of which a text may be such a name."""
+
+
+class MissingInput(BadInput):
+    """An input of an item is missing: its cell, line or file is empty.
+
+    Args:
+        name: the name of the input.
+        detail: what is known of its place; may be empty.
+    """
+
+    def __init__(self, name: str, detail: str = "") -> None:
+        super().__init__(f"has no {name.replace('_', ' ')}{detail and ': '}{detail}")
+        self.detail = detail
 
 
 class MetricInputs(Mapping[str, Any]):
@@ -73,9 +87,11 @@ class MetricInputs(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._sources
 
-    def select(self, metric: Metric) -> MetricInputs:
-        """Return the same item with only the inputs that a metric takes; inputs that are kept are shared."""
-        names = (*metric.inputs, *metric.optional_inputs)
+    def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
+        """Return the same item with only the inputs that a metric takes, or some of them; inputs that are kept are
+        shared.
+        """
+        names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept = self._options, self._kept
         return selected
@@ -98,13 +114,31 @@ def read_input(name: str, source: Any, **options: Any) -> Any:
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:
+        MissingInput: the source is a missing value, or a file without content.
         BadInput: the input cannot be read; the message says why.
     """
-    if isinstance(source, Path) and name not in _OPENS_FILES:
-        from podeval.text.text_file import read_text
+    if isinstance(source, Path) and name not in (*_OPENS_FILES, "system"):
+        source = _read_file(name, source)
+    if not isinstance(source, Path) and _is_missing(source):
+        raise MissingInput(name)
+    return _READERS[name](source, options) if name in _READERS else resolve_name(_PARSERS[name])(source)
 
-        source = read_text(source)
-    return _READERS[name](source, options)
+
+def _is_missing(value: Any) -> bool:
+    from podeval.text.missing_value import is_missing
+
+    return is_missing(value)
+
+
+def _read_file(name: str, path: Path) -> str:
+    from podeval.text.text_file import read_text
+
+    if path.is_file() and not path.read_bytes().strip():
+        raise MissingInput(name, f"{path} is empty; it should hold a text or a script")
+    content = read_text(path)
+    if _is_missing(content):
+        raise MissingInput(name, f"{path} contains nothing but {content.split()[0]!r}")
+    return content
 
 
 def _read_recording(source: Any, options: Mapping[str, Any]) -> Any:
@@ -129,22 +163,10 @@ def _read_words(source: Any, options: Mapping[str, Any]) -> str:
     return _read_script(source, options).text
 
 
-def _read_readings(source: Any, _: Mapping[str, Any]) -> Any:
-    from podeval.text.accepted_readings import AcceptedReadings
-
-    return AcceptedReadings.parse(source)
-
-
 def _read_passage(source: Any, options: Mapping[str, Any]) -> Any:
     from podeval.analysis.text_embeddings import EmbeddedText
 
     return EmbeddedText(_read_words(source, options), options.get("profile", "embedded"))
-
-
-def _read_request(source: Any, _: Mapping[str, Any]) -> Any:
-    from podeval.text.podcast_request import PodcastRequest
-
-    return PodcastRequest.parse(source)
 
 
 def _read_dialogue(source: Any, options: Mapping[str, Any]) -> Any:
@@ -153,28 +175,16 @@ def _read_dialogue(source: Any, options: Mapping[str, Any]) -> Any:
     return SpokenDialogue.parse(source, options.get("profile", "embedded"))
 
 
-def _read_generation_log(source: Any, _: Mapping[str, Any]) -> Any:
-    from podeval.metrics.generation_log import GenerationLog
-
-    return GenerationLog.parse(source)
-
-
-def _read_votes(source: Any, _: Mapping[str, Any]) -> Any:
-    from podeval.metrics import human_records
-
-    return human_records.read_votes(source)
-
-
-def _read_marks(source: Any, _: Mapping[str, Any]) -> Any:
-    from podeval.metrics import human_records
-
-    return human_records.read_marks(source)
-
-
-def _read_answers(source: Any, _: Mapping[str, Any]) -> Any:
-    from podeval.metrics import human_records
-
-    return human_records.read_answers(source)
+_PARSERS = {
+    "readings": "podeval.text.accepted_readings:AcceptedReadings.parse",
+    "request": "podeval.text.podcast_request:PodcastRequest.parse",
+    "generation_log": "podeval.metrics.generation_log:GenerationLog.parse",
+    "system": "builtins:str",
+    "reference_votes": "podeval.metrics.human_records:read_votes",
+    "reference_marks": "podeval.metrics.human_records:read_marks",
+    "reference_answers": "podeval.metrics.human_records:read_answers",
+}
+"""By input the function that reads it from a source alone."""
 
 
 _READERS: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
@@ -182,17 +192,10 @@ _READERS: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "text": _read_words,
     "passage": _read_passage,
     "reference_text": _read_words,
-    "readings": _read_readings,
     "script": _read_script,
     "reference_script": _read_script,
-    "request": _read_request,
     "dialogue": _read_dialogue,
     "reference_voices": _read_reference_voices,
-    "generation_log": _read_generation_log,
-    "system": lambda source, _: str(source),
-    "reference_votes": _read_votes,
-    "reference_marks": _read_marks,
-    "reference_answers": _read_answers,
 }
 
 
@@ -215,23 +218,22 @@ def read_inputs_from_lists(
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: the metric takes no scripts, the lists differ in length, or an input cannot be read.
+        BadInput: the metric has no use for references, scripts or readings that are given, or the lists differ in
+            length.
     """
     sources: list[dict[str, Any]] = [{metric.inputs[0]: prediction} for prediction in predictions]
-    if references is not None and metric.reference:
-        for item, reference in zip(sources, references, strict=True):
-            item[metric.reference] = reference
-    for name, values in (("script", scripts), ("readings", readings)):
+    lists = {"references": (metric.reference, references), "scripts": ("script", scripts)}
+    for plural, (name, values) in {**lists, "readings": ("readings", readings)}.items():
         if values is None:
             continue
-        plural = "scripts" if name == "script" else name
-        if name not in metric.optional_inputs:
+        if name not in (metric.reference, *metric.optional_inputs) or name is None:
             raise BadInput(f"{metric.name} has no use for {plural}")
-        if len(values) != len(sources) or any(value is None for value in values):
-            count = sum(value is not None for value in values)
-            raise BadInput(f"there are {len(sources)} predictions and {count} {plural}; give one for each, or none")
+        if len(values) != len(sources):
+            raise BadInput(
+                f"there are {len(sources)} predictions and {len(values)} {plural}; give one for each, or none"
+            )
         for item, value in zip(sources, values, strict=True):
-            item[name] = read_input(name, convert_to_text(value) if name == "script" else value)
+            item[name] = convert_to_text(value) if name == "script" else value
     return [MetricInputs(item, **options) for item in sources]
 
 
@@ -240,87 +242,99 @@ def convert_to_text(item: Any, name: str = "script") -> str:
 
     A file name stays a name for an input that opens files itself.
 
+    Returns:
+        The text, which is empty where the input is missing or part of a list is.
+
     Raises:
         BadInput: it is neither, the file cannot be read, or a file name stands where its words belong.
     """
     import json
 
     from podeval.text.script import Script
-    from podeval.text.text_file import read_text, refuse_file_name
+    from podeval.text.text_file import refuse_file_name
 
-    if name in _NAMES and isinstance(item, str | Path):
-        return str(item)
+    if name in ("system", *_RECORDS) and isinstance(item, str | Path):
+        return "" if _is_missing(item) else str(item)
     if isinstance(item, Path):
-        return read_text(item)
+        try:
+            return _read_file(name, item)
+        except MissingInput:
+            return ""
     if isinstance(item, str):
-        return refuse_file_name(item)
-    if isinstance(item, Script):
-        item = item.to_json()
+        return "" if _is_missing(item) else refuse_file_name(item)
+    item = item.to_json() if isinstance(item, Script) else item.tolist() if hasattr(item, "tolist") else item
+    entries = item if isinstance(item, list | tuple) else ()
+    if _is_missing(item) or any(map(_is_missing, entries)):
+        return ""
+    turns = all(isinstance(one, Mapping) or (isinstance(one, list | tuple) and len(one) == 2) for one in entries)
     try:
-        return json.dumps(item, ensure_ascii=False)
+        text = json.dumps(item, ensure_ascii=False) if turns and isinstance(item, Mapping | list | tuple) else ""
     except TypeError:
-        raise BadInput(f"a text is a string, or a script as data, not {type(item).__name__}") from None
+        text = ""
+    if text:
+        return text
+    kind = type(item).__name__ + (f" of {type(entries[0]).__name__}" if entries else "")
+    raise BadInput(f"a text is a string, a path, or a script as data (a list of turns), not {kind}")
 
 
 def read_inputs_from_files(
-    metric: Metric, files: Sequence[Path], references: Sequence[Path], texts: Sequence[Path], **options: Any
+    metric: Metric,
+    files: Sequence[Path],
+    references: Sequence[Path],
+    texts: Sequence[Path],
+    requests: Sequence[Path] = (),
+    **options: Any,
 ) -> list[tuple[Path, MetricInputs]]:
     """Return the items that a person gives as files: each file that is measured, with its inputs.
 
     Args:
         metric: the metric whose inputs they are.
-        files: the measured files; for a metric of recordings, text files among them are the words that belong to them.
-        references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a request, a text.
+        files: the measured files, or the names of the measured systems; for a metric of recordings, text files among
+            them are the words that belong to them.
+        references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text, votes.
         texts: files with the words that should be heard; one for all measured files, or one for each.
+        requests: files with what was asked for; one for all measured files, or one for each.
         options: `profile` and `allow_upsampling`.
 
     Raises:
         BadInput: a file is missing that the metric needs or given that it does not take, numbers do not match, or a
             reference voice cannot be read.
     """
-    voices = _read_voices(metric, references, options)
-    files, texts = _split_texts(metric, files, [*texts, *([] if voices else references)])
+    if requests and metric.reference != "request":
+        raise BadInput(f"{metric.name} has no use for requests; leave out --request")
+    compares_voices = "reference_voices" in (*metric.inputs, *metric.optional_inputs)
+    if "reference_voices" in metric.inputs and not references:
+        raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
+    voices = read_voices(references, options) if compares_voices else {}
+    files, texts = _split_texts(metric, files, [*texts, *requests, *([] if voices else references)])
     items = []
+    beside = ("reference_text", "script") if metric.inputs[0] == "recording" else (metric.reference or "",)
     for number, file in enumerate(files):
-        words = texts[number % len(texts)] if texts else None
-        items.append((file, MetricInputs(_sources_of_file(metric, file, words) | voices, **options).select(metric)))
+        words = dict.fromkeys(beside, texts[number % len(texts)]) if texts else {}
+        items.append((file, MetricInputs({metric.inputs[0]: file} | words | voices, **options).select(metric)))
     return items
 
 
-def _read_voices(metric: Metric, references: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the reference voices a metric compares with: one recording, one for each speaker, or a JSON file of them.
-
-    Raises:
-        BadInput: the metric needs voices and there are none, or there are several without their speakers' names.
-    """
-    if "reference_voices" not in (*metric.inputs, *metric.optional_inputs):
-        return {}
-    if not references and "reference_voices" in metric.inputs:
-        raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
-    return read_voices(references, options)
-
-
-def read_voices(references: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Read reference voices as a person names them: one recording, SPEAKER=FILE for each, or a JSON file of them.
+def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file of them.
 
     Returns:
-        The input `reference_voices`; nothing where none is named.
+        The input `reference_voices`; nothing where there is none.
 
     Raises:
         BadInput: several without their speakers' names, or one cannot be read.
     """
-    if not references:
-        return {}
-    pairs = [str(path).partition("=") for path in references if not path.exists()]
-    if not pairs and len(references) == 1:
-        source: Any = str(references[0])
-    elif len(pairs) == len(references) and all(sign for _, sign, _ in pairs):
-        source = {speaker: path for speaker, _, path in pairs}
-    else:
-        source = str(references[0]) if len(references) == 1 else None
-    if source is None:
-        raise BadInput("several reference voices need their speakers: write --reference SPEAKER=FILE for each")
-    return {"reference_voices": read_input("reference_voices", source, **options)}
+    from podeval.analysis.samples import is_samples
+
+    if isinstance(references, list | tuple) and not is_samples(references):
+        pairs = [str(path).partition("=") for path in references if not Path(str(path)).exists()]
+        if pairs and len(pairs) == len(references) and all(sign for _, sign, _ in pairs):
+            references = {speaker: path for speaker, _, path in pairs}
+        elif len(references) > 1:
+            raise BadInput("several reference voices need their speakers: write --reference SPEAKER=FILE for each")
+        else:
+            references = next(iter(references), None)
+    return {} if references is None else {"reference_voices": read_input("reference_voices", references, **options)}
 
 
 def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]]:
@@ -334,7 +348,8 @@ def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -
         files = [path for path in files if path.suffix.lower() not in TEXT_SUFFIXES]
     compared = metric.reference if metric.inputs[0] != "recording" else None
     if compared and not texts:
-        raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add --reference FILE")
+        option = "--request" if compared == "request" else "--reference"
+        raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add {option} FILE")
     if texts and not compared and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
         raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
@@ -344,10 +359,3 @@ def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
     return files, texts
-
-
-def _sources_of_file(metric: Metric, file: Path, words: Path | None) -> dict[str, Any]:
-    first = metric.inputs[0]
-    if first == "recording":
-        return {first: file, **({"reference_text": words, "script": words} if words else {})}
-    return {first: file, **({metric.reference: words} if metric.reference and words else {})}

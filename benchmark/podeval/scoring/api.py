@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,15 +11,18 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS
-from podeval.metrics.inputs import TEXT_SUFFIXES
+from podeval.metrics.inputs import TEXT_SUFFIXES, MissingInput
+from podeval.metrics.score import Unscored
 from podeval.scoring.engine import score_source
 from podeval.scoring.estimate import ScoreProgress
 from podeval.scoring.estimate_many import ManyEstimate, read_length
 from podeval.scoring.listing import MetricEntry, MetricListing
-from podeval.scoring.request import ScoreRequest, plan_metrics, read_request, read_words
+from podeval.scoring.recording_results import RecordingFacts
+from podeval.scoring.request import MetricPlan, ScoreRequest, has_speakers, plan_metrics, read_request, take_words
 from podeval.scoring.scores import Scores, ScoreTable
 from podeval.scoring.sources import list_recordings, read_source
 from podeval.scoring.words import score_script
+from podeval.text.script import Script
 
 Tell = Callable[[ScoreProgress], None]
 
@@ -64,7 +67,6 @@ def score(
         >>> scores["wer"], scores.values["dnsmos.ovrl"]  # doctest: +SKIP
         (0.031, 3.21)
     """
-    tell = progress or (lambda _: None)
     options = {
         "references": references,
         "metrics": metrics,
@@ -72,14 +74,18 @@ def score(
         "speakers": speakers,
         "allow_upsampling": allow_upsampling,
     }
+    return _score_any(source, text, progress or (lambda _: None), options)
+
+
+def _score_any(source: Any, text: Any, tell: Tell, options: Mapping[str, Any]) -> Any:
+    """Score one recording or many, with one text for all or one for each, of which some may be missing."""
     many = list_recordings(source)
     if many is None:
         return score_one(source, read_request(text=text, **options), tell)
-    if _is_list_of_texts(text, len(many)):
-        requests = [read_request(text=one, **options) for one in text]
-    else:
-        requests = [read_request(text=text, **options)] * len(many)
-    return score_many(many, requests, tell)
+    texts = _list_texts(text, len(many))
+    if texts is None:
+        return score_many(many, [read_request(text=text, **options)] * len(many), tell)
+    return score_many(many, [read_request(text="" if one is None else one, **options) for one in texts], tell)
 
 
 def score_one(source: Any, request: ScoreRequest, tell: Tell = lambda _: None) -> Scores:
@@ -89,10 +95,30 @@ def score_one(source: Any, request: ScoreRequest, tell: Tell = lambda _: None) -
         BadInput: the recording cannot be read, or a metric that is wanted by name lacks an input.
     """
     if isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
-        words = replace(request, script=read_words(Path(source)))
+        words = replace(request, **take_words(Path(source)))
         return score_script(words, plan_metrics(words), str(source))
-    opened = read_source(source, profile=request.profile, allow_upsampling=request.allow_upsampling)
-    return score_source(opened, request, plan_metrics(request), tell)
+    plan = plan_metrics(request)
+    try:
+        opened = read_source(source, profile=request.profile, allow_upsampling=request.allow_upsampling)
+    except MissingInput as absence:
+        return _leave_unscored(request, plan, str(absence))
+    return score_source(opened, request, plan, tell)
+
+
+def _leave_unscored(request: ScoreRequest, plan: MetricPlan, reason: str) -> Scores:
+    """Return the scores of a recording that is missing, which no metric of the plan has."""
+    return Scores(
+        name="missing recording",
+        results={metric.name: Unscored(reason, "ours") for metric in plan.metrics},
+        left_out=plan.left_out,
+        advice=plan.advice,
+        defects=(),
+        protocols={},
+        profile=request.profile,
+        facts=RecordingFacts(0.0, 0, 0),
+        requested=request.metrics,
+        script=request.script,
+    )
 
 
 def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest], tell: Tell = lambda _: None) -> ScoreTable:
@@ -133,22 +159,30 @@ def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: An
         1.0
     """
     declared = catalogue.get(metric)
-    beside = {"text", "references", "speakers", "allow_upsampling"}
-    of_score = {name: inputs.pop(name) for name in beside & set(inputs)}
-    of_score["parameters"] = {declared.name: inputs}
+    taken = {*declared.inputs, *declared.optional_inputs}
+    beside = {
+        "text": bool(taken & {"reference_text", "script"}) and "recording" in declared.inputs,
+        "references": "reference_voices" in taken,
+        "speakers": has_speakers(declared),
+        "allow_upsampling": True,
+    }
+    of_score = {name: inputs.pop(name) for name in beside.keys() & inputs.keys()}
+    for name, value in of_score.items():
+        if value is not None and not beside[name]:
+            raise BadInput(f"{declared.name} has no use for {name}; leave it out")
+    text = of_score.pop("text", None)
+    options = {"metrics": [metric], "profile": profile, "parameters": {declared.name: inputs}, **of_score}
     if "recording" not in declared.inputs:
         if declared.asks or len(declared.inputs) > 1 or declared.inputs[0] not in ("text", "passage", "script"):
             needed = ", ".join(INPUTS[name] for name in declared.inputs)
             raise BadInput(
                 f"{declared.name} takes {needed}: use `podeval measure {declared.name}` or its evaluate module"
             )
-        request = read_request(text=source, metrics=[metric], profile=profile, **of_score)
+        request = read_request(text="" if source is None else source, **options)
         return score_script(request, plan_metrics(request))
     if declared.asks:
         raise BadInput(f"{declared.name} asks a judge: use `podeval measure {declared.name} --judge …`")
-    many = list_recordings(source)
-    request = read_request(metrics=[metric], profile=profile, **of_score)
-    return score_one(source, request) if many is None else score_many(many, [request] * len(many))
+    return _score_any(source, text, lambda _: None, options)
 
 
 def list_metrics() -> MetricListing:
@@ -156,17 +190,20 @@ def list_metrics() -> MetricListing:
     return MetricListing([MetricEntry.of(metric) for metric in catalogue.load_all_metrics()])
 
 
-def _is_list_of_texts(text: Any, count: int) -> bool:
-    """Whether it is one text a recording, and not one script as turns.
+def _list_texts(text: Any, count: int) -> list[Any] | None:
+    """Return the texts of the recordings where there is one for each, as a list or a column; None for one for all.
 
     Raises:
-        BadInput: it is a list of texts whose number is another.
+        BadInput: their number is another than that of the recordings.
     """
-    if not isinstance(text, list | tuple) or any(isinstance(one, Mapping) and "speaker" in one for one in text):
-        return False
-    if len(text) != count:
-        raise BadInput(f"there are {count} recordings and {len(text)} texts; give one text, or one for each recording")
-    return True
+    if isinstance(text, str | Path | Mapping | Script) or not isinstance(text, Iterable):
+        return None
+    texts = list(text)
+    if any(isinstance(one, Mapping) and not {"speaker", "role"}.isdisjoint(one) for one in texts):
+        return None
+    if len(texts) != count:
+        raise BadInput(f"there are {count} recordings and {len(texts)} texts; give one text, or one for each recording")
+    return texts
 
 
 def _name_of(source: Any, number: int) -> str:

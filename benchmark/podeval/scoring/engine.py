@@ -8,7 +8,8 @@ What failed by our fault (a model that is not installed) is tried again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from podeval.analysis.cache import Cache, open_default_cache
 from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.errors import PodevalError
 from podeval.metrics.compute import describe_provenance, make_protocol_for, score_item
-from podeval.metrics.inputs import MetricInputs
+from podeval.metrics.inputs import MetricInputs, MissingInput
 from podeval.metrics.score import Result, Unscored, parse_result
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
 from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
@@ -143,11 +144,11 @@ class _Session:
     def __init__(self, source: AudioSource, request: ScoreRequest) -> None:
         self._source, self._request, self.content = source, request, source.content
         self._identity = request.identity()
-        words = request.script
+        words = request.script if request.script is not None else request.missing_words
         self._inputs = MetricInputs(
             {
                 "recording": lambda: source.recording,
-                **({"reference_text": words, "text": words, "passage": words, "script": words} if words else {}),
+                **(dict.fromkeys(("reference_text", "text", "passage", "script"), words) if words is not None else {}),
                 **({"reference_voices": request.references} if request.references is not None else {}),
             },
             profile=request.profile,
@@ -175,7 +176,8 @@ class _Session:
         """
         for metric in metrics:
             for name in self._request.names_for(metric):
-                self._inputs[name]
+                with suppress(MissingInput):
+                    self._inputs[name]
 
     def score(self, metric: Metric) -> Result:
         """Score with one metric, and keep the result.
@@ -185,7 +187,7 @@ class _Session:
         """
         request = self._request
         self._source.recording  # noqa: B018  (what cannot be read is an error of the file, not an unscored metric)
-        inputs: Mapping[str, Any] = {name: self._inputs[name] for name in request.names_for(metric)}
+        inputs = self._inputs.select(metric, request.names_for(metric))
         try:
             result = score_item(metric, inputs, request.chosen_for(metric))
         except PodevalError as error:

@@ -101,7 +101,9 @@ def read_length(source: Any) -> float | None:
         return None
     import soundfile
 
+    # By an open file: libsndfile takes no name that is not UTF-8.
     try:
-        return float(soundfile.info(str(path)).duration)
+        with path.open("rb") as file:
+            return float(soundfile.info(file).duration)
     except (soundfile.SoundFileError, RuntimeError, OSError):
         return path.stat().st_size / _BYTES_PER_SECOND

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.scoring.scores import Scores, ScoreTable
+from podeval.text.table_files import make_csv_safe
 
 ENDINGS = (".html", ".json", ".csv", ".parquet")
 
@@ -40,13 +41,11 @@ def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") 
         if ending == ".html":
             scores.report(path, language)
         elif ending == ".json":
-            path.write_text(
-                json.dumps(scores.to_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8"
-            )
-        elif ending == ".csv":
-            scores.to_pandas().to_csv(path, index=False)
+            content = json.dumps(scores.to_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+            path.write_text(content, encoding="utf-8", errors="backslashreplace")
         else:
-            scores.to_pandas().to_parquet(path, index=False)
+            frame = scores.to_pandas()
+            make_csv_safe(frame).to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path, index=False)
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
     return path

@@ -36,7 +36,7 @@ def write_labels(scores: RecordingResults, path: Path) -> Path:
     labels = list_labels(scores)
     text = format_webvtt_cues(labels) if path.suffix.lower() == ".vtt" else format_audacity_labels(labels)
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
     return path

@@ -104,7 +104,7 @@ def render_report(
 
 def _write(page: str, path: Path) -> Path:
     try:
-        path.write_text(page, encoding="utf-8")
+        path.write_text(page, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
     return path

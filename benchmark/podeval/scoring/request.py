@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.description import choose_own_profile
-from podeval.metrics.inputs import convert_to_text, read_input
+from podeval.metrics.inputs import MissingInput, convert_to_text, read_input, read_voices
 from podeval.models import registry
-from podeval.scoring.sources import is_samples, read_source
 
 if TYPE_CHECKING:
     from podeval.analysis.reference_voices import ReferenceVoices
     from podeval.metrics.declaration import Metric
     from podeval.text.script import Script
 
-_AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
 _OF_WORDS = ("text", "passage", "script")
 """What the words are called as the measured input of a metric of texts."""
 
@@ -39,6 +37,7 @@ class ScoreRequest:
         speakers: how many there should be; 0 where nobody says.
         parameters: by metric the choices that are not at their default.
         allow_upsampling: whether recordings below a model's rate are scored all the same.
+        missing_words: an empty cell or file in which words should be; the metrics that need words are unscored.
     """
 
     script: Script | None = None
@@ -48,6 +47,7 @@ class ScoreRequest:
     speakers: int = 0
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     allow_upsampling: bool = False
+    missing_words: Any = None
 
     @property
     def has_turns(self) -> bool:
@@ -58,7 +58,7 @@ class ScoreRequest:
     def input_names(self) -> frozenset[str]:
         """The inputs that metrics can have beside the recording."""
         names = {"recording"}
-        if self.script is not None:
+        if self.script is not None or self.missing_words is not None:
             names |= {"reference_text", *_OF_WORDS}
         if self.references is not None:
             names.add("reference_voices")
@@ -67,7 +67,10 @@ class ScoreRequest:
     def names_for(self, metric: Metric) -> tuple[str, ...]:
         """The inputs that a metric gets; words without speakers do not tell who speaks when."""
         names = [name for name in (*metric.inputs, *metric.optional_inputs) if name in self.input_names]
-        beside = "recording" in metric.inputs and not self.has_turns
+        # Who speaks is in the script that is missing, where the metric is told by nothing else.
+        told_by_script = self.missing_words is not None and metric.needs_speakers
+        lacks_script = told_by_script and not self.chosen_for(metric).get("speakers")
+        beside = "recording" in metric.inputs and not self.has_turns and not lacks_script
         return tuple(name for name in names if not (beside and name == "script" and name in metric.optional_inputs))
 
     def chosen_for(self, metric: Metric) -> dict[str, Any]:
@@ -134,26 +137,41 @@ def read_request(
     if speakers is not None and speakers < 1:
         raise BadInput(f"speakers is the number of people who speak, at least 1, not {speakers}")
     return ScoreRequest(
-        script=None if text is None else read_words(text),
-        references=_read_references(references, {"profile": profile, "allow_upsampling": allow_upsampling}),
+        references=read_voices(references, {"profile": profile, "allow_upsampling": allow_upsampling}).get(
+            "reference_voices"
+        ),
         metrics=chosen,
         profile=profile,
         speakers=speakers or 0,
         parameters=parameters or {},
         allow_upsampling=allow_upsampling,
+        **({} if text is None else take_words(text)),
     )
+
+
+def take_words(text: Any) -> dict[str, Any]:
+    """Read the words of a recording for a request: its `script`, or the text itself as its `missing_words`.
+
+    Raises:
+        BadInput: as for `read_words`.
+    """
+    try:
+        return {"script": read_words(text)}
+    except MissingInput:
+        return {"missing_words": text}
 
 
 def read_words(text: Any) -> Script:
     """Read the words of a recording: the name of a file that is there, a text, or a script as data.
 
     Raises:
-        BadInput: they cannot be read, or hold no words.
+        MissingInput: there is nothing in them.
+        BadInput: they cannot be read, or contain no words.
     """
     # Of words that are no file's name, as they are too long for one, `Path.is_file` raises.
     if isinstance(text, str) and os.path.isfile(text):
         text = Path(text)
-    words: Script = read_input("script", convert_to_text(text))
+    words: Script = read_input("script", text if isinstance(text, Path) else convert_to_text(text))
     return words
 
 
@@ -205,7 +223,8 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
         return "compares with a voice", "--reference [SPEAKER=]FILE"
     if missing:
         return "needs the words", "--text FILE"
-    if metric.needs_speakers and not request.has_turns and not request.chosen_for(metric).get("speakers"):
+    tells_speakers = request.has_turns or request.missing_words is not None
+    if metric.needs_speakers and not tells_speakers and not request.chosen_for(metric).get("speakers"):
         return "needs to know how many people speak", "--text SCRIPT with its speakers, or --speakers N"
     for job in metric.jobs(request.chosen_for(metric)):
         try:
@@ -215,30 +234,3 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
             advice = f"--profile {other}" if other != request.profile else str(absence).partition("; ")[2]
             return f"is not available here: {str(absence).partition('; ')[0]}", advice
     return None
-
-
-def _read_references(references: Any, options: Mapping[str, Any]) -> ReferenceVoices | None:
-    """Read the voices that the speakers should have: one recording, recordings by speaker, or `SPEAKER=FILE` texts.
-
-    Raises:
-        BadInput: a recording that cannot be read, or several of them without their speakers.
-    """
-    from podeval.analysis.reference_voices import ONLY, ReferenceVoices
-
-    if references is None or isinstance(references, ReferenceVoices):
-        return references
-    if isinstance(references, list | tuple) and not is_samples(references):
-        pairs = [str(entry).partition("=") for entry in references]
-        if not pairs:
-            return None
-        if len(references) == 1 and (not pairs[0][1] or Path(str(references[0])).exists()):
-            references = references[0]
-        elif all(sign for _, sign, _ in pairs):
-            references = {speaker: path for speaker, _, path in pairs}
-        else:
-            raise BadInput("several reference voices need their speakers: write --reference SPEAKER=FILE for each")
-    if isinstance(references, str | Path) and str(references).lower().endswith(".json"):
-        return ReferenceVoices.read(references, **options)
-    named = isinstance(references, Mapping) and not _AUDIO_KEYS & set(references)
-    voices = references if named else {ONLY: references}
-    return ReferenceVoices({str(who): read_source(voice, **options).recording for who, voice in voices.items()})

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podeval.scoring import plots, report, score_tables
 from podeval.scoring.recording_results import RecordingResults, ResultsTable
+from podeval.text.terminal_safe import make_printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +63,10 @@ class Scores(RecordingResults):
             BadInput: it cannot be written, or there is no such language.
         """
         return report.write_report(self, Path(path), language)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a table with one row a value, in which a file name that is no text has its bytes written out."""
+        return RecordingResults.to_pandas(replace(self, name=make_printable(self.name)))
 
     def __str__(self) -> str:
         """Return the table as text."""

@@ -9,8 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podeval.analysis.samples import is_samples, list_rows, read_audio
 from podeval.audio.decode import hash_file
 from podeval.errors import BadInput
+from podeval.metrics.inputs import MissingInput
+from podeval.text.missing_value import is_missing
 
 if TYPE_CHECKING:
     from podeval.analysis import Recording
@@ -19,8 +22,6 @@ AUDIO_SUFFIXES = frozenset(
     {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
 )
 """Of a folder's files, those that are taken for recordings."""
-
-FORMS = "a path, the bytes of a file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets audio column"
 
 
 @dataclass
@@ -51,36 +52,34 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     """Say what a recording is by its content, without decoding a file.
 
     Args:
-        source: any of `FORMS`, or a `Recording`.
+        source: audio in any form that `read_audio` takes, or a `Recording`.
         name: what it is called; for a path the path itself.
         options: of `Recording.open`.
 
     Raises:
-        BadInput: none of these forms; a file that is missing, empty or a directory.
+        BadInput: none of these forms; a file that does not exist, is empty or a directory.
+        MissingInput: there is no recording.
     """
     from podeval.analysis import Recording
 
     if isinstance(source, Recording):
         return AudioSource(name or source.name, source.content, lambda: source)
-    if isinstance(source, str | Path):
-        path = Path(source)
+    audio = read_audio(source)
+    if audio is None:
+        raise MissingInput("recording")
+    if isinstance(audio, Path):
         # By its content, which says nothing of a file that cannot be read: opening it finds the sentence.
-        return AudioSource(name or str(source), hash_file(path), lambda: Recording.open(path, **options))
-    if isinstance(source, bytes | bytearray):
-        data = bytes(source)
-        digest = hashlib.sha256(data).hexdigest()
-        return AudioSource(name or "recording", digest, lambda: Recording.from_bytes(data, **options))
-    if hasattr(source, "get_all_samples"):
-        decoded = source.get_all_samples()
-        return _read_samples(_as_array(decoded.data).T, decoded.sample_rate, name, options)
-    if is_samples(source):
-        return _read_samples(source[0], source[1], name, options)
-    return _read_mapping(source, name, options)
-
-
-def is_samples(source: Any) -> bool:
-    """Whether it is samples with their rate, `(samples, rate)`, and not two recordings."""
-    return isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], int | float)
+        return AudioSource(
+            name or str(source if isinstance(source, str) else audio),
+            hash_file(audio),
+            lambda: Recording.open(audio, **options),
+        )
+    name = name or _read_name(source) or "recording"
+    if isinstance(audio, bytes):
+        digest = hashlib.sha256(audio).hexdigest()
+        return AudioSource(name, digest, lambda: Recording.from_bytes(audio, **options))
+    recording = Recording.from_samples(*audio, name=name, **options)
+    return AudioSource(name, recording.content, lambda: recording)
 
 
 def list_recordings(source: Any) -> list[Any] | None:
@@ -98,12 +97,14 @@ def list_recordings(source: Any) -> list[Any] | None:
             suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
             raise BadInput(f"{folder} holds no recordings; files with these endings are looked for: {suffixes}")
         return list(files)
-    single = isinstance(source, bytes | bytearray | Mapping) or is_samples(source) or hasattr(source, "get_all_samples")
+    source = list_rows(source)
     if (
-        single
+        isinstance(source, bytes | bytearray | memoryview | Mapping)
+        or is_samples(source)
+        or is_missing(source)
         or not isinstance(source, Iterable)
-        or hasattr(source, "open_recording")
-        or not hasattr(source, "__len__")
+        or not any(hasattr(source, name) for name in ("__len__", "cast_column", "column_name"))
+        or any(hasattr(source, name) for name in ("get_all_samples", "open_recording"))
     ):
         return None
     if _is_bare_samples(source):
@@ -115,10 +116,12 @@ def list_recordings(source: Any) -> list[Any] | None:
 
 
 def _is_bare_samples(source: Any) -> bool:
-    """Whether it is an array or a list of numbers; a column of a table may hold recordings and is none."""
+    """Whether it is an array or a list of numbers; a column of a table may have recordings, or no value at all."""
     if hasattr(source, "dtype") and hasattr(source, "ndim"):
-        return str(source.dtype).removeprefix("torch.").rstrip("0123456789") in ("float", "bfloat", "int", "uint")
-    return isinstance(source, Sequence) and bool(source) and isinstance(source[0], int | float)
+        kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
+        return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))
+    numbers = isinstance(source, Sequence) and bool(source) and isinstance(source[0], int | float)
+    return numbers and not is_missing(source[0])
 
 
 def is_audio_name(path: Path) -> bool:
@@ -126,42 +129,8 @@ def is_audio_name(path: Path) -> bool:
     return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()
 
 
-def _read_mapping(source: Any, name: str, options: Mapping[str, Any]) -> AudioSource:
-    """Audio as `datasets` has it: `array` with `sampling_rate`, `bytes` or `path`, or a row with such."""
-    try:
-        audio = source if isinstance(source, Mapping) else {key: source[key] for key in ("array", "sampling_rate")}
-    except (TypeError, LookupError, IndexError):
-        raise BadInput(
-            f"audio is {FORMS}, not {type(source).__name__}; samples without their rate cannot be measured"
-        ) from None
-    name = name or Path(str(audio.get("path") or "")).name
-    if audio.get("bytes") is not None:
-        return read_source(bytes(audio["bytes"]), name=name, **options)
-    if audio.get("array") is not None:
-        rate = audio.get("sampling_rate")
-        if not rate or rate < 0:
-            raise BadInput(f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}")
-        return _read_samples(audio["array"], rate, name, options)
-    if audio.get("path"):
-        return read_source(Path(audio["path"]), **options)
-    if isinstance(audio.get("audio"), Mapping) or hasattr(audio.get("audio"), "get_all_samples"):
-        return read_source(audio["audio"], name=name, **options)
-    raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
-
-
-def _read_samples(samples: Any, rate: Any, name: str, options: Mapping[str, Any]) -> AudioSource:
-    """Samples of shape (frames,), (frames, channels) or, where there are more columns than rows, (channels, frames)."""
-    from podeval.analysis import Recording
-
-    array = _as_array(samples)
-    if array.ndim == 2 and array.shape[0] < array.shape[1]:
-        array = array.T
-    recording = Recording.from_samples(array, rate, name=name or "recording", **options)
-    return AudioSource(recording.name, recording.content, lambda: recording)
-
-
-def _as_array(samples: Any) -> Any:
-    """Samples of numpy, torch or a list as an array."""
-    import numpy as np
-
-    return np.asarray(samples.detach().cpu() if hasattr(samples, "detach") else samples)
+def _read_name(source: Any) -> str:
+    """Return the name of the file that an object of `datasets`, or a row with one, was read from."""
+    audio = source.get("audio", source) if isinstance(source, Mapping) else None
+    path = audio.get("path") if isinstance(audio, Mapping) else None
+    return "" if is_missing(path) else Path(str(path)).name

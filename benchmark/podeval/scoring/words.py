@@ -18,7 +18,7 @@ def score_script(request: ScoreRequest, plan: MetricPlan, name: str = "text") ->
         BadInput: an input does not fit.
     """
     words = request.script
-    sources = {"text": words, "passage": words, "script": words}
+    sources = dict.fromkeys(("text", "passage", "script"), request.missing_words if words is None else words)
     inputs = MetricInputs(sources, profile=request.profile, keep=True)
     results: dict[str, Result] = {}
     protocols = {}
@@ -27,7 +27,7 @@ def score_script(request: ScoreRequest, plan: MetricPlan, name: str = "text") ->
             continue
         chosen, names = request.chosen_for(metric), request.names_for(metric)
         try:
-            results[metric.name] = score_item(metric, {one: inputs[one] for one in names}, chosen)
+            results[metric.name] = score_item(metric, inputs.select(metric), chosen)
         except PodevalError as error:
             if request.metrics:
                 raise

@@ -3,6 +3,7 @@
 The columns are stored as integer codes, so that a million votes are a few arrays. Skipped battles are left out.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,12 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
+from podeval.text.missing_value import is_missing
 
 Outcome = Literal["a", "b", "tie", "both_bad"]
 OUTCOMES: tuple[Outcome, ...] = ("a", "b", "tie", "both_bad")
 """The first wins, the second wins, both are equally good, both are bad."""
 
 SKIPPED = "skip"
+
+_WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("a", "first", "left", "modela", "systema", "assistanta"), "a"),
+    **dict.fromkeys(("b", "second", "right", "modelb", "systemb", "assistantb"), "b"),
+    **dict.fromkeys(("tie", "tied", "draw", "equal", "bothgood", "tiebothgood"), "tie"),
+    **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
+    **dict.fromkeys(("skip", "skipped"), SKIPPED),
+}
+"""What logs call an outcome, in lower case and without spaces, underscores, hyphens and brackets."""
+
+_SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
 Codes = NDArray[np.intp]
 
@@ -103,22 +116,31 @@ class Battles:
         return battles
 
     @classmethod
-    def of_records(cls, records: Iterable[Mapping[str, Any]]) -> "Battles":
-        """Create battles from dicts with `first`, `second`, `outcome`, `voter` and, optionally, `covariates` by name.
+    def of_records(cls, records: Iterable[Mapping[str, Any]], places: Sequence[str] = ()) -> "Battles":
+        """Create battles from the records of a log, in any form of `read_log_record`.
 
-        MTalk-Bench's log lines (`model_a`, `model_b`, `winner` as a system's name) are accepted too.
+        Votes that an export calls excluded, and its gold battles, are skipped.
+
+        Args:
+            records: the records.
+            places: for each record its place in the log, such as `line 3`; by default they are numbered.
 
         Raises:
-            BadInput: a record has neither form, or only some battles have a covariate.
+            BadInput: a record has another form or another word for its outcome, or only some battles have a covariate;
+                the message names its place.
         """
-        rows = [_read_record(number, record) for number, record in enumerate(records, start=1)]
+        rows = []
+        for number, record in enumerate(records):
+            row = read_log_record(places[number] if places else f"vote {number + 1}", record)
+            left_out = record.get("standing") == "excluded" or record.get("purpose") == "gold"
+            rows.append(row | {"outcome": SKIPPED} if left_out else row)
         names = sorted({name for row in rows for name in row["covariates"]})
         for name in names:
             if missing := sum(name not in row["covariates"] for row in rows):
                 raise BadInput(f"{missing} of {len(rows)} votes lack the covariate {name}; give it to all or to none")
         voters = [row["voter"] for row in rows]
-        if any(voter is None for voter in voters):
-            voters = [f"vote {number}" if voter is None else voter for number, voter in enumerate(voters)]
+        if not all(voters):
+            voters = [voter or f"vote {number}" for number, voter in enumerate(voters)]
         return cls.of(
             [row["first"] for row in rows],
             [row["second"] for row in rows],
@@ -190,16 +212,51 @@ def _to_objects(column: Sequence[str]) -> NDArray[np.object_]:
     return np.asarray(column, dtype=object)
 
 
-def _read_record(number: int, record: Mapping[str, Any]) -> dict[str, Any]:
-    if "model_a" in record and "winner" in record:
-        sides = {"first": record["model_a"], "second": record["model_b"]}
-        outcome = next((code for code, name in zip("ab", sides.values(), strict=True) if name == record["winner"]), "")
-        return {**sides, "outcome": outcome or SKIPPED, "voter": record.get("judge"), "covariates": {}}
-    missing = [name for name in ("first", "second", "outcome") if not isinstance(record.get(name), str)]
-    if missing:
-        raise BadInput(f"vote {number} lacks {' and '.join(missing)}; a vote has first, second, outcome and voter")
+def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a record of a log of battles: ours, a judge's (`podeval judge battles`), an export's or another arena's.
+
+    It has two sides (`first` and `second`, `system_a` and `system_b`, or `model_a` and `model_b`) and an `outcome` or a
+    `winner`: a word such as `a`, `model_a`, `left`, `tie`, `tie (bothbad)` or `draw`, or the name of a side. None, NaN
+    and an empty text are a skipped battle. It may have `covariates` by name and a `voter`, which with `winner` may be
+    called `judge`; without one, battles on one `dialogue` belong together.
+
+    Args:
+        place: its place in the log, for the message.
+        record: the record as plain data.
+
+    Returns:
+        `first`, `second`, `outcome` (of `OUTCOMES`, or `SKIPPED`), `voter` and `covariates`.
+
+    Raises:
+        BadInput: it has another form, or another word for its outcome.
+    """
+    sides = next((pair for pair in _SIDES if not set(pair).isdisjoint(record)), _SIDES[0])
+    key = next((name for name in ("outcome", "winner") if name in record), "")
+    lacking = [name for name in sides if not isinstance(record.get(name), str) or is_missing(record[name])]
+    if lacking or not key:
+        lacking += ["outcome"] * (not key)
+        raise BadInput(f"{place} lacks {' and '.join(lacking)}; a vote has first, second, outcome and voter")
+    first, second = (record[name] for name in sides)
+    voter = record.get("voter") or (record.get("judge") if key == "winner" else record.get("dialogue"))
     return {
-        **{name: record[name] for name in ("first", "second", "outcome")},
-        "voter": record.get("voter"),
+        "first": first,
+        "second": second,
+        "outcome": _read_outcome(place, key, record[key], first, second),
+        "voter": None if is_missing(voter) else str(voter),
         "covariates": record.get("covariates") or {},
     }
+
+
+def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> str:
+    """Return the outcome of a record; a `winner` is a name before it is a word, and an `outcome` a word before that."""
+    if is_missing(word):
+        return SKIPPED
+    word_only = re.sub(r"[\s_()-]+", "", word.lower()) if isinstance(word, str) else ""
+    meanings = ({first: "a", second: "b"}.get(str(word)), _WORDS.get(word_only))
+    outcome = next(filter(None, meanings if key == "winner" else reversed(meanings)), None)
+    if outcome is None:
+        raise BadInput(
+            f"{place}: the {key} {word!r} is neither {first} nor {second}, nor a word for an outcome; write "
+            f"{', '.join(OUTCOMES)}, {SKIPPED}, model_a, model_b or the name of a side"
+        )
+    return outcome

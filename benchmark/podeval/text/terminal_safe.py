@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-_OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+_OBEYED = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)"
+)
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
 """What a progress bar writes to overwrite itself; only in writes without words."""
@@ -21,7 +23,8 @@ _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
 def make_printable(text: str) -> str:
     r"""Write out the control characters of a text, as in `\x1b`; line ends and tabs are kept.
 
-    These are escape sequences, C1 controls, lone carriage returns, and the marks that change the direction of a line.
+    These are escape sequences, C1 controls, lone carriage returns, the marks that change the direction of a line, and
+    the bytes of a file name that are no text, as in `caf\udce9.wav`.
     """
     return _OBEYED.sub(lambda sign: sign[0].encode("unicode_escape").decode("ascii"), text)
 
