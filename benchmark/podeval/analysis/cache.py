@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import BadInput
 
-_VERSION = 1
+_VERSION = 2
 _DIGEST = 32
 _PRUNE_EVERY = 200
 """Entries that are written at least between two looks through the folder."""
