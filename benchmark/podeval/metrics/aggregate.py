@@ -1,11 +1,11 @@
 """Aggregate the results of many items: the mean over scored items, its 95 % interval, and why items are unscored."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podeval.metrics.declaration import Metric
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.declaration import Key, Metric
+from podeval.metrics.score import Result, Score, Unscored, parse_result
 from podeval.stats.intervals import Interval, mean_ci
 
 COMPLETE = 0.95
@@ -37,8 +37,34 @@ class Aggregate:
         """Whether a system may be ranked by these values: no item is missing by our fault, and at least the share
         `COMPLETE` is scored, so that leaving items unscored does not pay.
         """
-        total = self.scored + self.unscored
-        return total > 0 and self.unscored_ours == 0 and self.scored >= COMPLETE * total
+        return is_complete(self.scored, self.unscored_system, self.unscored_ours)
+
+
+def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
+    """Return whether so many items are scored that a system may be ranked by them."""
+    total = scored + unscored_system + unscored_ours
+    return total > 0 and unscored_ours == 0 and scored >= COMPLETE * total
+
+
+def find_gap(score: Score, name: str, key: Key | None) -> Unscored | None:
+    """Return why a score lacks the value of a key that the item could have; None if it lacks none.
+
+    A key does not exist for an item if the score leaves it out, or if it is None and its declaration says what it is
+    `only_for`. Otherwise the item is unscored for the key: for the reason and cause in the note `<key>_unscored`, or
+    else by the system.
+
+    Args:
+        score: the score of one item.
+        name: name of the key.
+        key: declaration of the key; None if there is none.
+    """
+    if score.values.get(name, 0.0) is not None:
+        return None
+    if stated := score.notes.get(f"{name}_unscored"):
+        # Results of earlier versions have the sentence alone; without a cause, the cause is ours.
+        gap = parse_result(stated) if isinstance(stated, Mapping) else Unscored(str(stated), "ours")
+        return gap if isinstance(gap, Unscored) else None
+    return None if key is None or key.only_for else Unscored(f"{name} has no value", "system")
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:

@@ -70,6 +70,8 @@ class Key:
     """Whether systems are ranked by it; not so where it is easily won, and shown because a paper prints it."""
     unreached: str = ""
     """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
+    only_for: str = ""
+    """What an item must be or have for the key to exist; empty if every item can have it, so that None is a gap."""
 
     def about_in(self, language: str) -> str:
         """Return what the value is, in a language of the site."""

@@ -20,8 +20,8 @@ class GenerationLog:
         hardware: the name given in the log.
         ratios: wall over audio seconds of each piece or part of a piece.
         speech_seconds: seconds of speech in the audio, where every piece says how much of it is speech.
-        first_audio: seconds until each streamed piece began to play.
-        underruns: the longest stall of each streamed piece, in seconds.
+        first_audio: seconds until each piece began to play; empty if not every piece says it.
+        underruns: the longest stall of each piece, in seconds; likewise.
     """
 
     wall_seconds: float
@@ -106,4 +106,5 @@ def _optional(piece: Mapping[str, Any], key: str, number: int) -> float | None:
 
 
 def _collect(pieces: Iterable[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:
-    return tuple(value for number, piece in pieces if (value := _optional(piece, key, number)) is not None)
+    values = [_optional(piece, key, number) for number, piece in pieces]
+    return () if None in values else tuple(value for value in values if value is not None)

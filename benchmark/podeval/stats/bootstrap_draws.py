@@ -1,6 +1,7 @@
 """Draws of a bootstrap over clusters, and the comparison of systems by them."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -59,8 +60,39 @@ def compare_draws(
         tail: the quantile of the differences that is to lie above zero.
     """
     near_zero = _NEAR_ZERO * float(np.abs(drawn_means).max(initial=0.0))
-    gaps = drawn_means[:, [index]] - drawn_means[:, others]
-    rank = tail * (len(drawn_means) - 1)
+    return _count_draws(drawn_means[:, [index]] - drawn_means[:, others], near_zero, tail)
+
+
+def _count_draws(gaps: Array, near_zero: float, tail: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    rank = tail * (len(gaps) - 1)
     above = (gaps <= near_zero).sum(axis=0) <= math.floor(rank - _ROUNDED_PLACE)
     below = (gaps < -near_zero).sum(axis=0) >= math.floor(rank + _ROUNDED_PLACE) + 2
     return above, ~above & ~below
+
+
+def find_means_above_zero(
+    sums: Array, sizes: Array, rounds: int, seed: int, find_tail: Callable[[int], float]
+) -> NDArray[np.bool_]:
+    """Return which means lie above zero with all their draws but the tail, each drawn from the clusters it has.
+
+    Args:
+        sums: sum of the values of each cluster, `(clusters, means)`.
+        sizes: number of values of each cluster, likewise.
+        rounds: number of draws.
+        seed: seed of the draws.
+        find_tail: returns the quantile that must lie above zero for a number of clusters.
+    """
+    present = sizes > 0
+    counts, above = present.sum(axis=0), np.zeros(sums.shape[1], dtype=bool)
+    # Means of equally many clusters are drawn together, their clusters counted from the first that each has.
+    for count in np.unique(counts[counts > 1]):
+        chosen = np.flatnonzero(counts == count)
+        draws, tail = draw_clusters(int(count), rounds, seed), find_tail(int(count))
+        kept = present[:, chosen].T
+        own_sums, own_sizes = (table[:, chosen].T[kept].reshape(len(chosen), count).T for table in (sums, sizes))
+        # The sign of a mean is that of its sum.
+        drawn = draws @ np.ascontiguousarray(own_sums)
+        above[chosen], unclear = _count_draws(drawn, 0.0, tail)
+        means = drawn[:, unclear] / (draws @ own_sizes[:, unclear])
+        above[chosen[unclear]] = np.quantile(means, tail, axis=0) > 0
+    return above
