@@ -4,8 +4,8 @@ Seconds of generation, excluding the loading of models, divided by seconds of au
 the log. 0 or more, lower is better; below 1, audio is generated faster than it plays. LFS-Bench, appendix F.1.
 `speech_rtf` counts only seconds of speech, so that pauses do not help; `p50` and `p95` are percentiles over the pieces.
 For streamed pieces, `time_to_first_audio` is the median time until playback could begin, and `underrun` the longest
-stall; each is None, and unscored, unless the log records it for every piece. Logs that claim 0 seconds of work are refused. Values from different
-hardware belong to different protocols: name yours with `hardware`.
+stall; each is None, and unscored, unless the log records it for every piece. Logs that claim 0 seconds of work are
+refused. Values from different hardware belong to different protocols: name yours with `hardware`.
 
 Differs from the paper in pooling all pieces of a run, so that long pieces count for more than short ones.
 """
