@@ -221,11 +221,11 @@ def _explain_column(key: Key | None, values: Collection[str]) -> str:
 
 def _explain_lonely(system: str, verdicts: PairVerdicts) -> str:
     """Return why a system is comparable with none, and whose results lack what the nearest pair would have to share."""
-    own, sizes = verdicts.systems.index(system), verdicts.shared.diagonal()
-    others = [other for other in range(len(sizes)) if other != own]
-    shared, nearest = max((int(verdicts.shared[own, other]), other) for other in others)
-    whose = "its own" if sizes[own] < sizes[nearest] else "both" if sizes[own] == sizes[nearest] else "the other's"
+    index, sizes = verdicts.systems.index(system), verdicts.shared.diagonal()
+    others = [other for other in range(len(sizes)) if other != index]
+    shared, nearest = max((int(verdicts.shared[index, other]), other) for other in others)
+    whose = "its own" if sizes[index] < sizes[nearest] else "both" if sizes[index] == sizes[nearest] else "the other's"
     return (
-        f"{NOT_RANKED}: it shares {shared} of {max(sizes[own], sizes[nearest])} independent items with the nearest "
+        f"{NOT_RANKED}: it shares {shared} of {max(sizes[index], sizes[nearest])} independent items with the nearest "
         f"system, and {ENOUGH_SHARED:.0%} are needed; the others are missing from {whose} results"
     )

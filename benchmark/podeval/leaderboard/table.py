@@ -183,8 +183,8 @@ def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> 
             if not any(row["metric"] in of for (same, _), of in metrics.items() if same == why):
                 metrics.setdefault((why, cause), []).append(str(row["metric"]))
     unscored = [words["one"].format(why, cause, ", ".join(dict.fromkeys(of))) for (why, cause), of in metrics.items()]
-    shown = (translate_reason(reason, words) for reason in unranked if reason not in EVIDENT)
-    return str(words["between"]).join([*shown, *unscored])
+    sentences = (translate_reason(reason, words) for reason in unranked if reason not in EVIDENT)
+    return str(words["between"]).join([*sentences, *unscored])
 
 
 def choose_names(rows: pd.DataFrame) -> dict[str, str]:

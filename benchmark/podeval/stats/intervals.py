@@ -9,7 +9,6 @@ in any way. How often each interval covers the truth, and how often equal system
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,6 @@ METHOD = "3"
 
 1 was Student's t alone; 2 had no allowance for long tails.
 """
-
-NO_SPREAD = 1e-9
-"""Standard error, as a share of the difference, below which it is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,8 @@ def mean_ci(
         BadInput: there are no values, values that are not finite, a different number of clusters or weights, or a level
             out of range.
     """
+    from podeval.stats.clusters import compute_pulls, find_student_quantile
+
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
         raise BadInput("a mean needs at least one value; leave the figure out where nothing was scored")
@@ -96,7 +94,7 @@ def mean_ci(
         error = math.sqrt(float(pulls @ pulls) / (count * (count - 1))) / (high - low)
         least, most = share_interval((mean - low) / (high - low), error, sizes, y.size, level)
         return Interval(mean, low + least * (high - low), low + most * (high - low), y.size, count)
-    quantile = _student_quantile(count - 1, level)
+    quantile = find_student_quantile(count - 1, level)
     if is_crowded(mean, float(y.std(ddof=1)), bounds):
         below, above = skewed_reach(pulls, quantile)
         if count == y.size and weights is None:
@@ -199,24 +197,32 @@ def paired_difference(
         BadInput: there is no item common to both, a value that is not finite, a weight that is not positive, or an item
             without a cluster.
     """
-    items = sorted(a.keys() & b.keys())
-    if not items:
-        raise BadInput("no item was scored for both systems, so they cannot be compared")
-    y = tabulate_values({"a": a, "b": b}, ["a", "b"], items)
-    w = (
-        np.ones_like(y)
-        if weights is None
-        else tabulate_values(dict(zip("ab", weights, strict=True)), ["a", "b"], items)
+    # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
+    from podeval.stats.bootstrap_draws import draw_clusters
+    from podeval.stats.clusters import (
+        NO_SPREAD,
+        bound_alike,
+        compute_pulls,
+        expand_tail,
+        find_student_quantile,
+        make_membership,
+        tabulate_values,
     )
+
+    if not (items := sorted(a.keys() & b.keys())):
+        raise BadInput("no item was scored for both systems, so they cannot be compared")
+    y = tabulate_values((a, b), items)
+    w = np.ones_like(y) if weights is None else tabulate_values(weights, items)
     if not (w > 0).all():
         raise BadInput("the weights of a mean must be positive")
-    codes, count = number_labels(look_up_clusters(items, clusters))
+    membership = make_membership(items, clusters)
+    count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
     # Equal systems differ by exactly zero, here as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)
-    membership, draws = make_membership(codes, count), _draw(count, rounds, seed)
+    draws = draw_clusters(count, rounds, seed)
     if weights is None:
         difference = y[:, 0] - y[:, 1]
         drawn = (draws @ (membership @ difference)) / (draws @ membership.sum(axis=1))
@@ -229,64 +235,9 @@ def paired_difference(
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
     if error <= NO_SPREAD * abs(mean) and mean != 0 and bound_alike(count) > 1 - level:
         return Interval(mean, None, None, len(items), count)
-    tail, half = expand_tail(count, level), _student_quantile(count - 1, level) * error
+    tail, half = expand_tail(count, level), find_student_quantile(count - 1, level) * error
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(mean, min(float(low), mean - half), max(float(high), mean + half), len(items), count)
-
-
-def _draw(count: int, rounds: int, seed: int) -> Any:
-    # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
-    from podeval.stats.bootstrap_draws import draw_clusters
-
-    return draw_clusters(count, rounds, seed)
-
-
-def compute_pulls(residuals: Array, sizes: Array) -> Array:
-    """Return each cluster's influence on a mean, times G: without the cluster, the mean would be `pull / (G - 1)` less.
-
-    Args:
-        residuals: sum of the weighted residuals of each cluster, `(clusters,)` or `(clusters, columns)`.
-        sizes: weight of each cluster, likewise; 0 for one that the mean does not have.
-    """
-    rest = sizes.sum(axis=0) - sizes
-    pulls: Array = residuals * ((sizes > 0).sum(axis=0) - 1) / (rest if rest.ndim == residuals.ndim else rest[:, None])
-    return pulls
-
-
-def bound_alike(clusters: int | NDArray[np.intp]) -> Any:
-    """Return an upper bound of the probability that two equal systems differ alike, and not by zero, in every cluster.
-
-    Of two draws from one distribution, one exceeds the other by a given amount with probability sum p(x) p(x + d),
-    which is at most 1/4 (Motzkin and Straus 1965); over all amounts the powers of these probabilities sum to at most 4
-    (1/4) ** clusters.
-    """
-    return 4.0 ** (1.0 - clusters)
-
-
-def tabulate_values(scores: Mapping[str, Mapping[str, float]], systems: Sequence[str], items: Sequence[str]) -> Array:
-    """Return the scores of the systems on the items, `(items, systems)`, with NaN for what a system lacks."""
-    y = np.array([[scores[system].get(item, math.nan) for system in systems] for item in items], dtype=np.float64)
-    if np.isfinite(y).sum() < sum(item in scores[system] for system in systems for item in items):
-        raise BadInput("the scores to rank hold NaN or infinity; leave unscored items out first")
-    return y
-
-
-def make_membership(codes: NDArray[np.intp], count: int) -> Any:
-    """Return a sparse matrix of ones and zeros that says which item is in which cluster, `(clusters, items)`."""
-    places = (codes, np.arange(len(codes)))
-    from scipy import sparse
-
-    return sparse.csr_array((np.ones(len(codes)), places), shape=(count, len(codes)))
-
-
-def look_up_clusters(items: Sequence[str], clusters: Mapping[str, Hashable] | None) -> Sequence[Hashable]:
-    """Return the cluster of each item, which is the item itself where none are given."""
-    if clusters is None:
-        return items
-    missing = [item for item in items if item not in clusters]
-    if missing:
-        raise BadInput(f"{len(missing)} items have no cluster, the first is {missing[0]!r}; give one for each")
-    return [clusters[item] for item in items]
 
 
 def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDArray[np.intp], int]:
@@ -299,24 +250,5 @@ def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDA
         return np.arange(size, dtype=np.intp), size
     if len(clusters) != size:
         raise BadInput(f"{size} values came with {len(clusters)} clusters; give one cluster for each value")
-    return number_labels(clusters)
-
-
-def number_labels(labels: Sequence[Hashable]) -> tuple[NDArray[np.intp], int]:
-    """Return labels as integers from 0, in order of first appearance, and the number of labels."""
-    numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(label, len(numbers)) for label in labels]
-    return np.asarray(codes, dtype=np.intp), len(numbers)
-
-
-def _student_quantile(freedom: int, level: float) -> float:
-    from scipy import special
-
-    return float(special.stdtrit(freedom, (1 + level) / 2))
-
-
-def expand_tail(count: int, level: float) -> float:
-    """Return the tail of the expanded percentile interval of so many clusters."""
-    from scipy import special
-
-    return float(special.ndtr(-math.sqrt(count / (count - 1)) * _student_quantile(count - 1, level)))
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(clusters))}
+    return np.array([numbers[label] for label in clusters], dtype=np.intp), len(numbers)

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from podeval.errors import BadInput
 from podeval.stats.bootstrap_draws import compare_draws, draw_clusters, find_means_above_zero
-from podeval.stats.intervals import (
+from podeval.stats.clusters import (
     NO_SPREAD,
     bound_alike,
     compute_pulls,
     expand_tail,
-    look_up_clusters,
     make_membership,
-    number_labels,
     tabulate_values,
 )
 from podeval.stats.multiple import holm_pairs
@@ -85,13 +83,12 @@ def compare_pairs(
     if not scores:
         raise BadInput("there is no system to rank")
     systems, items = sorted(scores), sorted(set().union(*scores.values()))
-    y = tabulate_values(scores, systems, items)
-    codes, count = number_labels(look_up_clusters(items, clusters))
-    table = _PairTable(y if higher_is_better else -y, make_membership(codes, count))
+    y = tabulate_values([scores[system] for system in systems], items)
+    table = _PairTable(y if higher_is_better else -y, make_membership(items, clusters))
     # Student's test of each claim to be ahead; the one that is behind makes none.
     shared, p = (np.array(rows) for rows in zip(*map(table.test_claims, range(len(systems))), strict=True))
-    own = shared.diagonal()
-    comparable = shared >= np.maximum(1, ENOUGH_SHARED * np.maximum.outer(own, own))
+    sizes = shared.diagonal()
+    comparable = shared >= np.maximum(1, ENOUGH_SHARED * np.maximum.outer(sizes, sizes))
     p[~comparable] = np.nan
     ahead = holm_pairs(np.minimum(p, p.T), level) & (p < p.T)
     # The bootstrap of those claims that pass it.
