@@ -16,7 +16,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
-from podeval.runs.board_tables import ALONE, BOARD, NO_VALUES, NOT_RANKED, read_table
+from podeval.runs.board_tables import ALONE, BOARD, EVIDENT, NOT_RANKED, read_table
 from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import RunFolder
 
@@ -137,7 +137,7 @@ def test_a_slow_system_is_not_first_by_stating_some_of_its_times(
         return
     assert ranks(rows, speeds) == {"fast": (1, 1), "mid": (2, 2), "slow": (3, 3)}
     assert rank(rows["sly"]) is None
-    reason = "the generation log lacks time_to_first_audio of some piece"
+    reason = "the generation log does not state for every piece what time_to_first_audio needs"
     assert reasons(rows["sly"]) == {reason: 9 - stated}
     assert (rows["sly"]["scored"], rows["sly"]["unscored_system"]) == (stated, 9 - stated)
     print_board(tmp_path)
@@ -166,7 +166,7 @@ def test_keys_that_an_item_cannot_have_cost_no_rank(tmp_path: Path) -> None:
         assert {row["clusters"] for row in rows.values()} == {clusters}
         assert {row["unscored_system"] for row in rows.values()} == {0}
     only_chinese = column(tmp_path, "wer", "language=zh")["clear"]
-    assert (rank(only_chinese), reasons(only_chinese)) == (None, {NO_VALUES: len(chinese)})
+    assert (rank(only_chinese), reasons(only_chinese)) == (None, {EVIDENT["values"]: len(chinese)})
 
 
 def test_what_we_could_not_compute_of_one_key_is_our_fault_and_said(tmp_path: Path) -> None:

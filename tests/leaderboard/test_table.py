@@ -72,7 +72,7 @@ def test_reasons_of_one_key_are_told_besides_those_of_its_metric() -> None:
     assert table.format_standing({**rows[1], "rankable": False}) == "incomplete"
 
 
-@pytest.mark.parametrize("reason", EVIDENT)
+@pytest.mark.parametrize("reason", EVIDENT.values())
 def test_what_the_column_or_the_kind_of_row_shows_is_not_told_for_every_row(reason: str) -> None:
     assert table.describe_reasons([row(reasons=json.dumps({reason: 6}))]) == ""
     assert table.describe_reasons([row(reasons=json.dumps({ALONE: 6}))]) == ALONE

@@ -16,9 +16,8 @@ from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.runs.board_tables import (
     BOARD,
+    EVIDENT,
     ITEMS,
-    REPORTED,
-    SEEDS,
     SYSTEMS,
     BoardRow,
     ItemRow,
@@ -129,7 +128,7 @@ def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
                 scored=figures.outputs,
                 unscored_system=0,
                 unscored_ours=0,
-                reasons=json.dumps({SEEDS: figures.outputs}),
+                reasons=json.dumps({EVIDENT["seeds"]: figures.outputs}),
                 protocol_json=json.dumps(content, ensure_ascii=False),
                 source=str(run.folder.path.relative_to(run.folder.runs)),
                 created=run.summary.created,
@@ -167,7 +166,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
         scored=None,
         unscored_system=None,
         unscored_ours=None,
-        reasons=json.dumps({REPORTED: 1}),
+        reasons=json.dumps({EVIDENT["reported"]: 1}),
         protocol_json=json.dumps(_paper_facts(figure), ensure_ascii=False),
         source=f"{figure.paper}, {figure.table}",
         created="",

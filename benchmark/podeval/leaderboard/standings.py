@@ -9,22 +9,23 @@ keeps its WER and CER under the benchmark's ceiling in each of its languages. Va
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.metrics.aggregate import COMPLETE, find_gap, is_complete
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.score import Result, Score
 from podeval.runs.aggregate import collect_metrics
-from podeval.runs.board_tables import ALONE, CONTROL, NO_DIRECTION, NO_VALUES, NOT_RANKED, PRINTED
+from podeval.runs.board_tables import ALONE, EVIDENT, NOT_RANKED
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary
-from podeval.stats.pair_comparisons import ENOUGH_SHARED, PairVerdicts, compare_pairs
+from podeval.stats.pair_comparisons import ENOUGH_SHARED, compare_pairs
 
 Place = tuple[str, str, str, str, str]
-Scores = dict[str, Score]
-"""By item."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,9 @@ class Run:
 
     def comparison_key(self, protocol: str, slice_: str) -> Place:
         """Return the place within which its numbers may be compared with others'."""
-        plan = self.summary.plan
-        return (plan.benchmark, plan.split, self.summary.profile, protocol, slice_)
+        return (self.summary.plan.benchmark, self.summary.plan.split, self.summary.profile, protocol, slice_)
 
-    def select_scores(self, protocol: str, slice_: str) -> Scores:
+    def select_scores(self, protocol: str, slice_: str) -> dict[str, Score]:
         """Return the scores on the items of a slice."""
         field, _, group = slice_.partition("=")
         within = any(breakdown.name == field and breakdown.within for breakdown in self.benchmark.breakdowns)
@@ -118,50 +118,52 @@ def find_standings(runs: Sequence[Run]) -> dict[tuple[Place, str, str], Standing
         scores = [run.select_scores(row.protocol, row.slice) for run, row in entries]
         clusters = {item: cluster for run, _ in entries for item, cluster in run.clusters.items()}
         for key in dict.fromkeys(key for _, row in entries for key in row.keys):
-            for system, standing in _rank_column(key, entries, scores, clusters):
-                standings[place, key, system] = standing
+            standings |= {(place, key, of): one for of, one in _rank_column(key, entries, scores, clusters).items()}
     return standings
 
 
 def _rank_column(
-    name: str, entries: Sequence[tuple[Run, MetricSummary]], scores: Sequence[Scores], clusters: Mapping[str, str]
-) -> Iterator[tuple[str, Standing]]:
-    key = next((key for key in entries[0][0].metrics[entries[0][1].metric].keys if key.name == name), None)
+    name: str,
+    entries: Sequence[tuple[Run, MetricSummary]],
+    scores: Sequence[Mapping[str, Score]],
+    clusters: Mapping[str, str],
+) -> dict[str, Standing]:
+    key = next(
+        (key for key in entries[0][0].metrics[entries[0][1].metric].keys if key.name == name),
+        Key(name, "informative", only_for="what nothing declares"),
+    )
     standings: dict[str, Standing] = {}
     field: dict[str, dict[str, float]] = {}
     for (run, row), of_items in zip(entries, scores, strict=True):
-        system = run.summary.plan.system
-        values = _pool_values(name, of_items)
-        standings[system] = standing = _count_items(name, key, row, of_items, clusters)
+        system, values = run.summary.plan.system, _pool_values(name, of_items)
+        standings[system] = standing = _count_items(key, row, of_items, clusters)
         if not standing.rankable:
             continue
-        if bar := _explain_bar(run, row.metric) or _explain_refusals(name, of_items, standing):
-            standing.reasons[bar], standing.rankable = row.scored, False
-        elif idle := _explain_column(key, values):
-            standing.reasons[idle] = row.scored
+        bar = _explain_bar(run, row.metric) or _explain_refusals(name, of_items, standing)
+        standing.rankable = not bar
+        if why := bar or _explain_column(key, values):
+            standing.reasons[why] = row.scored
         else:
             field[system] = values
-    if len(field) == 1:
-        standings[next(iter(field))].reasons[ALONE] = len(next(iter(field.values())))
-    elif field and key:
-        verdicts = compare_pairs(field, key.better == "higher", clusters)
-        for system in field:
-            if rank := verdicts.ranges.get(system):
-                standings[system].rank, standings[system].clusters = rank, verdicts.clusters[system]
-            else:
-                standings[system].reasons[_explain_lonely(system, verdicts)] = len(field[system])
-                standings[system].rankable = False
-    yield from standings.items()
+    if not field:
+        return standings
+    verdicts = compare_pairs(field, key.better == "higher", clusters)
+    for index, system in enumerate(sorted(field)):
+        standing, alone = standings[system], len(field) == 1
+        standing.rank = verdicts.ranges.get(system)
+        standing.clusters = verdicts.clusters.get(system, standing.clusters)
+        if standing.rank is None:
+            standing.reasons[ALONE if alone else _explain_lonely(index, verdicts.shared)] = standing.values
+            standing.rankable = alone
+    return standings
 
 
-def _count_items(
-    name: str, key: Key | None, row: MetricSummary, of_items: Scores, clusters: Mapping[str, str]
-) -> Standing:
+def _count_items(key: Key, row: MetricSummary, of_items: Mapping[str, Score], clusters: Mapping[str, str]) -> Standing:
     """Return the standing of a system before any rank, with what it lacks of this key counted as unscored."""
-    gaps = [gap for score in of_items.values() if (gap := find_gap(score, name, key))]
+    gaps = [gap for score in of_items.values() if (gap := find_gap(score, key))]
     ours = row.unscored_ours + sum(gap.cause == "ours" for gap in gaps)
     scored, unscored = row.scored - len(gaps), row.unscored_system + row.unscored_ours + len(gaps)
-    having = [item for item, score in of_items.items() if score.values.get(name) is not None]
+    having = [item for item, score in of_items.items() if score.values.get(key.name) is not None]
     return Standing(
         scored=scored,
         unscored_system=unscored - ours,
@@ -173,7 +175,7 @@ def _count_items(
     )
 
 
-def _pool_values(name: str, of_items: Scores) -> dict[str, float]:
+def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
     """Return the values of a key that may be ranked, by item; weighted ones in proportion to their weight.
 
     Weights (those of criteria, if a mean is pooled over them) make the mean of what is returned the weighted mean.
@@ -200,32 +202,30 @@ def _explain_bar(run: Run, metric: str) -> str:
             if ceiling is not None and mean > ceiling:
                 where = f" ({slice_})" if slice_ else ""
                 return f"{NOT_RANKED}: its {name.upper()} of {mean:.2f}{where} is above the ceiling of {ceiling:.2f}"
-    return CONTROL if run.summary.plan.system_kind == "control" else ""
+    return EVIDENT["control"] if run.summary.plan.system_kind == "control" else ""
 
 
-def _explain_refusals(name: str, of_items: Scores, standing: Standing) -> str:
+def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standing) -> str:
     """Return why a key is not ranked if its metric calls too many of its values unranked; empty if it does not."""
     refusals = Counter(reason for score in of_items.values() if (reason := score.unranked.get(name)))
-    missing = refusals.total() + standing.unscored_system
-    if refusals and missing > (1 - COMPLETE) * (standing.scored + standing.unscored_system):
-        return f"{NOT_RANKED}: {refusals.most_common(1)[0][0]} ({refusals.total()} of {standing.scored})"
-    return ""
+    total = standing.scored + standing.unscored_system
+    many = refusals and refusals.total() + standing.unscored_system > (1 - COMPLETE) * total
+    return f"{NOT_RANKED}: {refusals.most_common(1)[0][0]} ({refusals.total()} of {total})" if many else ""
 
 
-def _explain_column(key: Key | None, values: Collection[str]) -> str:
+def _explain_column(key: Key, values: Collection[str]) -> str:
     """Return why nobody is ranked by a key, or by one that no item has; empty if there is no such reason."""
-    if key is None or key.better not in ("higher", "lower"):
-        return NO_DIRECTION
-    return "" if key.ranked and values else NO_VALUES if key.ranked else PRINTED
+    if key.better not in ("higher", "lower"):
+        return EVIDENT["direction"]
+    return "" if key.ranked and values else EVIDENT["values" if key.ranked else "printed"]
 
 
-def _explain_lonely(system: str, verdicts: PairVerdicts) -> str:
+def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
     """Return why a system is comparable with none, and whose results lack what the nearest pair would have to share."""
-    index, sizes = verdicts.systems.index(system), verdicts.shared.diagonal()
-    others = [other for other in range(len(sizes)) if other != index]
-    shared, nearest = max((int(verdicts.shared[index, other]), other) for other in others)
+    sizes = shared.diagonal().tolist()
+    most, nearest = max((int(count), other) for other, count in enumerate(shared[index]) if other != index)
     whose = "its own" if sizes[index] < sizes[nearest] else "both" if sizes[index] == sizes[nearest] else "the other's"
     return (
-        f"{NOT_RANKED}: it shares {shared} of {max(sizes[index], sizes[nearest])} independent items with the nearest "
+        f"{NOT_RANKED}: it shares {most} of {max(sizes[index], sizes[nearest])} independent items with the nearest "
         f"system, and {ENOUGH_SHARED:.0%} are needed; the others are missing from {whose} results"
     )

@@ -168,7 +168,12 @@ def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> 
     Rows of one metric repeat the same counts for each key, and have those of their own key besides; each counts once.
     """
     every_row = list(rows)
-    unranked = dict.fromkeys(reason for row in every_row for reason in _reasons(row) if reason.startswith(NOT_RANKED))
+    unranked = dict.fromkeys(
+        reason
+        for row in every_row
+        for reason in _reasons(row)
+        if reason.startswith(NOT_RANKED) and reason not in EVIDENT.values()
+    )
     metrics: dict[tuple[str, str], list[str]] = {}
     for row in filter(count_unscored, every_row):
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
@@ -183,8 +188,7 @@ def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> 
             if not any(row["metric"] in of for (same, _), of in metrics.items() if same == why):
                 metrics.setdefault((why, cause), []).append(str(row["metric"]))
     unscored = [words["one"].format(why, cause, ", ".join(dict.fromkeys(of))) for (why, cause), of in metrics.items()]
-    sentences = (translate_reason(reason, words) for reason in unranked if reason not in EVIDENT)
-    return str(words["between"]).join([*sentences, *unscored])
+    return str(words["between"]).join([*(translate_reason(reason, words) for reason in unranked), *unscored])
 
 
 def choose_names(rows: pd.DataFrame) -> dict[str, str]:
@@ -316,8 +320,7 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
 
 def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
     """Return the numbers of scored and of all measurements, each metric counted once, by its key with most gaps."""
-    by_gaps = sorted((row for row in rows if to_number(row["scored"]) is not None), key=count_unscored)
-    by_metric = {row["metric"]: row for row in by_gaps}
+    by_metric = {row["metric"]: row for row in sorted(rows, key=count_unscored) if to_number(row["scored"]) is not None}
     scored = sum(_count(row, "scored") for row in by_metric.values())
     return scored, scored + sum(count_unscored(row) for row in by_metric.values())
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.score import Result, Score, Unscored, parse_result
+from podeval.metrics.score import Result, Score, Unscored
 from podeval.stats.intervals import Interval, mean_ci
 
 COMPLETE = 0.95
@@ -46,25 +46,19 @@ def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
     return total > 0 and unscored_ours == 0 and scored >= COMPLETE * total
 
 
-def find_gap(score: Score, name: str, key: Key | None) -> Unscored | None:
+def find_gap(score: Score, key: Key) -> Unscored | None:
     """Return why a score lacks the value of a key that the item could have; None if it lacks none.
 
     A key does not exist for an item if the score leaves it out, or if it is None and its declaration says what it is
     `only_for`. Otherwise the item is unscored for the key: for the reason and cause in the note `<key>_unscored`, or
     else by the system.
-
-    Args:
-        score: the score of one item.
-        name: name of the key.
-        key: declaration of the key; None if there is none.
     """
-    if score.values.get(name, 0.0) is not None:
+    stated = score.notes.get(f"{key.name}_unscored", {})
+    if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
         return None
-    if stated := score.notes.get(f"{name}_unscored"):
-        # Results of earlier versions have the sentence alone; without a cause, the cause is ours.
-        gap = parse_result(stated) if isinstance(stated, Mapping) else Unscored(str(stated), "ours")
-        return gap if isinstance(gap, Unscored) else None
-    return None if key is None or key.only_for else Unscored(f"{name} has no value", "system")
+    # Results of earlier versions have the sentence alone; without a cause, the cause is ours.
+    stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
+    return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:

@@ -69,8 +69,8 @@ class Key:
     """Whether systems are ranked by it; not so where it is easily won, and shown because a paper prints it."""
     unreached: str = ""
     """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
+    # What an item must have for the key to exist; if this is empty, None is a gap.
     only_for: str = ""
-    """What an item must have for the key to exist; where this is empty, None is a gap."""
 
     def about_in(self, language: str) -> str:
         """Return what the value is, in a language of the site."""

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +105,7 @@ def _optional(piece: Mapping[str, Any], key: str, number: int) -> float | None:
     return None if piece.get(key) is None else _seconds(piece, key, number)
 
 
-def _collect(pieces: Iterable[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:
-    values = [_optional(piece, key, number) for number, piece in pieces]
-    return () if None in values else tuple(value for value in values if value is not None)
+def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:
+    if any(piece.get(key) is None for _, piece in pieces):
+        return ()
+    return tuple(_seconds(piece, key, number) for number, piece in pieces)

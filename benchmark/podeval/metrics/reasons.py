@@ -78,7 +78,7 @@ SENTENCES: Mapping[str, str] = {
     "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with the nearest system, and {2} are "
     "needed; the others are missing from {3} results",
     "key-without-value": "{0} has no value",
-    "log-lacks-times": "the generation log lacks {0} of some piece",
+    "log-lacks-times": "the generation log does not state for every piece what {0} needs",
     "unheard-answers": "a judge that reads plain words does not know how an answer sounds, which {0} dialogues are "
     "about; choose a judge that hears and modality=audio, or give every answer answer_tags, the sounds and tones that "
     "a listener noted",

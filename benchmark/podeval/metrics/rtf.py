@@ -19,8 +19,6 @@ from podeval.metrics.reach import HARDWARE, LFS_SPEED, Reach
 from podeval.metrics.score import Score, Unscored
 
 UNSTATED = "unstated"
-_STATED = {"speech_rtf": "speech_seconds", "time_to_first_audio": "time_to_first_audio", "underrun": "underrun"}
-"""The field of the log that a key is made of, of those that a log may leave out."""
 
 
 @metric(
@@ -136,9 +134,11 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
             "pieces": generation_log.pieces,
             **({"hardware": generation_log.hardware} if generation_log.hardware else {}),
             **{
-                f"{key}_unscored": Unscored(f"the generation log lacks {field} of some piece", "system").to_json()
-                for key, field in _STATED.items()
-                if values[key] is None
+                f"{key}_unscored": Unscored(
+                    f"the generation log does not state for every piece what {key} needs", "system"
+                ).to_json()
+                for key, value in values.items()
+                if value is None
             },
         },
     )

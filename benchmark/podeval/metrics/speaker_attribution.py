@@ -41,7 +41,6 @@ from podeval.text.script_alignment import ScriptAlignment, join_words
 from podeval.text.speaker_errors import count_cp_errors
 from podeval.text.tokens import detect_language
 
-UNHEARD = Unscored("no voice is that of a speaker for whom there is a reference voice", "system")
 NOBODY = "\N{EM DASH}"
 """The voice that has no speaker."""
 
@@ -173,7 +172,11 @@ def speaker_attribution(
             "undecided": sum(each.last - each.first for each in voiced.stretches if not each.decided),
             "turns_swapped": swapped,
             **({"likeness": {who: round(value, 4) for who, value in voiced.likeness.items()}} if references else {}),
-            **({"cpsim_unscored": UNHEARD.to_json()} if references and not voiced.likeness else {}),
+            **(
+                {"cpsim_unscored": Unscored("no speaker with a reference voice is heard", "system").to_json()}
+                if references and not voiced.likeness
+                else {}
+            ),
             "defects": [defect.to_json() for defect in list_wrong_voices(voiced, alignment)],
             **track.notes,
         },

@@ -40,7 +40,6 @@ BRACKETS = (
 )
 """What a judge that reads has to know of a transcript."""
 
-PLAIN_WORDS = "plain words"
 UNHEARD = (
     "a judge that reads plain words does not know how an answer sounds, which {} dialogues are about; choose a judge "
     "that hears and modality=audio, or give every answer answer_tags, the sounds and tones that a listener noted"
@@ -198,15 +197,13 @@ class SpokenDialogue:
 
         A transcript is annotated if a listener noted at least one sound or tone of every answer (`neutral` is one).
         """
-        if modality == "audio":
-            return modality
         annotated = all(any(map(str.strip, turn.answer_tags)) for turn in self.turns)
-        return "annotated transcript" if annotated else PLAIN_WORDS
+        return modality if modality == "audio" else "annotated transcript" if annotated else "plain words"
 
     def explain_unheard(self, modality: str) -> str:
         """Return why a judge cannot decide about the dialogue, which is about more than words; empty if it can."""
-        plain = self.dimension != "semantic" and self.name_source(modality) == PLAIN_WORDS
-        return UNHEARD.format(self.dimension) if plain else ""
+        judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
+        return "" if judged else UNHEARD.format(self.dimension)
 
     @property
     def claims(self) -> dict[str, int]:

@@ -70,7 +70,7 @@ def mean_ci(
         BadInput: there are no values, values that are not finite, a different number of clusters or weights, or a level
             out of range.
     """
-    from podeval.stats.clusters import compute_pulls, find_student_quantile
+    from podeval.stats.bootstrap_draws import compute_pulls, find_student_quantile
 
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
@@ -162,7 +162,7 @@ def paired_bootstrap_ranks(
             f"no item was scored for all {len(scores)} systems, nor for any two of them, so they cannot be ranked on "
             "equal terms; leave out the systems with too few scored items"
         )
-    return dict.fromkeys(verdicts.systems, (1, len(scores))) | verdicts.ranges
+    return dict.fromkeys(sorted(scores), (1, len(scores))) | verdicts.ranges
 
 
 def paired_difference(
@@ -198,44 +198,35 @@ def paired_difference(
             without a cluster.
     """
     # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
-    from podeval.stats.bootstrap_draws import draw_clusters
-    from podeval.stats.clusters import (
-        NO_SPREAD,
-        bound_alike,
-        compute_pulls,
-        expand_tail,
-        find_student_quantile,
-        make_membership,
-        tabulate_values,
-    )
+    from podeval.stats import bootstrap_draws as draws
 
     if not (items := sorted(a.keys() & b.keys())):
         raise BadInput("no item was scored for both systems, so they cannot be compared")
-    y = tabulate_values((a, b), items)
-    w = np.ones_like(y) if weights is None else tabulate_values(weights, items)
+    y = draws.tabulate_values((a, b), items)
+    w = np.ones_like(y) if weights is None else draws.tabulate_values(weights, items)
     if not (w > 0).all():
         raise BadInput("the weights of a mean must be positive")
-    membership = make_membership(items, clusters)
+    membership = draws.make_membership(items, clusters)
     count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
     # Equal systems differ by exactly zero, here as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)
-    draws = draw_clusters(count, rounds, seed)
+    drawn_clusters = draws.draw_clusters(count, rounds, seed)
     if weights is None:
         difference = y[:, 0] - y[:, 1]
-        drawn = (draws @ (membership @ difference)) / (draws @ membership.sum(axis=1))
-        pulls = compute_pulls(membership @ (difference - mean), membership.sum(axis=1))
+        drawn = (drawn_clusters @ (membership @ difference)) / (drawn_clusters @ membership.sum(axis=1))
+        pulls = draws.compute_pulls(membership @ (difference - mean), membership.sum(axis=1))
     else:
-        means = (draws @ (membership @ (w * y))) / (draws @ (membership @ w))
+        means = (drawn_clusters @ (membership @ (w * y))) / (drawn_clusters @ (membership @ w))
         drawn = means[:, 0] - means[:, 1]
-        of_both = compute_pulls(membership @ (w * (y - whole)), membership @ w)
+        of_both = draws.compute_pulls(membership @ (w * (y - whole)), membership @ w)
         pulls = of_both[:, 0] - of_both[:, 1]
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    if error <= NO_SPREAD * abs(mean) and mean != 0 and bound_alike(count) > 1 - level:
+    if error <= draws.NEAR_ZERO * abs(mean) and mean != 0 and draws.bound_alike(count) > 1 - level:
         return Interval(mean, None, None, len(items), count)
-    tail, half = expand_tail(count, level), find_student_quantile(count - 1, level) * error
+    tail, half = draws.expand_tail(count, level), draws.find_student_quantile(count - 1, level) * error
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(mean, min(float(low), mean - half), max(float(high), mean + half), len(items), count)
 

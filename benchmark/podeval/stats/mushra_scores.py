@@ -63,8 +63,15 @@ def standings(
     # Ranks over the pages that all ranked stimuli share.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     shared = set.intersection(*map(set, taking_part.values())) if taking_part else ()
-    common = {name: {key: of_stimulus[key] for key in shared} for name, of_stimulus in taking_part.items()}
-    ranks = paired_bootstrap_ranks(common, True, clusters=people) if shared else {}
+    ranks = (
+        paired_bootstrap_ranks(
+            {name: {key: of_stimulus[key] for key in shared} for name, of_stimulus in taking_part.items()},
+            True,
+            clusters=people,
+        )
+        if shared
+        else {}
+    )
     stimulus_scores = [
         StimulusScore(
             name,
