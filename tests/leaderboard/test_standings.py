@@ -171,7 +171,7 @@ def test_keys_that_an_item_cannot_have_cost_no_rank(tmp_path: Path) -> None:
 
 def test_what_we_could_not_compute_of_one_key_is_our_fault_and_said(tmp_path: Path) -> None:
     values = {key.name: 1.0 for key in catalogue.get("integrity").keys}
-    absent = Score({**values, "plcmos": None}, {"plcmos_unscored": Unscored("no weights", "ours").to_json()})
+    absent = Score({**values, "plcmos": None}, {"plcmos_unscored": "no weights"})
     write_topics(tmp_path, APART)
     write_run(tmp_path, "without", 3.0, split="topics", changes={("integrity", 7): absent})
     row = column(tmp_path, "plcmos")["without"]

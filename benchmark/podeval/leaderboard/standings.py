@@ -215,9 +215,8 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
     """Return why nobody is ranked by a key, or by one that no item has; empty if there is no such reason."""
-    if key.better not in ("higher", "lower"):
-        return EVIDENT["direction"]
-    return "" if key.ranked and values else EVIDENT["values" if key.ranked else "printed"]
+    checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
+    return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 
 
 def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:

@@ -56,7 +56,7 @@ def find_gap(score: Score, key: Key) -> Unscored | None:
     stated = score.notes.get(f"{key.name}_unscored", {})
     if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
         return None
-    # Results of earlier versions have the sentence alone; without a cause, the cause is ours.
+    # A sentence alone says which model is not installed.
     stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
     return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 

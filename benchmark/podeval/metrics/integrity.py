@@ -34,7 +34,7 @@ from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, Reach
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Score
 from podeval.text.script import Script
 
 SHORTEST = 0.5
@@ -250,7 +250,7 @@ def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
             "loss_quality", lambda model: model.score(sounding), window=size, windows=len(sounding)
         )
     except ModelMissing as error:
-        return None, {"plcmos_unscored": Unscored(str(error), "ours").to_json()}
+        return None, {"plcmos_unscored": str(error)}
     return float(np.mean(marks, dtype=np.float64)), {"plcmos_windows": len(sounding)}
 
 

@@ -159,6 +159,5 @@ def find_means_above_zero(sums: Array, sizes: Array, rounds: int, seed: int, lev
         # The sign of a mean is that of its sum.
         drawn = draws @ np.ascontiguousarray(own_sums)
         above[chosen], unclear = _count_draws(drawn, 0.0, tail)
-        means = drawn[:, unclear] / (draws @ own_sizes[:, unclear])
-        above[chosen[unclear]] = np.quantile(means, tail, axis=0) > 0
+        above[chosen[unclear]] = np.quantile(drawn[:, unclear] / (draws @ own_sizes[:, unclear]), tail, axis=0) > 0
     return above

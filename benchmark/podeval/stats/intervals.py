@@ -18,10 +18,10 @@ from podeval.stats.bounded import Bounds, is_crowded, is_share, long_tail_reach,
 
 Array = NDArray[np.float64]
 
-METHOD = "3"
+METHOD = "4"
 """Version of how intervals and ranks are made, kept in the provenance of results.
 
-1 was Student's t alone; 2 had no allowance for long tails.
+1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share.
 """
 
 
@@ -132,8 +132,8 @@ def paired_bootstrap_ranks(
     equal systems differ by any one amount is at most a quarter, so the p-value is then 4 ** (1 - G).
 
     Gaps cost the system that has them: if it lacks items of another, it beats that one only if both intervals exclude
-    zero also with the worst difference that the pair shows in the place of each that is missing. If a pair shares less
-    than nine tenths of the clusters of the system with more of them, neither beats the other.
+    zero also with each missing item counted as one on which it is behind by a standard deviation of their differences.
+    If a pair shares less than nine tenths of the clusters of the system with more of them, neither beats the other.
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
     beat, itself included. A system that is comparable with none may have any rank.

@@ -91,15 +91,18 @@ class _PairTable:
         Args:
             index: the system.
             others: those it is compared with, by index.
-            filled: whether the pair's worst difference for the system takes the place of each that it lacks.
+            filled: whether the system is behind by a standard deviation of their differences where it lacks an item.
         """
         differences = self._better[:, [index]] - self._better[:, others]
         if self._whole.all():
             return differences, self._present[:, [index]]
         theirs = self._present[:, others]
         both = theirs & self._present[:, [index]]
-        worst = np.where(both, differences, np.inf).min(axis=0) if filled else 0.0
-        return np.where(both, differences, np.where(theirs, worst, 0.0)), theirs if filled else both
+        if filled:
+            # Where they share nothing there is no spread, and no test either.
+            spread = np.std(differences, axis=0, where=both | ~both.any(axis=0))
+            return np.where(both, differences, np.where(theirs, -spread, 0.0)), theirs
+        return np.where(both, differences, 0.0), both
 
     def test_claims(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the clusters that a system shares with each, and the two-sided p-value of its claim to be ahead.
@@ -138,6 +141,7 @@ class _PairTable:
         ahead |= unclear
         for filled in (False,) if self._whole[index] else (False, True):
             differences, both = self._subtract(index, others[unclear], filled)
-            sums, sizes = self._membership @ differences, self._membership @ both.astype(np.float64)
-            ahead[unclear] &= clustered.find_means_above_zero(sums, sizes, rounds, seed, level)
+            ahead[unclear] &= clustered.find_means_above_zero(
+                self._membership @ differences, self._membership @ both.astype(np.float64), rounds, seed, level
+            )
         return ahead
