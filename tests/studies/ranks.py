@@ -227,7 +227,7 @@ def print_ranks(rounds: int) -> None:
                 false = false_places(kind, systems, items, rounds) / rounds
                 powers = [f"{100 * power(kind, systems, items, gap, few):.0f} %" for gap in (0.5, 1.0)]
                 rows.append([kind, str(systems), str(items), f"{100 * false:.1f} %", *powers])
-    print_table(["values", "systems", "items", "boards with a false place", "power at 0.5 sd", "at 1 sd"], rows)
+    print_table(["values", "systems", "items", "columns with a false place", "power at 0.5 sd", "at 1 sd"], rows)
     few = max(50, rounds // 4)
     rows = [
         [str(systems), str(voters), f"{100 * false_places_of_arena(systems, voters, 40, few) / few:.1f} %"]
