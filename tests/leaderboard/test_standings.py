@@ -180,20 +180,42 @@ def test_what_we_could_not_compute_of_one_key_is_our_fault_and_said(tmp_path: Pa
     assert rank(column(tmp_path, "faults_per_hour")["without"]) is not None
 
 
-def test_a_system_that_shares_too_few_items_with_others_is_not_comparable_and_widens_no_range(tmp_path: Path) -> None:
+def write_part(runs: Path, system: str, value: float, count: int) -> None:
+    """A run of the first topics only."""
+    part: RunFolder = write_run(runs, system, value, split="topics")
+    items = load_items(REAL_POD, "topics").items[:count]
+    part.write_items(items)
+    part.write_summary(summarise(part, "embedded", REAL_POD, items, CONDITIONS))
+
+
+LACKING = (
+    "not ranked: it shares 20 of 51 independent items with another system, and 90% are needed; the others are missing "
+    "from {} results"
+)
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_systems_that_share_too_few_items_with_others_are_not_comparable_and_widen_no_range(
+    tmp_path: Path, parts: int
+) -> None:
     write_topics(tmp_path, APART)
-    short: RunFolder = write_run(tmp_path, "short", 4.9, split="topics")
-    items = load_items(REAL_POD, "topics").items[:20]
-    short.write_items(items)
-    short.write_summary(summarise(short, "embedded", REAL_POD, items, CONDITIONS))
+    for number in range(parts):
+        write_part(tmp_path, f"part{number}", 4.9 - number, 20)
     rows = column(tmp_path)
     assert ranks(rows) == IN_ORDER
-    assert rank(rows["short"]) is None
-    assert not rows["short"]["rankable"]
-    assert list(reasons(rows["short"])) == [
-        "not ranked: it shares 20 of 51 independent items with the nearest system, and 90% are needed; the others are "
-        "missing from its own results"
-    ]
+    for number in range(parts):
+        row = rows[f"part{number}"]
+        assert (rank(row), row["rankable"], list(reasons(row))) == (None, False, [LACKING.format("its own")])
+
+
+def test_partial_runs_do_not_push_the_only_whole_one_out(tmp_path: Path) -> None:
+    write_topics(tmp_path, {"whole": 3.0})
+    for system, value in {"some": 4.9, "few": 4.0}.items():
+        write_part(tmp_path, system, value, 20)
+    rows = column(tmp_path)
+    assert set(ranks(rows, rows).values()) == {None}
+    assert list(reasons(rows["whole"])) == [LACKING.format("the other's")]
+    assert list(reasons(rows["few"])) == [LACKING.format("its own")]
 
 
 def test_values_that_a_metric_calls_unranked_are_in_no_rank(tmp_path: Path) -> None:

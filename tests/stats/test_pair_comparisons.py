@@ -87,3 +87,9 @@ def test_verdicts_with_gaps_depend_on_no_order(order: int) -> None:
     scores = without(without(board(1.0, 1.05, 1.1), "s1", 5), "s2", 6, 7)
     turned = {name: dict(list(scores[name].items())[::order]) for name in list(scores)[::order]}
     assert compare_pairs(turned, True).ranges == compare_pairs(scores, True).ranges
+
+
+def test_two_that_lack_the_same_push_nobody_out_and_widen_no_range() -> None:
+    scores = board(1.0, 2.0, 5.0, 4.0)
+    lacking = without(without(scores, "s2", *range(10)), "s3", *range(10))
+    assert compare_pairs(lacking, True).ranges == {"s0": (2, 2), "s1": (1, 1)}

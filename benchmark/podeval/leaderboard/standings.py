@@ -220,11 +220,11 @@ def _explain_column(key: Key, values: Collection[str]) -> str:
 
 
 def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
-    """Return why a system is comparable with none, and whose results lack what the nearest pair would have to share."""
+    """Return why a system is compared with nobody, and from whose results the items are missing."""
     sizes = shared.diagonal().tolist()
-    most, nearest = max((int(count), other) for other, count in enumerate(shared[index]) if other != index)
-    whose = "its own" if sizes[index] < sizes[nearest] else "both" if sizes[index] == sizes[nearest] else "the other's"
+    least = min(range(len(sizes)), key=lambda other: shared[index, other] / max(sizes[index], sizes[other]))
+    whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"
     return (
-        f"{NOT_RANKED}: it shares {most} of {max(sizes[index], sizes[nearest])} independent items with the nearest "
-        f"system, and {ENOUGH_SHARED:.0%} are needed; the others are missing from {whose} results"
+        f"{NOT_RANKED}: it shares {shared[index, least]} of {max(sizes[index], sizes[least])} independent items with "
+        f"another system, and {ENOUGH_SHARED:.0%} are needed; the others are missing from {whose} results"
     )

@@ -42,8 +42,7 @@ class Aggregate:
 
 def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
     """Return whether so many items are scored that a system may be ranked by them."""
-    total = scored + unscored_system + unscored_ours
-    return total > 0 and unscored_ours == 0 and scored >= COMPLETE * total
+    return scored > 0 and unscored_ours == 0 and scored >= COMPLETE * (scored + unscored_system)
 
 
 def find_gap(score: Score, key: Key) -> Unscored | None:

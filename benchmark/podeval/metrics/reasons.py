@@ -75,7 +75,7 @@ SENTENCES: Mapping[str, str] = {
     "not-ranked-loudness": "not ranked: the loudness range of less than a minute is not that of a programme "
     "({0} of {1})",
     "not-ranked-alone": "not ranked: there is no other system to be compared with",
-    "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with the nearest system, and {2} are "
+    "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with another system, and {2} are "
     "needed; the others are missing from {3} results",
     "key-without-value": "{0} has no value",
     "log-lacks-times": "the generation log does not state for every piece what {0} needs",

@@ -49,7 +49,7 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
         raise BadInput(f"{len(missing)} items have no cluster, the first is {missing[0]!r}; give one for each")
     labels = items if clusters is None else [clusters[item] for item in items]
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    places = ([numbers[label] for label in labels], np.arange(len(labels)))
+    places = [numbers[label] for label in labels], range(len(labels))
     return sparse.csr_array((np.ones(len(labels)), places), shape=(len(numbers), len(labels)))
 
 

@@ -133,10 +133,11 @@ def paired_bootstrap_ranks(
 
     Gaps cost the system that has them: if it lacks items of another, it beats that one only if both intervals exclude
     zero also with each missing item counted as one on which it is behind by a standard deviation of their differences.
-    If a pair shares less than nine tenths of the clusters of the system with more of them, neither beats the other.
+    If a pair shares less than nine tenths of the clusters of the system with more of them, neither beats the other, and
+    the one with fewer is compared with nobody.
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
-    beat, itself included. A system that is comparable with none may have any rank.
+    beat, itself included. A system that is compared with nobody may have any rank.
 
     Args:
         scores: for each system, the value of each item it was scored on.

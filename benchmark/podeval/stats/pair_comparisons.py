@@ -53,19 +53,24 @@ def compare_pairs(
     if not scores:
         raise BadInput("there is no system to rank")
     systems, items = sorted(scores), sorted(set().union(*scores.values()))
-    y = clustered.tabulate_values([scores[system] for system in systems], items)
-    table = _PairTable(y if higher_is_better else -y, clustered.make_membership(items, clusters))
+    table = _PairTable(
+        clustered.tabulate_values([scores[system] for system in systems], items) * (1 if higher_is_better else -1),
+        clustered.make_membership(items, clusters),
+    )
     # Student's test of each claim to be ahead; the one that is behind makes none.
     shared, p = (np.array(rows) for rows in zip(*map(table.test_claims, range(len(systems))), strict=True))
     sizes = shared.diagonal()
     comparable = shared >= np.maximum(1, ENOUGH_SHARED * np.maximum.outer(sizes, sizes))
+    # Of two that are not comparable, the one with fewer clusters is compared with nobody.
+    lacking = (~comparable & (sizes > sizes[:, None])).any(axis=1)
+    comparable &= ~(lacking[:, None] | lacking)
     p[~comparable] = np.nan
     ahead = holm_pairs(np.minimum(p, p.T), level) & (p < p.T)
     # The bootstrap of the claims that pass it.
     beats = np.zeros(p.shape, dtype=bool)
     for index in np.flatnonzero(ahead.any(axis=1)).tolist():
         beats[index, ahead[index]] = table.draw_claims(index, np.flatnonzero(ahead[index]), rounds, seed, level)
-    # A pair that is not comparable widens the ranges of both; a system that is comparable with none has no range.
+    # A pair that is not comparable widens both ranges; a system that is comparable with nobody has none.
     field = np.flatnonzero(comparable.sum(axis=1) > 1)
     best, worst = 1 + beats.sum(axis=0), len(field) - beats.sum(axis=1)
     return PairVerdicts(
