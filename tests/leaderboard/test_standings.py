@@ -1,7 +1,7 @@
 """Ranks that nobody can take from others, or win, by leaving things out: through run folders and the built board."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +62,23 @@ def test_a_system_with_a_value_on_one_item_takes_nobody_s_rank(tmp_path: Path) -
     assert reasons(rows["one"]) == {"ovrl has no value": 50}
 
 
-def test_six_systems_that_lack_different_items_take_nobody_s_rank(tmp_path: Path) -> None:
+SILENT = Unscored("the recording is silent", "system")
+
+
+@pytest.mark.parametrize(
+    ("lack", "reason"),
+    [
+        (lambda number: quality(3.9, number, unranked={"ovrl": "it is music"}), "not ranked: it is music ({} of 51)"),
+        (lambda number: quality(None, number), "ovrl has no value"),
+        (lambda number: SILENT, "the recording is silent"),
+    ],
+    ids=["unranked", "no value", "unscored"],
+)
+def test_six_systems_that_lack_different_items_take_nobody_s_rank(
+    tmp_path: Path, lack: Callable[[int], Result], reason: str
+) -> None:
     lacking = {
-        f"jingle{system}": {
-            number: quality(3.9, number, unranked={"ovrl": "it is music"})
-            for number in range(9 * system, 9 * system + 9)
-            if number < TOPICS
-        }
+        f"jingle{system}": {number: lack(number) for number in range(9 * system, min(TOPICS, 9 * system + 9))}
         for system in range(6)
     }
     write_topics(tmp_path, APART, **lacking)
@@ -76,7 +86,22 @@ def test_six_systems_that_lack_different_items_take_nobody_s_rank(tmp_path: Path
     assert ranks(rows) == IN_ORDER
     for system, items in lacking.items():
         assert rank(rows[system]) is None
-        assert reasons(rows[system]) == {f"not ranked: it is music ({len(items)} of 51)": 51}
+        assert list(reasons(rows[system])) == [reason.format(len(items))]
+
+
+def test_what_most_others_were_scored_on_takes_nobody_s_rank(tmp_path: Path) -> None:
+    """Six systems with music on nine items each, which were scored on their stem: once nobody had a rank."""
+    music = {
+        f"jingle{system}": {
+            number: quality(3.9, number, scored="speech stem")
+            for number in range(9 * system, min(TOPICS, 9 * system + 9))
+        }
+        for system in range(6)
+    }
+    write_topics(tmp_path, APART, **music)
+    rows = column(tmp_path)
+    assert ranks(rows, ("best", "last")) == {"best": (1, 1), "last": (9, 9)}
+    assert {rank(rows[system]) for system in (*music, "middle")} == {(2, 8)}
 
 
 def test_systems_that_each_lack_another_two_of_51_are_compared_by_pairs(tmp_path: Path) -> None:
@@ -189,7 +214,7 @@ def write_part(runs: Path, system: str, value: float, count: int) -> None:
 
 
 LACKING = (
-    "not ranked: it shares 20 of 51 independent items with another system, and 90% are needed; the others are missing "
+    "not ranked: it shares 20 of 51 independent items with another system, and 90 % are needed; the others are missing "
     "from {} results"
 )
 
